@@ -277,7 +277,7 @@ def _forwarding(connection: _socket.socket) -> int:
         os.write(
             2,
             b"error: the server ended before the command did; it may have succeeded\n"
-            b"  do: `lakewright status` shows what was done, and names the command that does the rest.\n",
+            b"  do: `lakewright status` shows what was done, and what is due.\n",
         )
         return 1
     return code

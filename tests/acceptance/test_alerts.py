@@ -64,7 +64,7 @@ def test_a_failed_slice_a_braked_delete_and_a_stale_lock_are_told(
     lake.slice("prices", "2", [{"id": 1, "name": "a"}])
     lake.slice("countries", "1", [{"id": 1, "name": "a"}])
     leave_locked(lake, "countries")
-    assert "Stale locks 1" in lake.run("status").out
+    assert [each["stale"] for each in lake.json("status")["locked"]] == [True]
 
     run = lake.run("job", "daily", "build", "-k", "-t", "customers|prices|countries", "-o", "json")
 

@@ -81,11 +81,11 @@ def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(peop
     assert people.run(*BUILD).code == 4
 
     page = people.run("status").out
-    command = next(text for text in page.splitlines() if "manifest resolve" in text).split("`")[1]
-    deliver(people, "2022-01-01", "1,Ada,1815-12-10,London")
+    command = next(text for text in page.splitlines() if "decide people/" in text).split("`")[1]
     assert Lakewright(people.folder).shell(command).code == 0
-    assert people.run(*BUILD).code == 0
-    assert people.run("status").out.startswith("Nothing is running, waiting or failed.")
+    deliver(people, "2022-01-01", "1,Ada,1815-12-10,London")
+    assert people.run("apply").code == 0
+    assert people.run("status").out.startswith("Plan. NEEDS_YOU=0 DUE=0 WAITS=0")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,15 +52,11 @@ def test_the_error_of_a_late_slice_names_the_commands_that_put_it_in_its_place(
     put("2024-05-02", (2, "late"), (3, "late"))
     assert shop.run("job", "daily", "build").code == 1
 
-    told = " ".join(shop.run("status").out.split())
-    for name, does in (("merged", "makes its older rows the current"), ("parted", "replaces newer rows")):
-        late, rebuild = f"{name}/2024-05-02.json", f"lakewright rebuild {name} --include 2024-05-02.json"
-        resolve = f"lakewright manifest resolve {late}"
-        assert f"`{resolve}`, then `{rebuild}` puts it in its place, `lakewright manifest skip" in told
-        assert f"`lakewright manifest requeue {late} --late` {does}" in told
-        for each in (resolve, f"{rebuild} --yes"):
-            done = shop.run(*shlex.split(each)[1:])
-            assert done.code == 0, done.all
+    for name in ("merged", "parted"):
+        late = f"{name}/2024-05-02.json"
+        assert shop.run("decide", late, "place").code == 0
+        done = shop.run("apply", name)
+        assert done.code == 0, done.all
         rows = shop.json("sql", f"SELECT id, v FROM {name} ORDER BY id")
         assert [(row["id"], row["v"]) for row in rows] == [(1, "newest"), (2, "newest"), (3, "late")]
-    assert shop.json("status")["failed"] == []
+    assert shop.json("status")["steps"] == []

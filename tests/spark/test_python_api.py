@@ -135,8 +135,10 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
         failed.check()
     assert capfd.readouterr() == ("", "")
     status = shop.status()
-    assert [row.slice for row in status.failed] == ["2"]
-    assert "<td>failed</td><td>orders</td><td>2: " in status._repr_html_()
+    assert [(step.reason.code, step.subject.text) for step in status.plan.steps] == [
+        ("failed_slice", "orders/2")
+    ]
+    assert "<td>Needs you</td><td>orders/2</td><td>2 failed: " in status._repr_html_()
     runs = shop.history(job="daily")
     assert [(run.run_id, run.status) for run in runs] == [
         (failed.run_id, "FAILED"),
@@ -146,7 +148,7 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
     assert "orders" in failed._repr_html_()
     assert (repr(failed), repr(status)) == (
         f"<RunResult daily build FAILED, run {failed.run_id}>",
-        "<ProjectStatus failed=1 undone=1>",
+        "<ProjectStatus needs_you=1>",
     )
 
     # Delivered again and resolved, it is processed.

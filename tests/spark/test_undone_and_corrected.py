@@ -56,13 +56,17 @@ def test_an_undone_slice_that_was_corrected_is_put_in_its_place_by_what_status_n
         put(name, DAYS[1], (1, 11), (3, 33))
     assert "1 skipped slice has changed since it was recorded" in shop.run("plan", "daily", "build").all
 
-    found = {each["entity"]: each["do"] for each in shop.json("status")["corrected"]}
-    assert sorted(found) == ["kept", "merged"]
-    for commands in found.values():
-        typed(*commands)
-    typed("lakewright job daily build")
+    found = shop.json("status")["findings"]
+    assert [(each["code"], each["subject"]["name"]) for each in found] == [
+        ("skipped_changed", "merged"),
+        ("skipped_changed", "kept"),
+    ]
+    for name in ("merged", "kept"):
+        for choice in ("take", "place"):
+            typed(f"lakewright decide {name}/{DAYS[1]}.json {choice}")
+    typed("lakewright apply")
     told = shop.json("status")
-    assert (told["corrected"], told["waiting"], told["failed"]) == ([], [], [])
+    assert (told["steps"], told["findings"]) == ([], [])
     for name, current in (("merged", ""), ("kept", "WHERE dlf_IsCurrent")):
         rows = shop.json("sql", f"SELECT id, n FROM {name} {current} ORDER BY id")
         assert [(row["id"], row["n"]) for row in rows] == [(1, 11), (2, 22), (3, 33)], name

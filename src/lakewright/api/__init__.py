@@ -24,7 +24,7 @@ from lakewright.plan.step import Plan
 from lakewright.run.result import RunResult
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.result import ProcessResult
-from lakewright.usecases.project_status import ProjectStatus
+from lakewright.usecases.due.status import ProjectStatus
 
 __all__ = [
     "Entity",

@@ -39,14 +39,13 @@ from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spark.session import SharedSession
 from lakewright.stores.process import user_name
 from lakewright.usecases.due.decide import decide as record_decision
+from lakewright.usecases.due.status import ProjectStatus, project_status
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
 from lakewright.usecases.history import list_runs
 from lakewright.usecases.plan_job import instance_parameters, plan_job
-from lakewright.usecases.project_status import ProjectStatus
 from lakewright.usecases.query import query_frame
 from lakewright.usecases.run_job import run_job
 from lakewright.usecases.run_tests import run_tests, select_tests
-from lakewright.usecases.status import project_status
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -407,7 +406,7 @@ class Project:
         return Manifest.of(self.app)
 
     def status(self) -> ProjectStatus:
-        """Return what runs, waits and has failed, with the command to run next."""
+        """Return what runs now, what is due, needs a person or waits, and the last runs."""
         return project_status(self.app)
 
     def history(

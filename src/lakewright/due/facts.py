@@ -29,6 +29,8 @@ __all__ = [
     "Slice",
     "Subject",
     "Table",
+    "Undeclared",
+    "Unknown",
     "Verb",
 ]
 
@@ -59,10 +61,11 @@ class Verb(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a subject is: silver, or what jobs build from it."""
+    """What a subject is: silver, what jobs build from it, or a program that uses the manifest, too."""
 
     ENTITY = "entity"
     TARGET = "target"
+    APPLICATION = "application"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,8 +73,8 @@ class Subject:
     """What a step, decision or lock is about.
 
     Attributes:
-        name: The entity or the target.
-        part: A slice of the entity, or the instance of the target; empty for the whole.
+        name: The entity, the target or the program.
+        part: A slice of the entity, the instance of the target, or the item; empty for the whole.
     """
 
     name: str
@@ -153,6 +156,7 @@ class RecordState(StrEnum):
     PROCESSED = "processed"
     FAILED = "failed"
     SKIPPED = "skipped"
+    WAITING = "waiting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,8 @@ class Record:
     Attributes:
         attempt: What tells a failure from the next one.
         place: The place of the slice, as `Slice.place`.
+        why: The error of a failure.
+        remedy: What mends it, as the error says.
     """
 
     state: RecordState
@@ -169,6 +175,8 @@ class Record:
     digest: str = ""
     attempt: str = ""
     place: tuple[object, ...] = ()
+    why: str = ""
+    remedy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +217,14 @@ class Entity:
         changed: The same of a processed slice whose files have changed.
         replay_budget: How many slices a replay may have without a grant.
         unclaimed: For slices that only a job takes whose parameters nothing tells: the names of these.
+        unrecorded: The slices of rewinds that the table's log has and the manifest lacks; `records` has them
+            as they are once these are recorded.
+        is_enabled: Whether its slices are processed at all.
+        incomplete: The names of slices in bronze that are still being written.
+        unreadable: Why slices in bronze can't be read, by name.
+        elsewhere: The number of open slices that were recorded in other folders, by these.
+        aside: The number of bad rows of slices that lie in quarantine, by name.
+        quarantine: The folder of these.
     """
 
     name: str
@@ -221,6 +237,18 @@ class Entity:
     changed: Verb | None = None
     replay_budget: int = 100
     unclaimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unrecorded: tuple[Slice, ...] = ()
+    is_enabled: bool = True
+    incomplete: tuple[str, ...] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    aside: Mapping[str, int] = field(default_factory=dict)
+    quarantine: str = ""
+
+    @property
+    def present(self) -> frozenset[str]:
+        """The names of all that lies in bronze, whether or not it can be read now."""
+        return frozenset((*self.bronze, *self.incomplete, *self.unreadable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +334,36 @@ class Output:
         return Subject(self.subject.name, "", self.subject.kind)
 
 
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """An entity that the manifest has slices of, and the project does not declare.
+
+    Attributes:
+        application: The application that its slices were recorded for.
+        processed: The number of slices that it has processed, and no declared entity as well.
+        others: The number of all its other slices.
+    """
+
+    name: str
+    application: str
+    processed: int
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Why something could not be observed.
+
+    Attributes:
+        code: The code of the error; empty if it can be observed in another way only.
+        remedy: What mends it, as the error says.
+    """
+
+    why: str
+    code: str = ""
+    remedy: str | None = None
+
+
 @dataclass(frozen=True)
 class Facts:
     """What is known of a lake.
@@ -316,13 +374,18 @@ class Facts:
         decisions: What was decided, the last decision on a subject last.
         locks: The locks, by their subjects.
         unknown: Why something could not be observed, by its subject.
+        undeclared: Entities that are not declared, and have slices.
+        items: Failed items of programs that are no entities, and those that runs have left locked, with the
+            lock: the program and the item.
     """
 
     entities: tuple[Entity, ...] = ()
     outputs: tuple[Output, ...] = ()
     decisions: tuple[Decision, ...] = ()
     locks: Mapping[Subject, Lock] = field(default_factory=dict)
-    unknown: Mapping[Subject, str] = field(default_factory=dict)
+    unknown: Mapping[Subject, Unknown] = field(default_factory=dict)
+    undeclared: tuple[Undeclared, ...] = ()
+    items: Mapping[Subject, Lock | None] = field(default_factory=dict)
 
     def decided(self, subject: Subject, basis: str) -> Verb | None:
         """Return what was decided last of a subject whose fact is the basis; None without such a decision."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lakewright.due.facts import Facts, Grant, Subject
 from lakewright.due.outputs import output_plan
-from lakewright.due.plan import Code, Finding, Plan, Reason, Step
+from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step
 from lakewright.due.slices import entity_plan
 
 __all__ = ["make_plan"]
@@ -14,12 +16,9 @@ def make_plan(facts: Facts, grants: frozenset[Grant] = frozenset()) -> Plan:
     """Return the steps that make a lake as it should be, each after those that it follows.
 
     A step that changes what a later one reads is taken for granted, so that both are in one plan. What could
-    not be observed has no steps, but a finding.
+    not be observed has one step that stands for the error, or a finding if it is no error.
     """
-    steps: list[Step] = []
-    findings = [
-        Finding(Reason(Code.UNKNOWN, {"why": why}), subject) for subject, why in sorted(facts.unknown.items())
-    ]
+    steps, findings = _unknown(facts)
     for entity in facts.entities:
         if Subject(entity.name) not in facts.unknown:
             found, noticed = entity_plan(entity, facts, grants)
@@ -30,4 +29,27 @@ def make_plan(facts: Facts, grants: frozenset[Grant] = frozenset()) -> Plan:
             found, noticed = output_plan(output, facts, steps)
             steps += found
             findings += [each for each in noticed if each not in findings]
+    findings += _others(facts)
     return Plan(tuple(steps), tuple(findings))
+
+
+def _unknown(facts: Facts) -> tuple[list[Step], list[Finding]]:
+    steps, findings = list[Step](), list[Finding]()
+    for subject, each in sorted(facts.unknown.items()):
+        if each.code:
+            params = {"why": each.why, "error": each.code, "remedy": each.remedy}
+            name, reason = f"{Action.HOLD} {subject.text} {Code.BROKEN}", Reason(Code.BROKEN, params)
+            steps.append(Step(name, Action.HOLD, subject, reason, State.BLOCKED))
+        else:
+            findings.append(Finding(Reason(Code.UNKNOWN, {"why": each.why}), subject))
+    return steps, findings
+
+
+def _others(facts: Facts) -> Iterator[Finding]:
+    """Yield what the manifest has of others than the declared entities."""
+    for each in facts.undeclared:
+        params = {"application": each.application, "processed": each.processed, "others": each.others}
+        yield Finding(Reason(Code.UNDECLARED, params), Subject(each.name))
+    for item, lock in facts.items.items():
+        code, held = (Code.FAILED_ITEM, {}) if lock is None else (Code.LEFT_ITEM, {"holder": lock.holder})
+        yield Finding(Reason(code, {"item": item.part, **held}), item)

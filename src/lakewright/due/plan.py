@@ -79,6 +79,18 @@ class Code(StrEnum):
     UNSEEN = "unseen"
     UNCHECKED = "unchecked"
     CHECK_FAILED = "check_failed"
+    SLICE_GONE = "slice_gone"
+    SKIPPED_CHANGED = "skipped_changed"
+    INCOMPLETE = "incomplete"
+    UNREADABLE = "unreadable"
+    VANISHED = "vanished"
+    ELSEWHERE = "elsewhere"
+    BAD_ROWS = "bad_rows"
+    DISABLED = "disabled"
+    UNDECLARED = "undeclared"
+    FAILED_ITEM = "failed_item"
+    LEFT_ITEM = "left_item"
+    BROKEN = "broken"
     UNKNOWN = "unknown"
 
 

@@ -35,7 +35,11 @@ def entity_plan(
 ) -> tuple[tuple[Step, ...], tuple[Finding, ...]]:
     """Return the steps that make a table as it should be, in order, and what was noticed."""
     planning = _Planning(entity, facts, grants)
-    planning.run()
+    if entity.is_enabled:
+        planning.run()
+        planning.look_around()
+    else:
+        planning.note_disabled()
     return tuple(planning.steps), tuple(planning.findings)
 
 
@@ -78,11 +82,46 @@ class _Planning:
         self._apply()
         self._wait(waiting)
 
+    def look_around(self) -> None:
+        """Collect what lies in bronze, in quarantine and in the manifest, and is no slice to be applied."""
+        entity = self.entity
+        if entity.incomplete:
+            reason = Reason(Code.INCOMPLETE, {"slices": list(entity.incomplete)})
+            self._add(Action.HOLD, "", reason, kind="incomplete", state=State.WAITS)
+        done = (name for name, each in entity.records.items() if each.state is RecordState.PROCESSED)
+        vanished = set(done) - entity.present
+        if vanished:
+            self._note(Code.VANISHED, slices=sorted(vanished))
+        for name, why in entity.unreadable.items():
+            self._note(Code.UNREADABLE, slice=name, why=why)
+        for place, number in entity.elsewhere.items():
+            self._note(Code.ELSEWHERE, place=place, slices=number)
+        if entity.aside:
+            rows, slices = sum(entity.aside.values()), list(entity.aside)
+            self._note(Code.BAD_ROWS, rows=rows, slices=slices, folder=entity.quarantine)
+
+    def note_disabled(self) -> None:
+        """Collect the slices that nothing processes, as the entity is disabled."""
+        records, held = self.entity.records, {each.name for each in self.entity.table.slices}
+        done = (RecordState.PROCESSED, RecordState.SKIPPED)
+        left = [
+            name
+            for name in self.entity.bronze
+            if name not in held and not (name in records and records[name].state in done)
+        ]
+        if left:
+            self._note(Code.DISABLED, slices=left)
+
+    def _note(self, code: Code, **params: object) -> None:
+        self.findings.append(Finding(Reason(code, params), self._subject()))
+
     def _subject(self, part: str = "") -> Subject:
         return Subject(self.entity.name, part)
 
-    def _add(self, action: Action, part: str, reason: Reason, **rest: object) -> Step:
-        step = Step(f"{action} {self.entity.name} {part}".strip(), action, self._subject(part), reason)
+    def _add(self, action: Action, part: str, reason: Reason, *, kind: str = "", **rest: object) -> Step:
+        """Add a step; a kind tells it from other ones of the same action and subject."""
+        name = " ".join(filter(None, (action, self.entity.name, part or kind)))
+        step = Step(name, action, self._subject(part), reason)
         step = replace(step, **rest)  # type: ignore[arg-type]
         self.steps.append(step)
         return step
@@ -106,11 +145,12 @@ class _Planning:
     def _record(self) -> None:
         """Add the step that records what the table holds and the manifest lacks."""
         records = self.entity.records
-        unrecorded = [
+        held = (
             each
             for each in self.entity.table.slices
             if not self._is_recorded(records.get(each.name), each) and not self._is_skipped(each)
-        ]
+        )
+        unrecorded = [*held, *self.entity.unrecorded]
         if unrecorded:
             reason = Reason(Code.HELD_UNRECORDED, {"slices": [each.name for each in unrecorded]})
             self._add(Action.RECORD, "", reason, slices=tuple(unrecorded))
@@ -131,7 +171,7 @@ class _Planning:
         record = self.entity.records.get(slice_.name)
         verb = self.facts.decided(self._subject(slice_.name), slice_.content)
         return verb is Verb.SKIP or (
-            verb is None and record is not None and record.state is RecordState.SKIPPED
+            verb in (None, Verb.KEEP) and record is not None and record.state is RecordState.SKIPPED
         )
 
     def _keep_held(self) -> None:
@@ -178,11 +218,26 @@ class _Planning:
         gone = (
             Slice(name, record.content, record.place)
             for name, record in entity.records.items()
-            if record.state is RecordState.PROCESSED and name not in entity.bronze
+            if record.state is not RecordState.SKIPPED and name not in entity.bronze
         )
         for each in sorted((*entity.bronze.values(), *gone), key=lambda each: each.key):
-            if each.name not in kept and not self._is_skipped(each):
+            if each.name in kept:
+                continue
+            if self._is_skipped(each):
+                self._note_corrected(each)
+            else:
                 yield each
+
+    def _note_corrected(self, slice_: Slice) -> None:
+        """Add the finding that a slice which was skipped has other files since."""
+        record = self.entity.records.get(slice_.name)
+        if record is None or record.state is not RecordState.SKIPPED or record.content == slice_.content:
+            return
+        subject = self._subject(slice_.name)
+        if self.entity.changed is not Verb.KEEP and self.facts.decided(subject, slice_.content) is None:
+            reason = Reason(Code.SKIPPED_CHANGED, {"slice": slice_.name})
+            choices = self._choices(slice_.name, slice_.content, _CHANGED)
+            self.findings.append(Finding(reason, subject, choices))
 
     def _kept(self) -> list[Slice]:
         return [each for each in self.wanted if isinstance(each, Slice)]
@@ -195,13 +250,32 @@ class _Planning:
             is_late = newest is not None and each.key < newest
             if waiting and not is_late:
                 waiting.append(each)
-            elif self._is_locked(each.name) or self._has_failed(each) or self._is_unclaimed(each):
+            elif self._is_held(each):
                 waiting += [] if is_late else [each]
             elif is_late:
                 self._add_late(each)
             else:
                 self.wanted.append(each)
         return waiting[1:]
+
+    def _is_held(self, slice_: Slice) -> bool:
+        """Return whether a slice can't be applied now, and add the step that says why."""
+        return (
+            self._is_locked(slice_.name)
+            or self._has_failed(slice_)
+            or self._is_gone(slice_)
+            or self._is_unclaimed(slice_)
+        )
+
+    def _is_gone(self, slice_: Slice) -> bool:
+        """Return whether a slice that was never applied is gone from bronze, and add the step that asks."""
+        record = self.entity.records.get(slice_.name)
+        if slice_.name in self.entity.bronze or record is None or record.state is RecordState.PROCESSED:
+            return False
+        reason = Reason(Code.SLICE_GONE, {"slice": slice_.name})
+        choices = self._choices(slice_.name, slice_.content, (Verb.SKIP,))
+        self._add(Action.HOLD, slice_.name, reason, state=State.BLOCKED, choices=choices)
+        return True
 
     def _is_locked(self, part: str = "") -> bool:
         """Return whether another run has the table or a slice, and add the step of its lock.
@@ -236,7 +310,8 @@ class _Planning:
             return False
         choices = self._choices(slice_.name, basis, (Verb.RETRY,))
         choices += self._choices(slice_.name, slice_.content, (without,))
-        reason = Reason(Code.FAILED_SLICE, {"slice": slice_.name})
+        params = {"slice": slice_.name, "why": record.why, "remedy": record.remedy}
+        reason = Reason(Code.FAILED_SLICE, params)
         self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
         return True
 
@@ -294,7 +369,8 @@ class _Planning:
         if _tail(held) == _tail(self.wanted) and not self._is_redeclared:
             lacking = tuple(each for each in rest if each not in held)
             if lacking:
-                self._add(Action.RECORD, "superseded", Reason(Code.SUPERSEDED), slices=lacking)
+                reason = Reason(Code.SUPERSEDED)
+                self._add(Action.RECORD, "", reason, kind="superseded", slices=lacking)
             return
         last = [each for each in _tail(self.wanted) if isinstance(each, Slice) and each in rest]
         self._replay(base, rest, last)
@@ -356,8 +432,9 @@ class _Planning:
         choices = (*self.decided, *(choice for each in skips for choice in each))
         self._add(
             Action.HOLD,
-            "files",
+            "",
             Reason(Code.FILES_GONE, {"slices": [each.name for each in gone], "why": self.cause.code}),
+            kind="files",
             state=State.BLOCKED,
             choices=tuple(choices),
         )
@@ -367,7 +444,8 @@ class _Planning:
         if waiting:
             holds = tuple(step.id for step in self.steps if step.action is Action.HOLD)
             reason = Reason(Code.FAILED_BEFORE, {"slices": [each.name for each in waiting]})
-            self._add(Action.HOLD, "next", reason, state=State.WAITS, after=holds, slices=tuple(waiting))
+            slices = tuple(waiting)
+            self._add(Action.HOLD, "", reason, kind="next", state=State.WAITS, after=holds, slices=slices)
 
 
 def _place(entries: Sequence[Entry], slice_: Slice) -> int:

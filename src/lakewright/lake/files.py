@@ -45,6 +45,7 @@ __all__ = [
     "file_system",
     "files_at",
     "missing_file_system",
+    "names_in",
     "part_of",
     "replace_folder",
 ]
@@ -110,6 +111,19 @@ def files_at(path: str, lake: Lake) -> Files:
     if is_s3(path):
         return ObjectFiles(lake.storage)
     return LocalFiles() if local_path(path) is not None else HadoopFiles(lake)
+
+
+def names_in(folder: str, lake: Lake) -> frozenset[str] | None:
+    """Return the names of what lies in a folder; None where only Spark can list it, or this user may not."""
+    local = local_path(folder)
+    try:
+        if local is not None:
+            return frozenset(entry.name for entry in local.iterdir()) if local.exists() else frozenset()
+        if not is_s3(folder):
+            return None
+        return frozenset(file.name.partition("/")[0] for file in files_at(folder, lake).listed(folder))
+    except OSError:
+        return None
 
 
 def replace_folder(files: Files, staged: str, target: str) -> None:

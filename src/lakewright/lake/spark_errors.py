@@ -16,7 +16,7 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
-from lakewright.errors.phrase import Command, Option, Phrase
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.files import MISSING_CLASS, missing_file_system
 from lakewright.lake.paths import local_path
 from lakewright.lake.storage_errors import damage_in_text, store_fault
@@ -389,10 +389,9 @@ def unreadable_reason(text: str) -> str:
 
 
 def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    remedy = Phrase(
-        "Bring the file back or repair it, then run again. Of a table of the lake, ",
-        Command("status"),
-        " names what makes it again.",
+    remedy = (
+        "Bring the file back or repair it, then run again. A table of the lake is made again by a rebuild, "
+        "or by its job."
     )
     return _of_file(text, f"can't be read: {unreadable_reason(text)}", remedy)
 

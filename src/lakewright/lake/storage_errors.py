@@ -266,9 +266,7 @@ def file_in_place_error(table: str, file: str) -> TargetError:
         remedy=Phrase(
             "Move the file away: ",
             moving,
-            ". Then bring the folder back if it was moved. Without it, ",
-            Command("status"),
-            " names what makes the table again.",
+            ". Then bring the folder back if it was moved, or make the table again.",
         ),
         details={IN_PLACE: file, "commands": [moving]},
     )

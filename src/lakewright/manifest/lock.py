@@ -33,6 +33,7 @@ __all__ = [
     "Lock",
     "command",
     "failed_error",
+    "failure_remedy",
     "failure_words",
     "invalid_error",
     "locked_error",
@@ -279,6 +280,11 @@ def failure_words(item: Item) -> str | None:
     message = _recorded_error(item).get("message") or item.failed.note.get("error")
     first = str(message or "no reason was recorded").splitlines()[0]
     return first if len(first) <= LONGEST_SAID else first[:LONGEST_SAID] + "…"
+
+
+def failure_remedy(item: Item) -> str | None:
+    """Return the remedy of the error by which an item failed; None if it has none."""
+    return remedy_of(_recorded_error(item))
 
 
 def stale_advice(lock: Lock, typed: Command | None = None, *, is_taken_over: bool) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.errors.phrase import Command, Phrase
+from lakewright.errors.phrase import Phrase
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
@@ -123,12 +123,7 @@ class AddedBefore:
             emptied,
             " first, which says what else it removes.",
         )
-        after = Phrase(
-            " After the build, ",
-            Command("status"),
-            " names the commands. If they are meant to come more than once, declare "
-            "`buildPolicy: ALWAYS` for the target.",
-        )
+        after = " If they are meant to come more than once, declare `buildPolicy: ALWAYS` for the target."
         fault = Fault(
             f"target {target.name!r} {told}",
             remedy=remedy if target.is_built_always else Phrase(remedy, after),

@@ -39,9 +39,7 @@ def kept_rows_warning(job: str, parameters: Mapping[str, str], name: str, kept: 
     return Fault(
         f"target {name!r}: {kept.why}",
         remedy=Phrase(
-            "Before it is built, type what ",
-            Command("status"),
-            " names. Afterwards, type ",
+            "Type ",
             emptied,
             ", then ",
             built,
@@ -59,9 +57,7 @@ def repeated_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint)
         f"target {name!r}: run {taint.run_id} has added its rows and did not record it: a build adds them "
         "once more",
         remedy=Phrase(
-            "Resume that run instead, as ",
-            Command("status"),
-            " says: `--resume` adds no rows twice. If they are there twice, type ",
+            "Resume that run instead: `--resume` adds no rows twice. If they are there twice, type ",
             emptied,
             ", then ",
             built,

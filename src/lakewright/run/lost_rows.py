@@ -46,7 +46,7 @@ __all__ = [
 
 MOST_NAMED = 3
 
-_LATER = Phrase("Afterwards, ", Command("status"), " says what to type for that part.")
+_LATER = Phrase("Afterwards, the plan of its job says what is to be built again.")
 
 _ENTITY = "entity"
 """The kind of targets of which the manifest tells what is to be processed again."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.errors.phrase import Command, Phrase
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.commit import commits_since, foreign_changes, is_effective
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
@@ -138,12 +138,8 @@ def changed_fault(target: str, look: TableLook, again: str | None = None) -> Fau
         f"target {target!r}: rows of {look.place} were changed by another program since the last build: "
         f"{told}",
         remedy=(
-            Phrase(
-                "Builds go on with the rows as they are now. If the change is unwanted, this takes "
-                "it back, in SQL, with all builds since, which ",
-                Command("status"),
-                f" then names: RESTORE TABLE delta.`{look.place}` TO VERSION AS OF {version}.",
-            )
+            "Builds go on with the rows as they are now. If the change is unwanted, this takes it back, in "
+            f"SQL, with all builds since: RESTORE TABLE delta.`{look.place}` TO VERSION AS OF {version}."
             if again is None
             else Phrase("The next build writes all rows again. If the change is unwanted, type ", again, ".")
         ),

@@ -6,7 +6,7 @@ from lakewright.manifest.applications import named_application
 from lakewright.manifest.record import Application
 from lakewright.spec.models.entity import Entity
 
-__all__ = ["application_of", "applications_before", "entity_of", "is_of_lakewright", "project_of"]
+__all__ = ["application_of", "applications_before", "entity_of", "is_of_lakewright"]
 
 _LAKEWRIGHT = "lakewright/"
 
@@ -25,12 +25,6 @@ def entity_of(project: str, application: Application) -> str | None:
     """Return the name of the entity of a project whose application it is; None for other applications."""
     prefix = _prefix(project)
     return application.name.removeprefix(prefix) if application.name.startswith(prefix) else None
-
-
-def project_of(application: Application) -> str | None:
-    """Return the name of the project whose entity an application is; None for other programs."""
-    is_ours = is_of_lakewright(application)
-    return application.name.removeprefix(_LAKEWRIGHT).partition("/")[0] if is_ours else None
 
 
 def is_of_lakewright(application: Application) -> bool:

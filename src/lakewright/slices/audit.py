@@ -212,12 +212,12 @@ def _beside_table(chain: SliceChain, recorded_by: RecordedBy) -> Iterator[Damage
     given = chain.last_given_number
     if last is None or last <= given:
         return
-    slices = {slice_.name for slice_ in list_slices(chain.bronze, chain.lake)}
-    moved = moved_lake_error(chain, slices)
+    slices = list_slices(chain.bronze, chain.lake)
+    moved = moved_lake_error(chain, {each.name for each in slices})
     if moved is not None:
         yield Damage(ANSWERS, None, Phrase(f"{moved.message}. ", moved.remedy or "").without_end())
         return
-    unrecorded = [item for item in unrecorded_items(chain) if item.item_id not in told_of]
+    unrecorded = [item for item in unrecorded_items(chain, slices) if item.item_id not in told_of]
     if unrecorded or not rewinds:
         names = list(map(slice_name, unrecorded))
         known = f"but the manifest only knows those up to {given}"

@@ -26,7 +26,7 @@ from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.slices.chain import OPEN, AppliedSlice, counter_of, slices_in
 from lakewright.slices.changed import items_in_bronze
-from lakewright.slices.discover import list_slices, slice_name, slice_of_id
+from lakewright.slices.discover import slice_name, slice_of_id
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.processed import place_of
 from lakewright.slices.result import metrics_content, summary_from_commit
@@ -37,6 +37,7 @@ from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
+    from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
@@ -391,17 +392,16 @@ def count_commits(context: ProcessingContext, entity: Entity) -> None:
         raise_counter(chain.store, counter_of(chain.silver), last)
 
 
-def unrecorded_items(chain: SliceChain, *, lists_bronze: bool = True) -> tuple[Item, ...]:
+def unrecorded_items(chain: SliceChain, slices: Iterable[Slice]) -> tuple[Item, ...]:
     """Return the items that the next run of an entity records from the table's log, as they are then.
 
     Args:
         chain: The slices of the entity.
-        lists_bronze: Whether slices are looked for that the manifest does not list at all.
+        slices: Those in bronze, which the manifest may not list at all.
     """
     found = as_if_rewound(chain)
     if chain.lacks_commits:
-        items = {item.item_id: item for item in chain.items(*OPEN)}
-        if lists_bronze:
-            items = items_in_bronze(chain, list_slices(chain.bronze, chain.lake)) | items
+        open_ = {item.item_id: item for item in chain.items(*OPEN)}
+        items = items_in_bronze(chain, slices) | open_
         found |= as_if_recovered(chain, (items | found).values())
     return tuple(sorted(found.values(), key=place_of))

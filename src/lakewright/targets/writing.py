@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import Fault, SpecError, TargetError, VerificationError
-from lakewright.errors.phrase import Command, Phrase
+from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.lake.partition import Partition, canonical_partition, within_partition
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.mappings.mapping import Input
@@ -121,9 +121,8 @@ IS_EMPTY = "is_empty"
 
 _MAY_BE_EMPTY = Phrase(
     "If BUILD had no rows to write, such as those of a skipped slice, ",
-    Command("status"),
-    " names how to accept that. Otherwise run BUILD, or set verifyPolicy: "
-    "EMPTY_AS_SUCCESS if it may be empty.",
+    Command("history", "accept", Placeholder("RUN")),
+    " accepts that. Otherwise run BUILD, or set verifyPolicy: EMPTY_AS_SUCCESS if it may be empty.",
 )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.errors.fault import PARTS
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest import run_comparison
 from lakewright.manifest.journal import RUNNING, Run
@@ -18,15 +17,12 @@ from lakewright.plan.status import Status
 from lakewright.run.outputs import WRITES
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.suggestions import suggestion
-from lakewright.spec.words import counted
 from lakewright.usecases.failed_runs.undone_runs import RECENT, runs_to_resume
 
 __all__ = [
     "RunComparison",
-    "Warned",
     "accept_runs",
     "alike_left",
-    "alike_once",
     "compare_runs",
     "find_run",
     "list_runs",
@@ -34,59 +30,6 @@ __all__ = [
     "run_as_json",
     "run_with_targets",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """A target that ended with errors although its run succeeded.
-
-    Attributes:
-        run: The run.
-        entry: The recorded result of the target.
-        others: Number of other instances of the run with the same warning of it.
-    """
-
-    run: Run
-    entry: Mapping[str, Any]
-    others: int = 0
-
-    @property
-    def subject(self) -> str:
-        """The target, with the parameters of its instance if it has some."""
-        instance = " ".join(f"{name}={text}" for name, text in (self.entry.get("instance") or {}).items())
-        more = f" and {counted(self.others, 'other instance')}" if self.others else ""
-        return f"{self.entry['name']} ({instance}{more})" if instance else str(self.entry["name"])
-
-    @property
-    def parts(self) -> tuple[tuple[str, str], ...]:
-        """The code and the message of each of its warnings; earlier versions recorded one in each line."""
-        error, recorded = self.entry["error"] or {}, self.entry.get(PARTS)
-        if recorded is None:
-            first, *others = str(error.get("message", "")).splitlines() or [""]
-            recorded = [(error.get("code", ""), first), *(("", line) for line in others)]
-        return tuple((code, message) for code, message in recorded)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the warning as `status -o json` prints it."""
-        return {
-            "run_id": self.run.run_id,
-            "target": self.entry["name"],
-            "phase": self.entry["phase"],
-            "instance": dict(self.entry.get("instance") or {}),
-            "reasons": list(self.entry["reasons"]),
-            "error": self.entry["error"],
-        }
-
-
-def alike_once(warned: Iterable[Warned]) -> list[Warned]:
-    """Return warnings, those once that are the same in several instances of a run."""
-    found: dict[tuple[str, str, str, str], Warned] = {}
-    for each in warned:
-        entry = each.entry
-        key = (each.run.run_id, entry["name"], entry["phase"], str(entry["error"]["message"]))
-        known = found.get(key)
-        found[key] = each if known is None else replace(known, others=known.others + 1)
-    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)

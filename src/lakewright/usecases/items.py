@@ -110,11 +110,6 @@ class Row:
         return (self.entity if is_of_entity else None) or str(self.application)
 
     @property
-    def is_cause(self) -> bool:
-        """Whether the verdict is for the application that failed, or nobody has failed."""
-        return self.item.failed is None or self.item.failed.application.key == self.application.key
-
-    @property
     def is_stale(self) -> bool:
         """Whether the item's lock is stale."""
         return self.lock is not None and self.lock.is_stale

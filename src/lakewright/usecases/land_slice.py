@@ -25,7 +25,7 @@ from lakewright.slices.discover import called_name, find_slice, item_id
 from lakewright.slices.land import LandedSlice, land_slice
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.process import user_name
-from lakewright.usecases.bronze_status import changed_fault
+from lakewright.usecases.changed_slices import changed_fault
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,11 +19,11 @@ from lakewright.spec.models.entity import Entity
 from lakewright.usecases.failed_runs.retry import retried
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
+from lakewright.usecases.staleness.brought_back import brought_back
 from lakewright.usecases.staleness.downstream import forget_overwritten, taint_after_processing
 from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptied import forget_emptied
 from lakewright.usecases.staleness.stale_inputs import keep_dirty, taint_left_out
-from lakewright.usecases.staleness.tainted_targets import brought_back
 
 __all__ = ["run_job"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
@@ -32,7 +32,6 @@ __all__ = [
     "Withheld",
     "list_triggers",
     "pause_trigger",
-    "repeated_runs",
     "run_trigger",
     "triggers_of_job",
     "withheld_triggers",
@@ -202,12 +201,6 @@ def list_triggers(app: App) -> tuple[TriggerStatus, ...]:
     if not declared:
         return ()
     return read_store(app.manifest_settings, lambda store: tuple(_statuses(app, store, declared)))
-
-
-def repeated_runs(triggers: Iterable[TriggerStatus]) -> frozenset[str]:
-    """Return the ids of failed runs that triggers repeat by themselves: these are told with the triggers."""
-    repeated = (each for each in triggers if each.word in {"retrying", "interrupted"})
-    return frozenset(each.run_id for each in repeated if each.run_id is not None)
 
 
 def triggers_of_job(app: App, job: str) -> tuple[TriggerStatus, ...]:

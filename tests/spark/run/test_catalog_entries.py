@@ -11,48 +11,6 @@ from tests.spark.run.shops import make_shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MODEL = """
-relations:
-  named: {kind: delta, database: gone, table: named}
-  placed:
-    kind: delta
-    database: gone
-    table: placed
-    location: gold/placed
-    schema: {fields: [{name: n, type: int}]}
-mappings:
-  rows: {kind: sql, sql: "SELECT 1 AS n"}
-targets:
-  named: {kind: relation, mapping: rows, relation: named}
-  placed: {kind: relation, mapping: rows, relation: placed}
-jobs:
-  daily: {targets: [named, placed]}
-"""
-
-
-def test_a_catalog_table_whose_folder_is_gone_is_built_again(tmp_path: Path, spark: SparkSession) -> None:
-    """The build that `status` named failed in CREATE, as the catalog still had its entry."""
-    shop = make_shop(tmp_path, MODEL, spark)
-    try:
-        done = shop.run("job", "daily", "build")
-        assert done.code == 0, done.all
-        for name in ("named", "placed"):
-            (row,) = spark.sql(f"DESCRIBE DETAIL gone.{name}").select("location").collect()
-            shutil.rmtree(str(row[0]).removeprefix("file:"))
-        told = shop.run("status").all
-        assert "`lakewright job daily build -t placed`" in told
-        assert "WOULD_RUN named, placed: does not exist" in shop.run("plan", "daily", "build").all
-
-        again = shop.run("job", "daily", "build")
-        assert again.code == 0, again.all
-        assert [spark.table(f"gone.{name}").count() for name in ("named", "placed")] == [1, 1]
-        assert shop.run("status").all.startswith("Nothing is running")
-    finally:
-        for name in ("named", "placed"):
-            spark.sql(f"DROP TABLE IF EXISTS gone.{name}")
-        spark.sql("DROP DATABASE IF EXISTS gone")
-
-
 ENTITY = """
 connections: {web: {settings: {bronze_path: "${entity}", bronze_format: csv, silver_table: "gone.orders"}}}
 entities:

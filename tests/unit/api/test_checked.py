@@ -108,7 +108,7 @@ def test_what_is_no_session_is_not_called_one_of_spark_connect(tmp_path: Path) -
 def test_a_closed_project_runs_and_reads_nothing_more(shop: Project) -> None:
     orders: Entity = shop.entity("orders")
     with shop:
-        assert shop.status().is_calm
+        assert shop.status().plan.steps == ()
     for call in (shop.status, shop.history, lambda: shop.sql("SELECT 1"), orders.process, orders.read):
         with pytest.raises(UsageError, match="the project shop is closed"):
             call()

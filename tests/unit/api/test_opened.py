@@ -15,12 +15,12 @@ from lakewright.api.arguments import JobOptions, job_request
 from lakewright.api.opened import Opened
 from lakewright.api.warned import warned
 from lakewright.app import App
+from lakewright.due.facts import Subject, Verb
+from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, choices_of
 from lakewright.errors import Fault, LakewrightWarning, SpecError, UsageError
-from lakewright.errors.phrase import Command
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
-from lakewright.usecases.damage.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.items import find_item
 
 
@@ -57,24 +57,23 @@ def test_definitions_are_listed_without_spark(shop: Project) -> None:
     with pytest.raises(UsageError, match="is not a phase"):
         shop.plan("daily", "biuld", day="2024-05-01")
     assert list(shop.history()) == []
-    assert repr(shop.status()) == "<ProjectStatus nothing is running, waiting or failed>"
+    assert repr(shop.status()) == "<ProjectStatus nothing is running or due>"
     assert repr(shop.plan("daily", day="2024-05-01")).startswith("<Plan daily verify instances=1 ")
 
 
 def test_a_notebook_shows_what_the_status_is_not_calm_for(shop: Project) -> None:
-    """A2, D2: a changed slice, a fault of the project and a due rebuild are in the table, too."""
     calm = shop.status()
-    changed = Fault("1 slice of <orders> changed", remedy="lakewright manifest requeue orders/1")
-    due = DueRebuild("orders", "an expression changed", refuses_slices=False, command=Command("rebuild", "x"))
-    unseen = (Unseen("stock", "only Spark can read the table"),)
-    found = replace(calm, changed=(changed,), rebuilds=(due,), unrecorded=("prices",), unseen=unseen)
-    assert repr(found) == "<ProjectStatus changed=1 rebuilds=1 unseen=1 unrecorded=1>"
+    asked = Step("1", Action.HOLD, Subject("orders", "<1>"), Reason(Code.LATE_SLICE, {"slice": "<1>"}))
+    asked = replace(asked, state=State.NEEDS_DECISION, choices=choices_of(asked.subject, "", (Verb.SKIP,)))
+    noticed = Finding(Reason(Code.UNKNOWN, {"why": "only Spark can read the table"}), Subject("stock"))
+    found = replace(calm, plan=Plan((asked,), (noticed,)), faults=(Fault("no such key", remedy="Drop it."),))
+    assert repr(found) == "<ProjectStatus needs_you=1 findings=1 faults=1>"
     html = found._repr_html_()
-    assert "<td>1 slice of &lt;orders&gt; changed</td><td>lakewright manifest requeue orders/1</td>" in html
-    assert "<td>an expression changed</td><td>lakewright rebuild x</td>" in html
-    assert "<td>prices</td><td>its table has commits, but the manifest has none of its slices</td>" in html
-    assert "<td>not looked at</td><td>stock</td><td>only Spark can read the table</td>" in html
-    assert "Nothing is running" in calm._repr_html_()
+    assert "<td>Needs you</td><td>orders/&lt;1&gt;</td>" in html
+    assert "lakewright decide 'orders/&lt;1&gt;' skip" in html.replace("&#x27;", "'").replace("&#39;", "'")
+    assert "<td>Worth knowing</td><td>stock</td><td>only Spark can read the table</td>" in html
+    assert "<td>no such key</td><td>Drop it.</td>" in html
+    assert "Nothing is running or due" in calm._repr_html_()
 
 
 def test_plan_and_run_take_the_same_options_with_the_same_defaults(shop: Project) -> None:
@@ -125,7 +124,8 @@ def test_a_skip_is_undone_from_python(tmp_path: Path, caplog: pytest.LogCaptureF
         with pytest.warns(LakewrightWarning) as told:
             orders.unskip("2024-05-01b.csv", reason="it was right")
         assert 'project.entity("orders").rebuild(include=["2024-05-01b.csv"])' in str(told[0].message)
-        assert [row.slice for row in project.status().waiting] == ["2024-05-01b.csv"]
+        (step,) = project.status().plan.steps
+        assert step.subject.part == "2024-05-01b.csv"
         assert "--include" in caplog.text or "--late" in caplog.text
         with pytest.raises(UsageError):
             orders.unskip("2024-05-01b.csv")

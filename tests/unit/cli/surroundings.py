@@ -105,6 +105,7 @@ class FakeApp:
     redactor: Redactor = field(default_factory=lambda: Redactor(frozenset({"hunter2-secret"})))
     store: Store = field(default_factory=lambda: MemoryStore(lambda: NOW))
     say: Callable[[str], None] = print
+    clock: Callable[[], datetime] = lambda: NOW
     ids: Callable[[], str] = field(default_factory=lambda: map(str, count(1)).__next__)
 
     @property

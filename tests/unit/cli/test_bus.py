@@ -201,8 +201,14 @@ def test_signals_of_a_real_process(shop: InProcess) -> None:
         _await(shop.folder / "begun")
         killed.kill()
     assert shop.json("manifest", "ls", "--stale")[0]["item_id"] == "a"
-    advice = "see whether its work is done, then `lakewright manifest release a`, and run acme/scanner again"
-    assert advice in " ".join(shop.run("status").out.split())
+    found = shop.json("status")
+    assert [each["stale"] for each in found["locked"]] == [True]
+    (told,) = found["findings"]
+    assert (told["code"], told["subject"]["kind"], told["commands"]) == (
+        "left_item",
+        "application",
+        [["manifest", "release", "a"]],
+    )
     left = shop.run("manifest", "run", "--as", "acme/scanner", "--", "true")
     assert "left: 1 item locked" in left.err
     assert shop.run("manifest", "run", "--as", "acme/scanner", "--idempotent", "--", "true").code == 0

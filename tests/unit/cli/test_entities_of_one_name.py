@@ -50,8 +50,8 @@ def test_slices_of_entities_that_share_a_name_are_told_apart_by_id(tmp_path: Pat
         pages = browser(site)
         for name in ("1", "2"):
             assert pages.get(f"/entities/{name}").status_code == 200
-    status = shop.run("status").out
-    assert "Then `lakewright manifest resolve 1/2024-05-01.csv`." in status
+    asked = [each["choices"][0]["argv"] for each in shop.json("status")["steps"]]
+    assert asked == [["decide", f"{name}/2024-05-01.csv", "retry"] for name in "12"]
     assert shop.run("manifest", "resolve", "1/2024-05-01.csv").code == 0
     refused = shop.run("manifest", "resolve", "orders/2024-05-01.csv")
     assert (refused.code, "several entities are named 'orders'" in refused.err) == (2, True)

@@ -17,7 +17,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.request import JobRequest
-from lakewright.usecases.failed_runs.resume import is_resumable
+from lakewright.usecases.failed_runs.resume import is_resumable, resume_command
 
 
 def a_history() -> FakeApp:
@@ -111,20 +111,6 @@ def test_a_choice_that_can_not_be_meant_is_wrong_usage(options: tuple[str, ...],
     assert (answered.code, known in answered.err) == (2, True)
 
 
-def test_status_names_runs_that_no_later_one_made_good() -> None:
-    app = a_history()
-    assert "Runs that failed" not in call_with(app, "status").out
-    run = app.journal.start_run(
-        replace(next(app.journal.runs()), run_id="d3-run", started=NOW, status="RUNNING")
-    )
-    app.journal.finish_run(run, "FAILED", finished=NOW)
-    page = call_with(app, "status", "--project", "lake").out
-    assert "FAILED daily build month:start=2022-01, run d3-run, just now; not run since" in page
-    assert "`lakewright job daily build month:start=2022-01 --resume --project lake`" in page
-    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
-    assert [run["do"] is not None for run in found["last_runs"]] == [True, False, False, False]
-
-
 @pytest.mark.parametrize(
     ("given", "typed"),
     [
@@ -133,13 +119,12 @@ def test_status_names_runs_that_no_later_one_made_good() -> None:
         ("day=it\\,is", "'day=it\\,is'"),
     ],
 )
-def test_status_names_the_arguments_of_a_failed_run_as_they_were_given(given: str, typed: str) -> None:
+def test_the_command_of_a_failed_run_has_its_arguments_as_they_were_given(given: str, typed: str) -> None:
     app = a_history()
     parameters = JobRequest("daily", Phase.BUILD, (given,)).given
     run = replace(next(app.journal.runs()), run_id="d3-run", started=NOW, parameters=parameters)
     app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
-    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
-    assert found["last_runs"][0]["do"] == f"lakewright job daily build {typed} --resume"
+    assert resume_command(run) == f"lakewright job daily build {typed} --resume"
 
 
 @pytest.mark.parametrize(
@@ -165,22 +150,9 @@ def test_the_command_of_a_failed_run_has_its_choice_of_targets(
     )
     app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
     typed = f"lakewright job daily truncate {options} month:start=2022-01 --resume --yes"
-    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
-    assert found["last_runs"][0]["do"] == typed
+    assert resume_command(run) == typed
     assert f"\nrestricted to {words}\n" in call_with(app, "history", "show", "d3-run").out
     assert not is_resumable(run)
-
-
-def test_status_names_no_hidden_value_as_one_to_type() -> None:
-    app = a_history()
-    parameters = {"month": "2022 01", "token": "***"}
-    run = replace(next(app.journal.runs()), run_id="d3-run", started=NOW, parameters=parameters)
-    app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
-    resume = "lakewright job daily build 'month=2022 01' token=<token> --resume"
-    told = " ".join(call_with(app, "status").out.split())
-    assert f"then `{resume}`, with the value of token filled in, which is secret and not recorded" in told
-    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
-    assert found["last_runs"][0]["do"] == resume
 
 
 def test_runs_are_chosen_by_their_age() -> None:

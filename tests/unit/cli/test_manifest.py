@@ -11,9 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from deltalake import CommitProperties, Transaction, write_deltalake
 from tests.documents import checked
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
@@ -23,13 +21,11 @@ from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.slices.chain import counter_of
-from lakewright.spec.models.places import Address
 from lakewright.usecases.items import Rows
 
 ORDERS = Application.named("lakewright/shop/orders", "orders")
@@ -283,7 +279,6 @@ def test_a_skip_for_all_instances_shows_on_the_one_that_is_there() -> None:
     assert document(app, "manifest", "stats")[OWN] == {"failed": 1, "locked": 1, "processed": 1, "skipped": 2}
     document(app, "manifest", "unskip", ITEM + "d")  # the only skip that there is
     assert of_each(app, "d") == {OWN: "ready"}
-    assert [row["slice"] for row in document(app, "status")["waiting"]] == ["d"]
 
 
 def test_of_several_skips_one_must_be_named_to_undo_it() -> None:
@@ -595,228 +590,14 @@ def test_doctor_tells_what_holds_an_entity_back_and_what_to_type() -> None:
     assert checks[2]["remedy"] == f"Fix the cause, then `lakewright manifest resolve {ITEM}b`."
 
 
-def test_doctor_has_the_remedy_of_status_for_a_slice_that_must_be_delivered_again() -> None:
+def test_doctor_has_the_remedy_of_a_slice_that_must_be_delivered_again() -> None:
     app = FakeApp(bronze=Path("/lake/bronze/orders"))
     slices(app, "a")
     app.ledger.failed(claim(app, "a"), failure(SliceError("torn", remedy="Deliver it again.")))
     remedy = "Deliver it again. Then `lakewright manifest resolve orders/a`."
-    assert f"do: {remedy}" in call_with(app, "status").out
     answered = call_with(app, "doctor", "orders", "-o", "json")
     (found,) = [check for check in checked(json.loads(answered.out))["checks"] if check["name"] == "slice"]
     assert found["remedy"] == remedy
-
-
-class TestStatus:
-    """Rules of the command line, `status`."""
-
-    def test_it_has_what_an_operator_needs(self) -> None:
-        found = document(a_lake("/lake/bronze/orders"), "status")
-        assert list(found) == [
-            *("running", "waiting", "arrived", "failed", "warnings", "stale"),
-            *(
-                "quarantined",
-                "unrecorded",
-                "behind",
-                "recorded_projects",
-                "triggers",
-                "unwritable",
-                "faults",
-                "withheld",
-            ),
-            *("missing", "unreadable", "changed", "elsewhere", "vanished", "corrected", "rebuilds"),
-            *("unseen", "undeclared"),
-            *("rows_changed", "damaged", "lost", "tainted", "last_runs"),
-        ]
-        assert [row["slice"] for row in found["running"]] == ["c"]
-        assert [row["slice"] for row in found["waiting"]] == ["d"]
-        assert found["failed"][0]["do"] == "lakewright manifest resolve orders/b"
-
-    def test_its_page_names_the_command_to_type_next(self) -> None:
-        page = call_with(a_lake("/lake/bronze/orders"), "status", "--project", "my lake").out
-        assert "do: Fix the cause, then `lakewright manifest resolve orders/b --project 'my lake'`." in page
-        assert "failed orders b just now: column x is gone" in page
-        assert "locked orders c just now by ada@elsewhere" in page
-
-    def test_a_failure_of_another_program_is_told_once_with_its_name(self) -> None:
-        app, scanner = FakeApp(), Application.named("acme/scanner")
-        slices(app, "a")
-        held = app.ledger.acquire(
-            ITEM + "a", scanner, HOLDER, duration=timedelta(seconds=60), token_counter=None
-        )
-        app.ledger.failed(held, failure(ValueError("line 2: seven is no amount")))
-        page = call_with(app, "status").out
-        assert "Failed 1\n  failed acme/scanner a just now: line 2: seven is no amount" in page
-        assert (
-            f"Fix the cause, then `lakewright manifest resolve {ITEM}a`, and run acme/scanner again." in page
-        )
-        assert "acme/scanner" in call_with(app, "manifest", "ls", "--state", "failed").out
-
-        app.ledger.resolve(ITEM + "a", "corrected")
-        assert "acme/scanner: 1 slice waits to be processed by acme/scanner" in call_with(app, "status").out
-
-    def test_a_warning_about_a_changed_slice_ends_once_it_is_requeued_a2(self) -> None:
-        app = a_lake()
-        run = app.journal.start_run(Run("run-2", "shop", "daily", "BUILD", {}, app.store.now(), HOLDER))
-        error = {"message": "1 slice of orders changed", "remedy": "Requeue.", "code": "slices_changed"}
-        entry = {"name": "orders", "kind": "entity", "phase": "BUILD", "status": "SUCCESS_WITH_ERRORS"}
-        told = {**entry, "reasons": [], "error": {**error, "location": None}, "instance": {}}
-        app.journal.record_targets(run, {0: {**told, "changed": [ITEM + "a"]}})
-        app.journal.finish_run(run, "SUCCESS_WITH_ERRORS", finished=app.store.now())
-        assert "orders changed" in call_with(app, "status").out
-        app.ledger.requeue(ITEM + "a", "corrected")
-        assert "orders changed" not in call_with(app, "status").out
-
-    def test_a_slice_that_validate_failed_is_told_by_itself_and_not_once_it_is_resolved(self) -> None:
-        """Issue 11: after `resolve`, `status` showed the error of the run that had loaded the slice."""
-        app = a_lake("/lake/bronze/orders")
-        run = app.journal.start_run(Run("run-2", "shop", "daily", "BUILD", {}, app.store.now(), HOLDER))
-        error = {"message": "column x is gone", "remedy": "Add it.", "code": "slice", "location": None}
-        entry = {"name": "orders", "kind": "entity", "phase": "VALIDATE", "status": "SUCCESS_WITH_ERRORS"}
-        told = {**entry, "reasons": [], "error": error, "instance": {}, "failed_items": [ITEM + "b"]}
-        app.journal.record_targets(run, {0: told})
-        app.journal.finish_run(run, "FAILED", finished=app.store.now())
-        assert call_with(app, "status").out.count("column x is gone") == 1
-        app.ledger.resolve(ITEM + "b", "corrected")
-        assert "column x is gone" not in call_with(app, "status").out
-
-    def test_a_warning_about_a_changed_slice_ends_once_it_is_accepted_a2(self, tmp_path: Path) -> None:
-        app, (name,) = FakeApp(bronze=tmp_path), ("s1.csv",)
-        (tmp_path / name).write_text("1")
-        document(app, "manifest", "discover")
-        place = f"{tmp_path.as_uri()}/"
-        app.ledger.processed(claim(app, name, place), {})
-        run = app.journal.start_run(Run("run-2", "shop", "daily", "BUILD", {}, app.store.now(), HOLDER))
-        error = {"message": "1 slice of orders changed", "remedy": "Requeue.", "code": "slices_changed"}
-        entry = {"name": "orders", "kind": "entity", "phase": "BUILD", "status": "SUCCESS_WITH_ERRORS"}
-        told = {**entry, "reasons": [], "error": {**error, "location": None}, "instance": {}}
-        app.journal.record_targets(run, {0: {**told, "changed": [place + name]}})
-        app.journal.finish_run(run, "SUCCESS_WITH_ERRORS", finished=app.store.now())
-        (tmp_path / name).write_text("12")
-        assert "orders changed" in call_with(app, "status").out
-        document(app, "manifest", "accept", "orders/s1.csv")
-        assert "orders changed" not in call_with(app, "status").out
-
-    def test_a_bronze_folder_that_is_gone_is_told_although_nothing_of_it_was_processed_a2(
-        self, tmp_path: Path
-    ) -> None:
-        app = FakeApp(bronze=tmp_path / "orders")
-        assert document(app, "status")["unreadable"] == []
-        app.bronze.mkdir()
-        (app.bronze / "s1.csv").write_text("1")
-        document(app, "manifest", "discover")
-        app.bronze.rename(tmp_path / "moved")
-        (found,) = document(app, "status")["unreadable"]
-        assert found["message"].endswith("of orders is gone; slices from it are recorded")
-        assert found["remedy"] == "Mount it, or correct bronze_path."
-
-    def test_processed_slices_that_are_gone_from_bronze_are_told_as_in_the_plan(self, tmp_path: Path) -> None:
-        """A2: a slice that vanished is not passed over."""
-        app = FakeApp(bronze=tmp_path)
-        for name in ("s1.csv", "s2.csv", "s3.csv"):
-            (tmp_path / name).write_text("1")
-        document(app, "manifest", "discover")
-        for name in ("s1.csv", "s2.csv"):
-            app.ledger.processed(claim(app, name, f"{tmp_path.as_uri()}/"), {})
-        assert document(app, "status")["vanished"] == []
-        (tmp_path / "s2.csv").unlink()
-        found = document(app, "status")["vanished"]
-        assert found == [{"entity": "orders", "count": 1, "slices": ["s2.csv"]}]
-        (tmp_path / "s1.csv").unlink()
-        page = call_with(app, "status").out
-        assert "Processed, but no longer in bronze 1\n  orders: 2 slices, such as s1.csv, s2.csv\n" in page
-
-    def test_a_processed_slice_that_changed_is_told_before_the_next_run_sees_it(self, tmp_path: Path) -> None:
-        """A2: what to type is told, too."""
-        app = FakeApp(bronze=tmp_path)
-        (tmp_path / "s1.csv").write_text("1")
-        document(app, "manifest", "discover")
-        app.ledger.processed(claim(app, "s1.csv", f"{tmp_path.as_uri()}/"), {})
-        assert document(app, "status")["changed"] == []
-        (tmp_path / "s1.csv").write_text("12")
-        (fault,) = document(app, "status")["changed"]
-        assert fault["message"] == "1 slice of orders changed since it was processed: s1.csv"
-        page = call_with(app, "status").out
-        assert "Changed since they were processed 1" in page
-        assert "`lakewright manifest requeue orders/s1.csv`" in page
-        (tmp_path / "s1.csv").write_text("2")
-        os.utime(tmp_path / "s1.csv", (1, 1))
-        (fault,) = document(app, "status")["changed"]
-        assert fault["remedy"].startswith(
-            "Its size is the same: if the rows are too, keep what was processed"
-        )
-
-    def test_a_skipped_slice_that_was_corrected_is_told_with_what_processes_it(self, tmp_path: Path) -> None:
-        """A2: an undone slice is skipped; its corrected file would otherwise be passed over for ever."""
-        app = FakeApp(bronze=tmp_path)
-        for name in ("s1.csv", "s2.csv"):
-            (tmp_path / name).write_text("1")
-        document(app, "manifest", "discover")
-        document(app, "manifest", "skip", "orders/s1.csv")
-        assert document(app, "status")["corrected"] == []
-        (tmp_path / "s1.csv").write_text("12")
-        (found,) = document(app, "status")["corrected"]
-        assert (found["entity"], found["slices"]) == ("orders", ["s1.csv"])
-        requeue, *_ = found["do"]
-        assert requeue == "lakewright manifest requeue orders/s1.csv"
-        page = call_with(app, "status").out
-        assert "Skipped, but changed since 1\n  orders: s1.csv\n    do: To process it: `lakewright" in page
-        document(app, "manifest", "accept", "--all", "--yes")
-        told = document(app, "status")
-        assert (told["corrected"], len(told["waiting"])) == ([], 1), "it stays skipped"
-        (tmp_path / "s1.csv").write_text("123")
-        document(app, "manifest", "requeue", "orders/s1.csv")
-        told = document(app, "status")
-        assert (told["corrected"], len(told["waiting"])) == ([], 2)
-
-    def test_open_slices_of_the_place_that_a_lake_was_moved_from_do_not_wait(self, tmp_path: Path) -> None:
-        for place in ("old", "new"):
-            (tmp_path / place).mkdir()
-            (tmp_path / place / "s1.csv").write_text("1")
-        app = FakeApp(bronze=tmp_path / "old")
-        document(app, "manifest", "discover")
-        app.project.lake = str(tmp_path / "new")
-        document(app, "manifest", "discover")
-        found = document(app, "status")
-        assert [each["item_id"] for each in found["waiting"]] == [(tmp_path / "new" / "s1.csv").as_uri()]
-        place = (tmp_path / "old").as_uri()
-        assert found["elsewhere"] == [{"entity": "orders", "count": 1, "place": place}]
-        assert f"orders: 1 slice of {place}" in call_with(app, "status").out
-
-    def test_slices_that_no_run_has_seen_wait(self, tmp_path: Path) -> None:
-        app, bronze = FakeApp(), tmp_path / "orders"
-        entity = app.project.entities["orders"]
-        places = replace(entity.places(app.project.lake), bronze=str(bronze))
-        entity.places = lambda _: places
-        for name in ("s1.csv", "s2.csv"):
-            bronze.mkdir(exist_ok=True)
-            (bronze / name).write_text("id\n1\n")
-        (bronze / "s3" / "_temporary").mkdir(parents=True)
-        (bronze / "s3" / "part.csv").write_text("id\n")
-        page = call_with(app, "status").out
-        assert "orders: 2 slices that no run has seen yet: s1.csv, s2.csv; not complete yet: s3" in page
-        assert "Nothing is running" not in page
-        new = {"entity": "orders", "count": 2, "slices": ["s1.csv", "s2.csv"], "incomplete": ["s3"]}
-        assert document(app, "status")["arrived"] == [{**new, "late": [], "do": [], "refused": None}]
-
-    def test_a_lost_manifest_is_no_calm_lake(self, tmp_path: Path) -> None:
-        app, silver = FakeApp(), tmp_path / "orders"
-        entity = app.project.entities["orders"]
-        places = replace(entity.places(app.project.lake), silver=Address(location=str(silver)))
-        entity.places = lambda _: places
-        committed = CommitProperties(app_transactions=[Transaction(str(ORDERS), 1)])
-        write_deltalake(silver, pa.table({"id": [1]}), commit_properties=committed)
-        page = call_with(app, "status").out
-        assert "The manifest has no slice of this project, but the tables of orders have commits" in page
-        assert "`lakewright manifest discover` lists them" in page
-        assert "Nothing is running" not in page
-        web = Application.named("lakewright/web/people", "people")
-        app.ledger.discover([DiscoveredSlice(ITEM + "a", web, "people", "a", {"size": 1})])
-        page = call_with(app, "status").out
-        assert "The manifest has no slice of this project, only of web, but the tables of orders" in page
-        assert document(app, "status")["recorded_projects"] == ["web"]
-
-    def test_nothing_is_said_to_be_nothing(self) -> None:
-        assert call_with(FakeApp(), "status").out == "Nothing is running, waiting or failed.\n"
 
 
 class TestWatermarks:
@@ -943,19 +724,6 @@ class TestAfterAMove:
         app.project.lake = str(folder / "new")
         document(app, "manifest", "move", str(folder / "old"), str(folder / "new"))
         return app
-
-    def test_no_slice_is_told_as_gone_from_bronze(self, tmp_path: Path) -> None:
-        app = self.moved(tmp_path)
-        assert document(app, "status")["vanished"] == []
-        assert document(app, "manifest", "discover")["missing"] == []
-
-    def test_a_slice_that_is_gone_is_told_once(self, tmp_path: Path) -> None:
-        app = self.moved(tmp_path)
-        (tmp_path / "new" / "s2.csv").unlink()
-        found = document(app, "status")["vanished"]
-        assert found == [{"entity": "orders", "count": 1, "slices": ["s2.csv"]}]
-        (row,) = document(app, "manifest", "discover")["missing"]
-        assert (row["slice"], row["is_elsewhere"]) == ("s2.csv", False)
 
     def test_the_numbers_of_commits_continue(self, tmp_path: Path) -> None:
         app = self.moved(tmp_path)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from tests.unit.usecases import left
 from tests.unit.usecases.staleness.test_downstream import PROJECT, built
 
 from lakewright.app import App
@@ -24,10 +25,8 @@ from lakewright.run.lost_rows import lost_taints
 from lakewright.run.request import JobRequest
 from lakewright.run.table_marks import recorded_mark
 from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.staleness.brought_back import brought_back as back
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
-from lakewright.usecases.staleness.tainted_targets import brought_back as back
-from lakewright.usecases.staleness.tainted_targets import tainted_targets
-from lakewright.usecases.status import project_status
 
 pa: Any = import_module("pyarrow")
 
@@ -160,7 +159,7 @@ def brought_back(app: App) -> None:
     run_id = record(app, "days", "2022-01-03", "BUILD")
     places = [TargetPhase("shop", name, "BUILD", {"day": FIRST}) for name in ("days", "log")]
     app.store.write(Write(puts=tuple(each.tainted("it was made anew", lost_in=run_id) for each in places)))
-    assert {each.target for each in tainted_targets(app)} == {"days", "log"}
+    assert [name for name, _ in left.tainted(app)] == ["days", "log"]
     shutil.rmtree(gold)
     away.rename(gold)
     assert len(back(app)) == 2
@@ -169,7 +168,7 @@ def brought_back(app: App) -> None:
 def test_rows_that_were_brought_back_are_not_to_be_built_again(app: App) -> None:
     """`status` named a command that doubled rows which were all there, or never stopped to name it."""
     brought_back(app)
-    assert list(tainted_targets(app)) == []
+    assert left.tainted(app) == []
     plan = plan_job(app, JobRequest("daily", Phase.BUILD, (f"day={FIRST}",)))
     reasons = {step.target: step.reasons for step in plan.steps() if step.phase is Phase.BUILD}
     assert not any("made anew" in each for of_target in reasons.values() for each in of_target)
@@ -179,7 +178,7 @@ def test_rows_that_are_lost_again_after_they_were_brought_back_are_told(app: App
     brought_back(app)
     for name in ("days", "log"):
         DeltaTable(Path(app.project.basedir) / "gold" / name).delete(f"day = '{FIRST}'")
-    assert {each.target for each in tainted_targets(app)} == {"days", "log"}
+    assert [name for name, _ in left.tainted(app)] == ["days", "log"]
 
 
 def update(app: App, day: str) -> str:
@@ -191,7 +190,7 @@ def update(app: App, day: str) -> str:
     return run.run_id
 
 
-def test_a_whole_table_that_is_back_lacks_only_what_was_built_into_the_one_in_its_place(app: App) -> None:
+def test_a_whole_table_that_is_back_is_not_to_be_built_again(app: App) -> None:
     """`status` named the days that were there, and not the one that was missing."""
     gold = Path(app.project.basedir) / "gold"
     for day in (FIRST, SECOND):
@@ -200,12 +199,10 @@ def test_a_whole_table_that_is_back_lacks_only_what_was_built_into_the_one_in_it
     run_id = update(app, "2022-01-03")
     lost = [TargetPhase("shop", "whole", "BUILD", {"day": day}) for day in (FIRST, SECOND)]
     app.store.write(Write(puts=tuple(each.tainted("it was made anew", lost_in=run_id) for each in lost)))
-    assert [len(each.instances) for each in tainted_targets(app)] == [2]
+    assert [len(instances) for _, instances in left.tainted(app)] == [2]
     shutil.rmtree(gold)
     away.rename(gold)
-    assert list(tainted_targets(app)) == []
-    (fault,) = project_status(app).lost
-    assert fault.details["commands"] == ["lakewright job whole build -t whole day=2022-01-03"]
+    assert left.tainted(app) == []
 
 
 def test_a_whole_table_that_was_emptied_and_built_again_in_part_is_not_back(app: App) -> None:
@@ -219,7 +216,7 @@ def test_a_whole_table_that_was_emptied_and_built_again_in_part_is_not_back(app:
     )
     app.store.write(Write(puts=(put,)))
     update(app, SECOND)
-    assert [each.instances for each in tainted_targets(app)] == [({"day": FIRST},)]
+    assert left.tainted(app) == [("whole", ({"day": FIRST},))]
 
 
 def older_copies(app: App) -> None:
@@ -235,19 +232,6 @@ def older_copies(app: App) -> None:
     gold.with_name("copy").rename(gold)
 
 
-def test_tables_that_were_replaced_by_older_copies_are_told_with_what_they_lack(app: App) -> None:
-    older_copies(app)
-    told = {str(each.details["subject"]): each for each in project_status(app).lost}
-    assert told.keys() == {"days", "log"}
-    for name, fault in told.items():
-        assert f"gold/{name} is at version 0, and runs have written others" in fault.message
-        assert fault.details["commands"] == [f"lakewright job daily build -t {name} day={SECOND}"]
-    for name in told:
-        write(app, name, SECOND)
-        record(app, name, SECOND, "BUILD", table=mark(app, name))
-    assert project_status(app).lost == ()
-
-
 def test_a_run_that_builds_into_an_older_copy_remembers_what_it_lacks(app: App) -> None:
     """The next commit takes the version of the lost one, after which nobody could tell."""
     older_copies(app)
@@ -258,23 +242,6 @@ def test_a_run_that_builds_into_an_older_copy_remembers_what_it_lacks(app: App) 
         assert f"gold/{name} is at version 0, and runs have written others" in step.warning.message
         (put,) = lost_taints("shop", "r1", step)
         app.store.write(Write(puts=(put,)))
-    left = {each.target: each for each in tainted_targets(app)}
-    assert {name: each.commands for name, each in left.items()} == {
-        "days": (f"lakewright job daily build day={SECOND}",),
-        "log": (f"lakewright job daily build day={SECOND}",),
-    }
+    assert left.tainted(app) == [(name, ({"day": SECOND},)) for name in ("days", "log")]
     again = plan_job(app, JobRequest("daily", Phase.BUILD, (f"day={SECOND}",)))
     assert all(step.warning is None for step in again.steps() if step.phase is Phase.BUILD)
-
-
-def test_each_target_is_built_in_the_instances_alone_in_which_it_is_dirty(app: App) -> None:
-    """One command for both targets added rows of days once more that were right."""
-    for target, days in (("days", (FIRST, SECOND)), ("log", ("2022-01-03", SECOND))):
-        for day in days:
-            put = TargetPhase("shop", target, "BUILD", {"day": day}).tainted("it is old")
-            app.store.write(Write(puts=(put,)))
-    commands = {command for each in tainted_targets(app) for command in each.commands}
-    assert commands == {
-        f"lakewright job daily build -t days day={FIRST},{SECOND}",
-        f"lakewright job daily build -t log day={SECOND},2022-01-03",
-    }

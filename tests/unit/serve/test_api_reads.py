@@ -11,7 +11,7 @@ from tests.unit.serve.sites import MODEL, Served, served, write_project
 from tests.unit.serve.slices import claim, discover, fail, process
 
 from lakewright.serve.http.application import ENDPOINTS, make_application
-from lakewright.usecases.status import project_status
+from lakewright.usecases.due.status import project_status
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def shop(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_documents_are_those_of_the_command_line(shop: Served) -> None:
-    assert shop.get("/status") == {"schema": "lakewright/status/1", **project_status(shop.app).as_json()}
+    assert shop.get("/status") == {"schema": "lakewright/plan/2", **project_status(shop.app).as_json()}
     failed = shop.get("/items", params={"state": ["failed", "locked"]})
     assert [(row["entity"], row["slice"], row["verdict"]) for row in failed] == [
         ("orders", "2022-01-03", "failed"),

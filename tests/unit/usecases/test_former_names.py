@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.unit.usecases import left
 from tests.unit.usecases.staleness.test_downstream import MODEL, lake, process
 
 from lakewright.app import App
@@ -21,7 +23,6 @@ from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.run_job import _rename_taints
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 from lakewright.usecases.staleness.downstream import downstream_taints, taint_after_processing
-from lakewright.usecases.status import project_status
 
 RENAMED = {"names": "labels", "whole": "entire", "report": "summary"}
 """Targets by their former names; their relations keep theirs."""
@@ -69,8 +70,8 @@ STALE = [
 ]
 
 
-def stale(app: App) -> list[tuple[str, tuple[object, ...]]]:
-    return [(each.target, each.instances) for each in project_status(app).tainted]
+def stale(app: App) -> list[tuple[str, tuple[Mapping[str, Any], ...]]]:
+    return left.tainted(app)
 
 
 def test_what_was_built_under_a_former_name_is_stale_after_an_undo_and_a_new_slice(
@@ -88,9 +89,7 @@ def test_what_was_built_under_a_former_name_is_stale_after_an_undo_and_a_new_sli
     app.close()
 
 
-def test_what_was_stale_before_it_was_renamed_stays_so_in_status_plan_and_runs(
-    app: App, tmp_path: Path
-) -> None:
+def test_what_was_stale_before_it_was_renamed_stays_so_in_plans_and_runs(app: App, tmp_path: Path) -> None:
     orders = app.project.entity("orders")
     app.store.write(Write(puts=downstream_taints(app, orders, "went back to version 17")))
     app = renamed(app, tmp_path)

@@ -165,24 +165,6 @@ def test_a_late_slice_does_not_count_against_the_place_of_others(tmp_path: Path)
     assert found.content["processingTime"] == "2024-05-02T00:00:00+00:00"
 
 
-def test_the_refusal_of_a_time_names_no_rebuild_if_older_slices_have_later_times(tmp_path: Path) -> None:
-    shop = processed(tmp_path, "historic", BY_SLICE)
-    newest = "2024-05-03.z.csv"
-    with Project.load(tmp_path) as project:
-        record(project.app, [(f"2024-05-0{day}.csv", f"2026-11-25T21:50:0{day}+00:00") for day in (1, 2, 3)])
-    (tmp_path / "lake/bronze/orders" / newest).write_text("id\n1\n")
-    page = " ".join(shop.run("status").out.split())
-    assert "a run would not take it: the processing time 2024-05-03T00:00:00+00:00 is not later" in page
-    assert "slices before it by name have later times, such as 2024-05-03.csv" in page
-    assert "do: Give a later time: `lakewright process orders 2024-05-03.z.csv --processing-time " in page
-    assert "rebuild" not in page
-    assert "truncate -t TARGET" in page
-    with Project.load(tmp_path) as project:
-        record(project.app, [("2024-05-03.csv", "2024-05-03T00:00:00+00:00")])
-    page = " ".join(shop.run("status").out.split())
-    assert f"Put it in its place: `lakewright rebuild orders --include {newest}`" in page
-
-
 @pytest.mark.parametrize(
     ("times", "target", "is_placed"),
     [
@@ -210,27 +192,3 @@ def test_a_rebuild_is_named_for_a_late_slice_that_it_puts_between_older_and_newe
         found = late_slices_of(app, app.project.entity("orders"), (late,))
     assert (found.rebuild == f"lakewright rebuild orders --include {late}") == is_placed
     assert ("older rows" in found.overwrites) == is_placed
-
-
-def test_a_corrected_slice_that_the_entity_applies_late_is_told_with_the_rebuild(tmp_path: Path) -> None:
-    """With `late_slices: apply`, `requeue` alone was named: older values became the current ones."""
-    shop = processed(tmp_path, "merge", "description: the time is the clock's")
-    model = (tmp_path / "m.yml").read_text()
-    applied = model.replace("    columns:", "    settings: {late_slices: apply}\n    columns:")
-    (tmp_path / "m.yml").write_text(applied)
-    corrected = "2024-05-02.csv"
-    with Project.load(tmp_path) as project:
-        record(project.app, [(f"2024-05-0{day}.csv", f"2024-06-0{day}T00:00:00+00:00") for day in (1, 2, 3)])
-    (tmp_path / "lake/bronze/orders" / corrected).write_text("id\n1\n2\n")
-    rebuild = f"lakewright rebuild orders --include {corrected}"
-    requeue = f"lakewright manifest requeue orders/{corrected}"
-    told = f"Processing it again makes its older rows the current ones; `{requeue}`, then `{rebuild}` instead"
-    (changed,) = shop.json("status")["changed"]
-    assert told in changed["remedy"]
-    done = shop.shell(requeue)
-    assert f"makes its older rows the current ones; `{rebuild}` instead puts it in its place" in " ".join(
-        done.err.split()
-    )
-    with Project.load(tmp_path) as project:
-        (found,) = included_slices(project.app, project.app.project.entity("orders"), [corrected])
-    assert found.content["processingTime"] == "2024-06-02T00:00:00+00:00"

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import InProcess
 from tests.unit.usecases.staleness.test_downstream import built, lake
 
 from lakewright.app import App
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
 from lakewright.plan.observation import Answer, Observation, TableChange
-from lakewright.plan.outcome import Outcome
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -27,9 +25,7 @@ from lakewright.run.lost_rows import lost_taints
 from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.run.result import TargetResult
-from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.plan_job import plan_job
-from lakewright.usecases.status import project_status
 
 DAYS = ("2022-01-01", "2022-01-02", "2022-01-03")
 
@@ -142,79 +138,6 @@ def test_a_migration_that_replaces_a_table_is_told_with_what_was_built_into_it(
     assert len(puts) == 2
     seen["loses"] = None  # it has no rows
     assert warning(app, "names") is None
-    app.close()
-
-
-def removal(app: App, phase: Phase, target: str, *days: str) -> Step:
-    """Return the first step that empties or removes what a target writes in a run of days."""
-    request = JobRequest("daily", phase, (f"day={','.join(days)}",), targets=(target,))
-    return plan_job(app, request).steps()[0]
-
-
-def test_a_table_that_is_emptied_as_a_whole_is_told_with_what_other_instances_built_into_it(
-    tmp_path: Path,
-) -> None:
-    """The question said `empty added (day=…)`, which reads as that day alone."""
-    app = lake(tmp_path)
-    for number, day in enumerate(DAYS):
-        built(app, "daily", ("names", "whole", "added"), hours_ago=9 - number, day=day)
-        for name in (f"names/day={day}", "whole", "added"):
-            (tmp_path / "gold" / name).mkdir(parents=True, exist_ok=True)
-            (tmp_path / "gold" / name / f"{day}.json").write_text('{"id": 1}\n')
-    place = tmp_path / "gold"
-
-    step = removal(app, Phase.TRUNCATE, "added", DAYS[1])
-    assert step.warning is not None
-    assert step.warning.message == (
-        f"target 'added': TRUNCATE empties the whole of {place}/added, and 2 other instances were built into "
-        "it: day=2022-01-01, day=2022-01-03"
-    )
-    assert step.warning.remedy == (
-        "Build these again afterwards: `lakewright job daily build -t added day=2022-01-01,2022-01-03`. "
-        "To have what the run was asked for again, too: `lakewright job daily build -t added day=2022-01-02`."
-    )
-    puts = [put.value for put in lost_taints("shop", "r1", step) if put.value]
-    assert {each["reason"] for each in puts} == {"its rows were removed by TRUNCATE in run r1"}
-    assert {each["place"]["parameters"]["day"] for each in puts} == {DAYS[0], DAYS[2]}
-    # Somebody has asked for it, so it is no error.
-    done = with_warning(Outcome(), step)
-    assert (done.status, done.warnings) == (
-        Status.SUCCESS,
-        (f"{step.warning.message}. {step.warning.remedy}",),
-    )
-
-    # What builds again what was asked for is told once, and marked nowhere.
-    every = removal(app, Phase.TRUNCATE, "added", *DAYS)
-    assert every.warning is not None
-    assert "3 instances were built into it: day=2022-01-01, day=2022-01-02, day=2022-01-03" in (
-        every.warning.message
-    )
-    assert every.warning.remedy == (
-        "To have the rows again: `lakewright job daily build -t added day=2022-01-01,2022-01-02,2022-01-03`."
-    )
-    assert lost_taints("shop", "r1", every) == ()
-    # A partition is its own; of a table that each instance replaces, only the rows of the last one are there.
-    assert removal(app, Phase.TRUNCATE, "names", DAYS[1]).warning is None
-    last = removal(app, Phase.TRUNCATE, "whole", DAYS[2]).warning
-    assert last is not None
-    assert "1 instance was built into it: day=2022-01-03" in last.message
-    whole = removal(app, Phase.TRUNCATE, "whole", DAYS[0]).warning
-    assert whole is not None
-    assert "1 other instance was built into it: day=2022-01-03" in whole.message
-    gone = removal(app, Phase.DESTROY, "names", DAYS[1]).warning
-    assert gone is not None
-    assert f"DESTROY removes {place}/names, and 2 other instances were built into it" in gone.message
-
-    shop = InProcess(tmp_path)
-    asked = shop.run("job", "daily", "truncate", "-t", "added", "day=2022-01-02")
-    assert (asked.code, f"TRUNCATE empties the whole of {place}/added" in " ".join(asked.err.split())) == (
-        2,
-        True,
-    )
-    assert shop.run("job", "daily", "truncate", "-t", "added", "day=2022-01-02", "--yes").code == 0
-    (found,) = project_status(app).tainted
-    assert (found.target, [each["day"] for each in found.instances]) == ("added", [DAYS[0], DAYS[2]])
-    assert found.commands == ("lakewright job daily build -t added day=2022-01-01,2022-01-03",)
     app.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -26,7 +25,6 @@ from lakewright.usecases.operate_items import (
     skip_item,
     unskip_item,
 )
-from lakewright.usecases.status import project_status
 
 NAME = "orders/2024-05-03.csv"
 WHO: Mapping[str, Any] = {"author": "ann", "reason": "mended"}
@@ -154,23 +152,4 @@ def test_later_slices_that_are_gone_are_left_out_by_cascade(tmp_path: Path) -> N
     assert revisions == {1: 2, 2: 1, 3: 2}
     (told,) = (note for note in done.notes if "2024-05-02.csv" in note)
     assert told.endswith("so it is not processed again; records of it may get the rows of earlier slices")
-    app.close()
-
-
-def test_status_says_that_a_slice_that_waits_is_gone(tmp_path: Path) -> None:
-    """It said that the slice waits for the next run, which failed it."""
-    app = shop_of(tmp_path)
-    requeue_items(app, [NAME], **WHO)
-    assert project_status(app).missing == ()
-    (tmp_path / "lake/bronze" / NAME).unlink()
-    (told,) = project_status(app).missing
-    assert told.message.startswith("1 slice of orders waits, but is gone from ")
-    assert f"or type `lakewright manifest skip {NAME}`" in str(told.remedy)
-    unfinished = tmp_path / "lake/bronze" / NAME
-    (unfinished / "_temporary").mkdir(parents=True)
-    (unfinished / "part.csv").write_text("id\n1\n")
-    assert project_status(app).missing == (), "it is there, but not complete"
-    shutil.rmtree(unfinished)
-    skip_item(app, NAME, **WHO)
-    assert project_status(app).missing == ()
     app.close()

@@ -95,7 +95,7 @@ def show_run(call: Call, /, run: str) -> None:
 @operator_options
 @click.pass_obj
 def accept(call: Call, /, runs: tuple[str, ...], *, author: str, reason: str) -> None:
-    """Accept that runs have failed, as nothing is left to do: `status` does not tell them any more.
+    """Accept that runs have failed, as nothing is left to do: they count as done.
 
     What such a run has left to build is still told, with its targets. `--resume` still continues it.
     """

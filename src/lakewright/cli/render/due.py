@@ -4,53 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lakewright.cli.page import Block, Branch, Span, line
-from lakewright.due.plan import Action, Choice, Finding, Plan, State, Step
+from lakewright.cli.page import Block, Branch, Span, line, remedy_branches
+from lakewright.due.plan import Choice, Finding, Plan, Step
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.usecases.due.words import choice_argv, choice_words, reason_text, step_text
+from lakewright.usecases.due.words import (
+    WORTH_KNOWING,
+    choice_argv,
+    choice_words,
+    consent_argv,
+    looks,
+    plan_parts,
+    reason_text,
+    step_words,
+)
 
 __all__ = ["due_page", "due_summary"]
-
-_PARTS = (
-    ("Needs you", tuple(state for state in State if state.needs_person)),
-    ("Due", (State.READY,)),
-    ("Waits", (State.WAITS,)),
-)
 
 
 def due_page(plan: Plan) -> Iterator[Block]:
     """Yield the page of a plan, and its counts."""
-    for title, states in _PARTS:
-        steps = [step for step in plan.steps if step.state in states]
+    for title, steps in plan_parts(plan):
         if steps:
             yield Branch(line(Span(title, "bold")), tuple(map(_step, steps)))
     if plan.findings:
-        yield Branch(line(Span("Worth knowing", "bold")), tuple(map(_finding, plan.findings)))
+        yield Branch(line(Span(WORTH_KNOWING, "bold")), tuple(map(_finding, plan.findings)))
     yield line(Span(due_summary(plan), "bold"))
 
 
 def due_summary(plan: Plan) -> str:
     """Return the numbers of steps in one line."""
-    counts = (sum(step.state in states for step in plan.steps) for _, states in _PARTS)
-    asked, due, waits = counts
-    return f"Plan. NEEDS_YOU={asked} DUE={due} WAITS={waits}"
+    return f"Plan. NEEDS_YOU={len(plan.asked)} DUE={len(plan.ready)} WAITS={len(plan.waiting)}"
 
 
 def _step(step: Step) -> Branch:
-    does = "" if step.action is Action.HOLD else f"{step_text(step)}, because "
-    below = [*_choices(step.choices)]
+    below = [*remedy_branches(step.reason.params.get("remedy")), *_choices(step.choices)]
     if step.needs:
-        allowed = (word for grant in sorted(step.needs) for word in ("--allow", grant.value))
-        below.append(Branch(line(Span("do: ", "dim"), Phrase(Command("apply", step.subject.name, *allowed)))))
-    return Branch(line(Span(step.subject.text, "bold"), f": {does}{reason_text(step.reason)}"), tuple(below))
+        below.append(_do(Command(*consent_argv(step))))
+    return Branch(line(Span(step.subject.text, "bold"), f": {step_words(step)}"), tuple(below))
 
 
 def _finding(finding: Finding) -> Branch:
     text = line(Span(finding.subject.text, "bold"), f": {reason_text(finding.reason)}")
-    return Branch(text, tuple(_choices(finding.choices)))
+    more = (Branch(line(Span("look: ", "dim"), Phrase(each))) for each in looks(finding.reason))
+    return Branch(text, (*_choices(finding.choices), *more))
 
 
 def _choices(choices: Iterable[Choice]) -> Iterator[Branch]:
-    for each in choices:
-        typed = Phrase(Command(*choice_argv(each)), f": {choice_words(each)}")
-        yield Branch(line(Span("do: ", "dim"), typed))
+    return (_do(Command(*choice_argv(each)), f": {choice_words(each)}") for each in choices)
+
+
+def _do(*parts: str) -> Branch:
+    return Branch(line(Span("do: ", "dim"), Phrase(*parts)))

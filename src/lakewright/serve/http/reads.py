@@ -11,6 +11,7 @@ from lakewright.serve.http.endpoint import ApiCall, Endpoint, listed, required, 
 from lakewright.serve.http.faults import HttpFault
 from lakewright.usecases.declarations import SECTIONS, list_section, show_definition
 from lakewright.usecases.draw_graph import declared_graph, graph_as_json, starting_triggers
+from lakewright.usecases.due.status import project_status
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.due.words import SCHEMA as PLAN
 from lakewright.usecases.due.words import plan_document
@@ -18,7 +19,6 @@ from lakewright.usecases.entity_overview import read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, list_runs, run_as_json, run_with_targets
 from lakewright.usecases.list_items import count_items, list_backlog, list_items, show_item
-from lakewright.usecases.status import project_status
 from lakewright.usecases.triggers import list_triggers
 from lakewright.usecases.validate_project import validate_project
 from lakewright.usecases.watermarks import list_watermark_changes, list_watermarks
@@ -195,10 +195,10 @@ READS = (
     ),
     _get(
         "/status",
-        "What is running, waiting and failed.",
+        "What is running, what is due, needs a person or waits, the triggers and the last runs.",
         "state",
         lambda call: project_status(call.app).as_json(),
-        form="lakewright/status/1",
+        form="lakewright/plan/2",
     ),
     _get(
         "/plan",

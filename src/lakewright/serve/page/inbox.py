@@ -17,7 +17,7 @@ from lakewright.due.plan import Plan
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import RUNNING
 from lakewright.manifest.lease import LEASE, Lease
-from lakewright.manifest.lock import Lock, failure_words
+from lakewright.manifest.lock import Lock
 from lakewright.manifest.store import Query
 from lakewright.serve.page.render import link
 from lakewright.slices.discover import item_id
@@ -63,14 +63,6 @@ class Obstacle:
     triggers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an attempt at a slice failed."""
-
-    words: str
-    since: datetime
-
-
 def inbox_view(view: View, look: Look | None = None) -> dict[str, Any]:
     """Return the plan of the last look at the lake, and what goes on."""
     app = view.app
@@ -94,7 +86,7 @@ def inbox_view(view: View, look: Look | None = None) -> dict[str, Any]:
         "findings": shown.findings[:MOST_STEPS],
         "number_asked": len(obstacles) + len(shown.asked) + len(stuck),
         "url_of": lambda subject: _url(app, subject, items),
-        "failures": dict(_failures(items)),
+        "failed_since": dict(_failed_since(items)),
         "running": [run for run in runs if run.status == RUNNING],
         "locks": list(_locks(app, now)),
         "waiting": waiting[:MOST_WAITING],
@@ -134,11 +126,8 @@ def _items_of(app: App, plan: Plan) -> Iterator[tuple[Subject, Item]]:
             yield subject, found[each]
 
 
-def _failures(items: Mapping[Subject, Item]) -> Iterator[tuple[Subject, Failure]]:
-    for subject, item in items.items():
-        words = failure_words(item)
-        if words is not None and item.failed is not None:
-            yield subject, Failure(words, item.failed.since)
+def _failed_since(items: Mapping[Subject, Item]) -> Iterator[tuple[Subject, datetime]]:
+    return ((subject, item.failed.since) for subject, item in items.items() if item.failed is not None)
 
 
 def _url(app: App, subject: Subject, items: Mapping[Subject, Item]) -> str | None:

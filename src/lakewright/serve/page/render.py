@@ -18,6 +18,7 @@ from lakewright.usecases.due.words import (
     choice_argv,
     choice_words,
     consent_argv,
+    looks,
     reason_text,
     step_words,
 )
@@ -52,6 +53,7 @@ def _environment() -> Environment:
         "coded": coded,
         "duration": duration,
         "instant": _instant,
+        "looks": looks,
         "machine": format_instant,
         "number": number,
         "percent": lambda share: f"{share * 100:.0f} %",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +27,28 @@ from lakewright.due.facts import (
     Slice,
     Subject,
     Table,
+    Undeclared,
+    Unknown,
     Verb,
 )
-from lakewright.errors import LakewrightError
-from lakewright.lake.observation import observe_without_spark
+from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.files import names_in
+from lakewright.lake.observation import missing_files, observe_without_spark
+from lakewright.lake.paths import local_path
+from lakewright.lake.storage_errors import lost_files_error
 from lakewright.manifest.item import Item, Verdict, is_changed
-from lakewright.slices.application import applications_before
+from lakewright.manifest.lock import failure_remedy, failure_words
+from lakewright.manifest.record import Application
+from lakewright.manifest.store import Query
+from lakewright.slices.application import (
+    application_of,
+    applications_before,
+    entity_of,
+    is_of_lakewright,
+)
 from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, foreign_commits
+from lakewright.slices.changed import is_folder_missed
+from lakewright.slices.deviations import Deviations
 from lakewright.slices.discover import (
     item_id,
     list_bronze,
@@ -42,14 +58,15 @@ from lakewright.slices.discover import (
     without_unsettled,
 )
 from lakewright.slices.lost_table import table_refusal
-from lakewright.slices.moved_lake import moved_lake_error
+from lakewright.slices.moved_lake import former_name_error, moved_lake_error
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
 from lakewright.slices.processed import processed_items
+from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_parts
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
-from lakewright.usecases.placed import chain_of
+from lakewright.usecases.placed import chain_of, placed_entities
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -68,7 +85,7 @@ _NEEDS_SPARK = "only Spark can read the log of its table"
 
 
 def observe(app: App, names: Iterable[str] = ()) -> Facts:
-    """Return the facts of entities and of what targets have built, of all unless some are named.
+    """Return the facts of all entities and targets, and of what else the manifest has, or of named ones only.
 
     Raises:
         SpecError: There is no such entity or target.
@@ -76,30 +93,28 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     named = tuple(dict.fromkeys(names))
     targets = frozenset(name for name in named if _is_target(app, name))
     chosen = [app.project.entity(name) for name in named if name not in targets or _is_entity(app, name)]
-    entities, locks, unknown = list[Entity](), dict[Subject, Lock](), dict[Subject, str]()
+    entities, locks, unknown = list[Entity](), dict[Subject, Lock](), dict[Subject, Unknown]()
     decisions, found = list(read_decisions(app)), list[_Observed]()
     with app.lake.observing():
         for each in chosen if named else app.project.entities.values():
-            if not each.enabled:
-                continue
             observed = _Observed(app, each)
-            try:
-                entity = observed.entity()
-            except LakewrightError as error:
-                unknown[Subject(each.called)] = error.message
+            entity = _entity(observed)
+            if isinstance(entity, Unknown):
+                unknown[Subject(each.called)] = entity
                 continue
-            if entity is None:
-                unknown[Subject(each.called)] = _NEEDS_SPARK
-                continue
-            found.append(observed)
             entities.append(entity)
-            locks |= observed.locks()
-            decisions += observed.recorded_decisions()
+            if entity.is_enabled:
+                found.append(observed)
+                locks |= observed.locks()
+                decisions += observed.recorded_decisions()
         chains = {each.declared.called: each.chain for each in found}
-        slices = {e.name: frozenset(_to_come(e.bronze, frozenset(e.table.slices))) for e in entities}
+        enabled = (each for each in entities if each.is_enabled)
+        slices = {e.name: frozenset(_to_come(e.bronze, frozenset(e.table.slices))) for e in enabled}
         outputs = OutputObserver(app, chains, slices)
         built = outputs.outputs(targets) if targets or not named else ()
-    return Facts(tuple(entities), built, tuple(decisions), locks, {**unknown, **outputs.unknown})
+    unseen = {subject: Unknown(why) for subject, why in outputs.unknown.items()}
+    facts = Facts(tuple(entities), built, tuple(decisions), locks, {**unknown, **unseen})
+    return facts if named else replace(facts, undeclared=_undeclared(app), items=_items(app))
 
 
 def _is_target(app: App, name: str) -> bool:
@@ -118,6 +133,56 @@ def _to_come(bronze: Mapping[str, Slice], held: Collection[Slice]) -> list[str]:
     newest = max((each.key for each in held), default=None)
     may_replay = newest is not None and any(each.key <= newest for each in new)
     return [each.name for each in (bronze.values() if may_replay else new)]
+
+
+def _entity(found: _Observed) -> Entity | Unknown:
+    """Return the facts of an entity; what is wrong with a disabled one is no error."""
+    try:
+        found.chain.places  # noqa: B018  # parameters of a job may be part of them
+    except LakewrightError as error:
+        return Unknown(error.message)
+    try:
+        fault = found.fault
+        if fault is None:
+            return found.entity() or Unknown(_NEEDS_SPARK)
+    except LakewrightError as error:
+        fault = error.as_fault()
+    return Unknown(fault.message, fault.code if found.declared.enabled else "", fault.remedy)
+
+
+def _undeclared(app: App) -> tuple[Undeclared, ...]:
+    """Return entities with slices that only these have processed; a faulty project may declare them."""
+    if app.project.faults:
+        return ()
+    project = app.project.name
+    declared = [application_of(project, each) for each in app.project.entities.values()]
+    alone, others = Counter[Application](), Counter[Application]()
+    for standing, number in app.store.standings().items():
+        if not any(standing.has_processed(each) for each in declared):
+            for application in standing.concerned:
+                is_processed = standing.verdict(application) is Verdict.PROCESSED
+                (alone if is_processed else others)[application] += number
+    named = ((entity_of(project, each), each) for each in alone)
+    return tuple(
+        Undeclared(name, str(each), alone[each], others[each])
+        for name, each in named
+        if name is not None and name not in app.project.entities
+    )
+
+
+def _items(app: App) -> dict[Subject, Lock | None]:
+    """Return the items of programs that are no entities which failed, or which runs have left locked."""
+    verdicts = frozenset({Verdict.FAILED, Verdict.LOCKED})
+    prefixes = tuple(f"{item_id(places.bronze)}/" for _, places in placed_entities(app))
+    found = dict[Subject, Lock | None]()
+    for item in app.store.select(Query(verdicts=verdicts)):
+        mark, lock = item.processing or item.failed, app.ledger.lock(item)
+        if mark is None or is_of_lakewright(mark.application) or item.item_id.startswith(prefixes):
+            continue
+        if lock is None or lock.is_stale:
+            held = None if lock is None else Lock(str(lock.holder), is_dead=True)
+            found[Subject(str(mark.application), item.item_id, Kind.APPLICATION)] = held
+    return found
 
 
 @dataclass
@@ -154,24 +219,63 @@ class _Observed:
         processed = {each.item_id: each for each in processed_items(chain.store, chain.application)}
         own = {each.item_id: each for each in chain.items(*OPEN)}
         every = {**found, **processed, **own}.values()
-        return {slice_name(item): item for item in every if item.sequence and self._is_own(item)}
+        known = {slice_name(item): item for item in every if item.sequence and self._is_own(item)}
+        return {**known, **self.undone}
+
+    @cached_property
+    def undone(self) -> dict[str, Item]:
+        """The items of slices that the table's log tells to be undone and the manifest does not, by name.
+
+        They are as the manifest has them once that is recorded.
+        """
+        chain = self.chain
+        if not chain.lacks_commits:
+            return {}
+        found = unrecorded_items(chain, self.listing.slices)
+        is_held = Verdict.PROCESSED
+        return {slice_name(item): item for item in found if item.verdict(chain.application) is not is_held}
 
     def _is_own(self, item: Item) -> bool:
         return item.item_id.startswith(self.chain.prefix)
+
+    @property
+    def fault(self) -> Fault | None:
+        """That the lake was moved, the entity renamed, or the folder of its slices is gone; else None.
+
+        Raises:
+            LakewrightError: Bronze, the table or the manifest can't be read.
+        """
+        chain, listing = self.chain, self.listing
+        moved = moved_lake_error(chain, {each.name for each in listing.slices})
+        if moved is None and chain.silver.location is not None:
+            moved = former_name_error(chain, self._former_names())
+        if moved is not None:
+            return moved.as_fault()
+        if listing.exists or not is_folder_missed(chain):
+            return None
+        return Deviations(self.declared.called, chain.bronze, listing, is_lost=True).fault
+
+    def _former_names(self) -> Iterator[Application]:
+        """Yield the applications that may be the entity's while it, or the project, had another name."""
+        project = self.app.project
+        for each in {each for standing in self.app.store.standings() for each in standing.processed}:
+            name = entity_of(project.name, each)
+            is_undeclared = name is not None and name not in project.entities
+            if is_undeclared or each.name.rpartition("/")[2] == self.declared.name:
+                yield each
 
     def entity(self) -> Entity | None:
         """Return its facts; None if only Spark can tell them.
 
         Raises:
-            LakewrightError: Bronze, the table or the manifest can't be read, or the lake was moved.
+            LakewrightError: Bronze, the table or the manifest can't be read.
         """
         chain, declared = self.chain, self.declared
         state = observe_without_spark(chain.lake, chain.silver)
         if state is None:
             return None
-        moved = moved_lake_error(chain, {each.name for each in self.listing.slices})
-        if moved is not None:
-            raise moved
+        if state.version is not None:
+            self._check_files(state.version)
         bronze = {name: self._in_bronze(name, now) for name, now in self._fingerprints.items()}
         held = tuple(self._held()) if state.exists else ()
         table = Table(
@@ -191,7 +295,44 @@ class _Observed:
             _LATE[settings.late_slices],
             _CHANGED[settings.changed_slices],
             unclaimed=self._unclaimed(bronze, frozenset(table.slices)),
+            unrecorded=tuple(self._slice(name, item.fingerprint) for name, item in self.undone.items()),
+            is_enabled=declared.enabled,
+            incomplete=self.listing.incomplete,
+            unreadable=self.listing.unreadable,
+            elsewhere=self._elsewhere(),
+            aside=self._aside(),
+            quarantine=chain.places.quarantine,
         )
+
+    def _check_files(self, version: int) -> None:
+        """Raise the error of a table on this machine that lacks data files; nothing else looks for them."""
+        gone = missing_files(self.chain.lake, self.chain.silver, version)
+        if gone:
+            place = str(self.chain.silver.location)
+            raise lost_files_error(str(local_path(place) or place), gone)
+
+    def _elsewhere(self) -> dict[str, int]:
+        """Return how many of its open slices were recorded in other folders, which no run reads."""
+        verdicts = frozenset({Verdict.READY, Verdict.FAILED})
+        found = self.chain.store.select(Query(self.chain.application, verdicts))
+        return Counter(item.item_id.rpartition("/")[0] for item in found if not self._is_own(item))
+
+    def _aside(self) -> dict[str, int]:
+        """Return the numbers of bad rows that lie in quarantine, by the names of their slices.
+
+        Where only Spark can list the folder, those count that were put there.
+        """
+        if self.declared.settings.on_bad_rows != "quarantine":
+            return {}
+        there = names_in(self.chain.places.quarantine, self.app.lake)
+        found = {name: self._bad_rows(item) for name, item in self.items.items()}
+        return {name: rows for name, rows in found.items() if rows and (there is None or name in there)}
+
+    def _bad_rows(self, item: Item) -> int:
+        if not self._is_done(item):
+            return 0
+        marks = (mark for mark in item.processed if mark.application.covers(self.chain.application))
+        return sum(int(mark.note.get("quarantined", 0)) for mark in marks)
 
     def _unclaimed(self, bronze: Mapping[str, Slice], held: Collection[Slice]) -> dict[str, tuple[str, ...]]:
         """Return which slices are taken by jobs alone whose parameters nothing tells, with these.
@@ -240,7 +381,7 @@ class _Observed:
         chain = self.chain
         foreign = {commit.version for commit in foreign_commits(chain.commits)}
         logged = [(commit.version, slices) for commit, slices in chain.held]
-        unlogged = list(chain.unlogged)
+        unlogged = [each for each in chain.unlogged if each.name not in self.undone]
         entries: list[AppliedSlice | Foreign] = []
         for version, slices in logged:
             if version in foreign:
@@ -256,7 +397,12 @@ class _Observed:
             if isinstance(entry, Foreign):
                 yield entry
             elif last[entry.item_id] is entry and entry.name not in again:
-                yield self._slice(entry.name, entry.fingerprint)
+                yield self._slice(entry.name, entry.fingerprint or self._recorded_of_gone(entry.name))
+
+    def _recorded_of_gone(self, name: str) -> Mapping[str, Any] | None:
+        """Return the fingerprint that the manifest has of a slice which is gone; None for others."""
+        item = None if name in self._fingerprints else self.items.get(name)
+        return None if item is None else item.fingerprint
 
     def _is_requeued(self, item: Item) -> bool:
         """Return whether a person wants a slice to be processed once more."""
@@ -273,11 +419,19 @@ class _Observed:
             state = RecordState.SKIPPED
         elif verdict is Verdict.INVALID or (verdict is Verdict.FAILED and not _is_late_failure(item)):
             state = RecordState.FAILED
+        elif verdict is Verdict.READY and self._is_missing(name, item):
+            state = RecordState.WAITING
         else:
             return None
         own = self._slice(name, item.fingerprint)
         attempt = "" if item.failed is None else item.failed.record_id
-        return Record(state, own.content, _AS_DECLARED, attempt, own.place)
+        why, remedy = failure_words(item) or "", failure_remedy(item)
+        return Record(state, own.content, _AS_DECLARED, attempt, own.place, why, remedy)
+
+    def _is_missing(self, name: str, item: Item) -> bool:
+        """Return whether a slice that waits is gone; one that another program announced is yet to come."""
+        is_there = name in self._fingerprints or name in {*self.listing.incomplete, *self.listing.unreadable}
+        return not is_there and (item.revision > 1 or item.fingerprint is not None)
 
     def locks(self) -> dict[Subject, Lock]:
         """Return the locks of its slices, what they wait for, and the rewind of its table."""
@@ -292,8 +446,6 @@ class _Observed:
                 item = self.items.get(each.name)
                 if item is None or not (item.is_processed_by(before) or self._is_done(item)):
                     found.setdefault(Subject(name, each.name), Lock(str(before)))
-        for each_name in self.listing.unsettled:
-            found.setdefault(Subject(name, each_name), Lock(f"who writes {each_name}"))
         rewind = self.chain.rewind
         if rewind is not None:
             found[Subject(name)] = Lock(rewind.words, not ledger.is_rewinding(rewind))

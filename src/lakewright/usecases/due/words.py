@@ -5,11 +5,12 @@ Source: the form `lakewright/plan/2` is described in `docs/reference/json.md`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due.facts import Verb
 from lakewright.due.plan import Action, Code, State
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
@@ -17,16 +18,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA",
+    "WORTH_KNOWING",
     "choice_argv",
     "choice_words",
     "consent_argv",
+    "looks",
     "plan_document",
+    "plan_parts",
+    "plan_rows",
     "reason_text",
     "step_text",
     "step_words",
 ]
 
 SCHEMA = "lakewright/plan/2"
+
+WORTH_KNOWING = "Worth knowing"
+"""The part of a plan that has its findings."""
 
 MOST_NAMED = 5
 
@@ -36,7 +44,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.NEW_SLICES: "new in bronze",
     Code.LATE_SLICE: "{slice} is older than slices that the table holds",
     Code.CHANGED_SLICE: "the files of {slice} have changed since it was processed",
-    Code.FAILED_SLICE: "{slice} failed, and neither its files nor the declaration have changed since",
+    Code.FAILED_SLICE: "{slice} failed: {why}",
     Code.FAILED_BEFORE: "{slices} must follow a slice that is held",
     Code.OTHER_ORDER: "{skipped} is skipped, and the table holds it",
     Code.REDECLARED: "the rows are of another declaration",
@@ -60,8 +68,28 @@ _TEXTS: Mapping[Code, str] = {
     Code.UNSEEN: "nobody knows whether these have changed, and it is only built when a job asks: {places}",
     Code.UNCHECKED: "it was not checked since it was built",
     Code.CHECK_FAILED: "a check failed",
+    Code.SLICE_GONE: "{slice} was never applied, and is gone from bronze",
+    Code.SKIPPED_CHANGED: "{slice} is skipped, and its files have changed since",
+    Code.INCOMPLETE: "not complete yet: {slices}",
+    Code.UNREADABLE: "{slice} can't be read: {why}",
+    Code.VANISHED: "processed, but no longer in bronze: {slices}",
+    Code.ELSEWHERE: "open slices were recorded in {place}, which no run reads: {slices}",
+    Code.BAD_ROWS: "bad rows of {slices} were put aside in {folder}: {rows}",
+    Code.DISABLED: "the entity is disabled, so that nothing processes {slices}",
+    Code.UNDECLARED: "it is not declared; slices that it has processed: {processed}, others: {others}",
+    Code.FAILED_ITEM: "{item} failed",
+    Code.LEFT_ITEM: "{item} is locked, and {holder} has ended",
+    Code.BROKEN: "{why}",
     Code.UNKNOWN: "{why}",
 }
+
+_LOOKS: Mapping[Code, tuple[str, ...]] = {
+    Code.VANISHED: ("manifest", "discover"),
+    Code.UNDECLARED: ("manifest", "ls", "--application", "{application}"),
+    Code.FAILED_ITEM: ("manifest", "show", "{item}"),
+    Code.LEFT_ITEM: ("manifest", "release", "{item}"),
+}
+"""The commands that show more about a finding, or end it."""
 
 _DOES: Mapping[Action, str] = {
     Action.RECORD: "record {slices}",
@@ -127,6 +155,31 @@ def consent_argv(step: Step) -> list[str]:
     return ["apply", step.subject.name, *allowed]
 
 
+def looks(reason: Reason) -> list[Command]:
+    """Return the commands that show more about what was noticed."""
+    words = _LOOKS.get(reason.code, ())
+    return [Command(*(word.format_map(reason.params) for word in words))] if words else []
+
+
+def plan_parts(plan: Plan) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+    """Return the parts of a plan that have steps, with their titles."""
+    return ("Needs you", plan.asked), ("Due", plan.ready), ("Waits", plan.waiting)
+
+
+def plan_rows(plan: Plan) -> Iterator[tuple[str, str, str, str]]:
+    """Yield a plan as rows of a table: part, subject, what and why, and the commands to type."""
+    for title, steps in plan_parts(plan):
+        for step in steps:
+            yield title, step.subject.text, step_words(step), _typed(step.choices)
+    for each in plan.findings:
+        typed = _typed(each.choices, looks(each.reason))
+        yield WORTH_KNOWING, each.subject.text, reason_text(each.reason), typed
+
+
+def _typed(choices: Iterable[Choice], more: Iterable[Command] = ()) -> str:
+    return Phrase.joined("; ", [*(Command(*choice_argv(each)) for each in choices), *more])
+
+
 def choice_argv(choice: Choice) -> list[str]:
     """Return the arguments of the command that decides."""
     return ["decide", choice.decision.subject.text, choice.verb.value]
@@ -172,7 +225,10 @@ def _finding(finding: Finding) -> dict[str, Any]:
             "name": finding.subject.name,
             "part": finding.subject.part,
         },
-        "commands": [choice_argv(each) for each in finding.choices],
+        "commands": [
+            *map(choice_argv, finding.choices),
+            *(list(each.argv) for each in looks(finding.reason)),
+        ],
     }
 
 

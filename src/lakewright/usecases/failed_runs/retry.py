@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
-from lakewright.errors.phrase import Command, Option, Phrase
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.usecases.failed_runs.resume import next_step
@@ -59,12 +59,7 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     left_out = bool(stale) or next_step(app, chain[0]).left_out is not None
     names = _adding_once(app, request, chain) if left_out else ()
     if untouched := sorted(stale - set(names)):
-        log.warning(
-            Phrase(
-                "%s: not built by this run, and to be built again; ", Command("status"), " names the commands"
-            ),
-            ", ".join(untouched),
-        )
+        log.warning("%s: not built by this run, and to be built again by their job", ", ".join(untouched))
     return replace(request, targets=names) if names else replace(request, resume=True)
 
 

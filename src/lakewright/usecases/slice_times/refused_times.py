@@ -49,7 +49,6 @@ __all__ = [
     "ready_timed",
     "refused_arrived",
     "refused_time",
-    "refused_waiting",
     "requeued_time_note",
 ]
 
@@ -69,17 +68,6 @@ def refused_time(app: App, run: Run, left: Collection[Instance]) -> BackdatedErr
         return None
     undone = ((job, *each) for each in _undone(app, run, left))
     return _first_refused(app, undone, partial(_ready_names, app))
-
-
-def refused_waiting(app: App, entity: str, first: str) -> BackdatedError | None:
-    """Return the error with which a job would fail that takes an entity's slices, or None.
-
-    Args:
-        app: The project.
-        entity: The entity.
-        first: Name of the first slice that waits: jobs whose parameters choose slices are asked for it.
-    """
-    return _first_refused(app, timed_targets(app, entity, (first,)), partial(_ready_names, app))
 
 
 def refused_arrived(app: App, entity: str, names: Sequence[str]) -> BackdatedError | None:

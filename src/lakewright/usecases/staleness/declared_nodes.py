@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from lakewright.app import App
-from lakewright.errors import LakewrightError, NotInstalled, SpecError
+from lakewright.errors import LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
-from lakewright.plan.graph import Graph, Node, build_graph
+from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase
 from lakewright.run.planning import node_of
 from lakewright.spark.conf import SessionSettings
@@ -21,7 +21,6 @@ from lakewright.workspace.workspace import Workspace
 
 __all__ = [
     "declared_nodes",
-    "graph_across_jobs",
     "nodes_of_job",
     "offline_lake",
     "sample_scope",
@@ -78,14 +77,6 @@ def nodes_of_job(app: App, name: str, targets: Collection[str] | None = None) ->
     except LakewrightError:
         return []
     return list(declared_nodes(workspace, names, Phase.BUILD))
-
-
-def graph_across_jobs(nodes: Sequence[Node]) -> Graph:
-    """Return the graph of targets in BUILD; an empty one if targets of several jobs read each other."""
-    try:
-        return build_graph(nodes, Phase.BUILD)
-    except SpecError:
-        return Graph((), {}, {})
 
 
 def offline_lake(app: App) -> Lake:

@@ -165,9 +165,8 @@ def tainted_words(taints: Sequence[Put], recovered: str | None = None) -> str | 
     if not names:
         return recovered
     kept = [str(put.value["place"]["target"]) for put in taints if put.value and put.value.get("kept")]
-    first = f"{first_of(list(dict.fromkeys(kept)), MOST_NAMED)} must be emptied first: " if kept else ""
-    named = first_of(names, MOST_NAMED)
-    told = Phrase(f"to be built again, as built from it: {named}; {first}", Command("status"), " says how")
+    first = f"; {first_of(list(dict.fromkeys(kept)), MOST_NAMED)} must be emptied first" if kept else ""
+    told = f"to be built again, as built from it: {first_of(names, MOST_NAMED)}{first}"
     return told if recovered is None else Phrase(told, "; ", recovered)
 
 

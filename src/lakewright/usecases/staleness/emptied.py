@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
-from lakewright.run.outputs import is_gone, written_by
+from lakewright.run.outputs import written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "added_rows_of",
     "appends_of",
-    "as_it_stands",
     "forget_emptied",
     "kept_rows_of",
     "places_of",
@@ -95,14 +93,6 @@ def places_of(
 ) -> frozenset[Resource]:
     """Return the places that a target of a job writes in an instance and a phase."""
     return written_by(app.project, offline_lake(app), job, target, parameters, phase=phase)
-
-
-def as_it_stands(app: App, job: Job, taint: Taint) -> Taint:
-    """Return a taint without the rows that a build would leave, if what the target writes does not exist."""
-    place = taint.place
-    if taint.kept is None or not is_gone(places_of(app, job, place.target, place.parameters)):
-        return taint
-    return replace(taint, kept=None)
 
 
 def writers_of(app: App, places: Iterable[Resource]) -> Iterator[tuple[Job, str, Mapping[str, str]]]:

@@ -151,7 +151,7 @@ def test_a_retry_builds_what_is_to_be_built_again_and_tells_what_it_leaves(
     app.store.write(Write(puts=tuple(stale)))
     found = retried(app, ASKED)
     assert (found.resume, found.targets) == (False, ("orders", "audit"))
-    assert "log: not built by this run, and to be built again; `lakewright status` names" in caplog.text
+    assert "log: not built by this run, and to be built again by their job" in caplog.text
 
 
 def test_a_retry_without_parameters_adds_no_rows_twice_either(app: App, tmp_path: Path) -> None:

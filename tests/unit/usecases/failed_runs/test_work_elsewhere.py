@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.serve.slices import discover, fail, process
+from tests.unit.usecases import left
 from tests.unit.usecases.staleness.test_downstream import built, lake
 
 from lakewright.app import App
@@ -16,7 +17,6 @@ from lakewright.manifest.journal import Run
 from lakewright.usecases.failed_runs.undone_runs import is_left, is_superseded
 from lakewright.usecases.failed_runs.work_elsewhere import slices_to_place
 from lakewright.usecases.history import accept_runs, alike_left, find_run, run_as_json
-from lakewright.usecases.status import project_status
 
 DAY = {"day": "2022-01-01"}
 
@@ -39,7 +39,7 @@ def failed_run(
 
 
 def listed(app: App) -> list[str]:
-    return [run.run_id for run in project_status(app).undone]
+    return [run.run_id for run in left.undone(app)]
 
 
 @pytest.mark.parametrize("is_recorded", [True, False], ids=["slice", "storage"])
@@ -73,21 +73,6 @@ def test_a_step_is_done_by_another_job_that_builds_the_target_in_the_same_instan
     assert listed(app) == ["failed"]
     built(app, "other", ["names"], day="2022-01-01")
     assert listed(app) == []
-    app.close()
-
-
-def test_a_run_that_was_refused_a_loss_says_what_accepts_it(tmp_path: Path) -> None:
-    """`--resume` was named alone, and refused in the same way."""
-    app = lake(tmp_path)
-    error = {"code": "data_loss", "message": "names would lose all its rows", "remedy": None}
-    run = failed_run(app, "names", error=error)
-    step = project_status(app).step_after(run)
-    assert step.commands == ("lakewright job daily build day=2022-01-01 --resume",)
-    assert step.refused is None, "it can be resumed: its declaration may have changed since"
-    assert step.caution == (
-        "it was refused: names would lose all its rows. If the declaration stays as it is, add "
-        "--allow-data-loss"
-    )
     app.close()
 
 

@@ -15,7 +15,6 @@ from tests.silver import make_empty_silver
 
 from lakewright import Project
 from lakewright.errors import LakewrightWarning
-from lakewright.slices import changed
 from lakewright.slices.application import application_of
 
 MODEL = """
@@ -219,66 +218,3 @@ def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
     assert told in said
     assert "--processing-time" not in said
     assert "lakewright job daily build day" not in said
-
-
-@pytest.mark.parametrize("needed", [(), ("2024-05-01.csv",), None])
-def test_a_changed_slice_is_undone_with_those_after_it_where_older_ones_are_archived(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needed: tuple[str, ...] | None
-) -> None:
-    """`rebuild --include` was named, which needs all slices, after a `requeue` that held up every run."""
-    monkeypatch.setattr(changed, "archived_for_undo", lambda *_: needed)
-    shop = processed(tmp_path, "historic", BY_DAY)
-    bronze = tmp_path / "lake/bronze/orders"
-    (bronze / "2024-05-02.csv").write_text("id\n1\n2\n")
-    (bronze / "2024-05-01.csv").unlink()
-    (fault,) = shop.json("status")["changed"]
-    undo = (
-        "rocess it again with `lakewright undo orders 2024-05-02.csv --requeue`, then `lakewright job daily "
-        "build day=2024-05-02,2024-05-03`"
-    )
-    again: dict[tuple[str, ...] | None, str] = {
-        (): f"P{undo}",
-        ("2024-05-01.csv",): f"Bring 2024-05-01.csv back first, which the undo needs, and p{undo}",
-        None: "Process it again with `lakewright manifest requeue orders/2024-05-02.csv --late`, then "
-        "`lakewright rebuild orders --include 2024-05-02.csv`, which keeps the slices' own times",
-    }
-    accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.csv`"
-    assert fault["remedy"] == f"{again[needed]}, {accept}."
-
-
-@pytest.mark.parametrize(
-    ("strategy", "target", "told"),
-    [
-        (
-            "historic",
-            BY_DAY,
-            "`lakewright manifest requeue orders/2024-05-02.csv --late`, then "
-            "`lakewright rebuild orders --include 2024-05-02.csv`, which keeps the slices' own times",
-        ),
-        (
-            "merge",
-            BY_DAY,
-            "`lakewright manifest requeue orders/2024-05-02.csv --cascade`, "
-            "then `lakewright job daily build day=2024-05-02,2024-05-03`",
-        ),
-        ("merge", BY_SLICE, "`lakewright manifest requeue orders/2024-05-02.csv --cascade`"),
-    ],
-)
-def test_status_names_the_commands_of_the_report_for_a_slice_that_changed(
-    tmp_path: Path, strategy: str, target: str, told: str
-) -> None:
-    """It named `requeue` alone, after which the job refused the times, or no run took the slices."""
-    shop = processed(tmp_path, strategy, target)
-    (tmp_path / "lake/bronze/orders/2024-05-02.csv").write_text("id\n1\n2\n")
-    accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.csv`"
-    (fault,) = shop.json("status")["changed"]
-    undo = (
-        " Records that only the former content had stay when it is processed again; "
-        "`lakewright undo orders 2024-05-02.csv --requeue` instead takes them out."
-    )
-    keeps = undo if strategy == "merge" else ""  # that of Historic is a rebuild, which takes them out
-    assert fault["remedy"] == f"Process it again with {told}, {accept}.{keeps}"
-    planned = shop.json("plan", "daily", "build", "day=2024-05-03")
-    warnings = [each["warning"] for each in planned["instances"][0]["phases"][-1]["targets"]]
-    if target == BY_DAY:  # an instance that leaves the slice to others
-        assert [each["remedy"] for each in warnings] == [fault["remedy"]]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,35 +11,26 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.commands import InProcess
 
 from lakewright.app import App
 from lakewright.cli.commands import undo
 from lakewright.cli.page import Branch
 from lakewright.errors import StoreUnavailable
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.journal import Run, TargetPhase
-from lakewright.manifest.store import Write
-from lakewright.plan.phase import Phase
-from lakewright.run.request import JobRequest
+from lakewright.manifest.journal import Run
 from lakewright.slices.application import application_of
 from lakewright.slices.result import ProcessResult, SliceResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 from lakewright.usecases import process_slices
-from lakewright.usecases.failed_runs.resume import resume_command
-from lakewright.usecases.plan_job import instance_parameters
 from lakewright.usecases.run_job import _processed
 from lakewright.usecases.staleness.downstream import (
     downstream_taints,
-    forget_overwritten,
     taint_after_processing,
     tainted_words,
 )
 from lakewright.usecases.staleness.earlier_builds import built_before, first_arrivals
 from lakewright.usecases.staleness.readers import readers_of
-from lakewright.usecases.staleness.tainted_targets import tainted_targets
-from lakewright.usecases.status import project_status
 from lakewright.usecases.undo_slice import Undone
 
 PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
@@ -118,7 +107,7 @@ def test_each_instance_that_was_built_from_the_table_is_dirty_with_the_reason(tm
     # What is read from a table that was built from the table is out of date as well.
     assert found == [("names", "2022-01-01"), ("names", "2022-01-02"), ("report", None)]
     assert {put.value["reason"] for put in puts if put.value} == {"silver.orders went back to version 17"}
-    said = "to be built again, as built from it: names, report; `lakewright status` says how"
+    said = "to be built again, as built from it: names, report"
     assert (tainted_words(puts), tainted_words(())) == (said, None)
     plan: Any = SimpleNamespace(
         slice="1", undone=None, is_requeued=False, foreign=(), counts={}, is_checked=False, skipped_names=[]
@@ -126,100 +115,6 @@ def test_each_instance_that_was_built_from_the_table_is_dirty_with_the_reason(tm
     undone = Undone("orders", plan, taints=puts)
     assert said in html.unescape(undone._repr_html_())
     assert said in [str(each.line) for each in undo._page(undone) if isinstance(each, Branch)]
-    app.close()
-
-
-def test_status_says_what_is_to_be_built_again_after_an_undo_and_what_to_type(
-    tmp_path: Path,
-) -> None:
-    """Issue 11: gold was stale after an undo, and `status` was calm."""
-    app = lake(tmp_path)
-    for day in ("2022-01-01", "2022-01-02"):
-        built(app, "daily", ("orders", "names", "others"), day=day)
-    built(app, "weekly", ("report",))
-    for name in ("names", "report"):
-        (tmp_path / "gold" / name).mkdir(parents=True)
-    assert project_status(app).is_calm
-    app.store.write(
-        Write(puts=downstream_taints(app, app.project.entity("orders"), "went back to version 17"))
-    )
-
-    found = project_status(app)
-    assert not found.is_calm
-    assert [each.as_json() for each in found.tainted] == [
-        {
-            "target": "names",
-            "reason": "went back to version 17",
-            "instances": [{"day": "2022-01-01"}, {"day": "2022-01-02"}],
-            "do": ["lakewright job daily build -t names day=2022-01-01,2022-01-02"],
-            "advice": None,
-        },
-        {
-            "target": "report",
-            "reason": "went back to version 17",
-            "instances": [{}],
-            "do": ["lakewright job weekly build"],
-            "advice": None,
-        },
-    ]
-    page = InProcess(tmp_path).run("status").out
-    assert "names (day=2022-01-01, day=2022-01-02): went back to version 17" in page
-    assert "do: `lakewright job daily build -t names day=2022-01-01,2022-01-02`" in page
-
-    for day in ("2022-01-01", "2022-01-02"):
-        place = TargetPhase("shop", "names", "BUILD", {"day": day})
-        app.store.write(Write(puts=(place.untainted(),)))
-    assert [each.target for each in project_status(app).tainted] == ["report"]
-    app.close()
-
-
-def test_a_tainted_target_that_no_job_builds_any_more_is_told_with_what_to_do(tmp_path: Path) -> None:
-    """It had no line in `status`, although what it wrote is out of date."""
-    app = lake(tmp_path)
-    built(app, "daily", ("orders", "names"), day="2022-01-01")
-    built(app, "weekly", ("report",))
-    app.store.write(Write(puts=downstream_taints(app, app.project.entity("orders"), "went back")))
-    app.close()
-
-    text = MODEL.replace("  weekly:\n    targets: [report]\n", "")
-    (tmp_path / "model/model.yml").write_text(text)
-    app = App.open(tmp_path)
-    advice = "no job builds it: add it to one, or remove the target"
-    found = [each.as_json() for each in project_status(app).tainted]
-    assert [(each["target"], each["do"], each["advice"]) for each in found] == [
-        ("names", ["lakewright job daily build -t names day=2022-01-01"], None),
-        ("report", [], advice),
-    ]
-    assert f"do: {advice}" in InProcess(tmp_path).run("status").out
-    app.close()
-
-    lines = [line for line in text.splitlines() if not line.startswith("  report: {kind: relation")]
-    (tmp_path / "model/model.yml").write_text("\n".join(lines))
-    app = App.open(tmp_path)
-    assert [each.target for each in tainted_targets(app)] == ["names"]
-    app.close()
-
-
-def test_what_a_failed_run_left_undone_is_told_once_with_that_run(tmp_path: Path) -> None:
-    app = lake(tmp_path)
-    run = built(app, "weekly", ())
-    app.journal.finish_run(run, "FAILED", finished=run.started)
-    place = TargetPhase("shop", "report", "BUILD", {})
-    app.store.write(Write(puts=(place.tainted("was left undone", run.run_id),)))
-    found = project_status(app)
-    assert (len(found.undone), found.tainted) == (1, ())
-    # A later run of another target does not stand for the failed one.
-    later = built(app, "weekly", ())
-    app.journal.finish_run(replace(later, facts={"targets": ["x"]}), "SUCCESS", finished=run.started)
-    found = project_status(app)
-    assert (len(found.undone), found.tainted) == (1, ())
-    # A run of all targets does; one of them, which it did not build either, is told by itself.
-    app.journal.finish_run(built(app, "weekly", ()), "SUCCESS", finished=run.started)
-    found = project_status(app)
-    assert found.undone == ()
-    assert [(each.target, each.reason) for each in found.tainted] == [
-        ("report", f"was left undone in run {run.run_id}")
-    ]
     app.close()
 
 
@@ -344,31 +239,6 @@ def test_what_was_built_before_a_slice_came_is_unknown_if_the_history_lacks_runs
         app.close()
 
 
-def test_of_instances_that_overwrite_one_table_the_last_is_to_be_built_again_or_any_later_one(
-    tmp_path: Path,
-) -> None:
-    """A table that each month computes anew is right after one build, of whatever month."""
-    app = lake(tmp_path)
-    orders = app.project.entity("orders")
-    for day in ("2022-01-01", "2022-01-02"):
-        built(app, "daily", ("orders", "names", "whole", "added", "merged"), day=day)
-
-    def tainted() -> dict[str, list[str]]:
-        return {each.target: [one["day"] for one in each.instances] for each in tainted_targets(app)}
-
-    app.store.write(Write(puts=downstream_taints(app, orders, "went back")))
-    both = ["2022-01-01", "2022-01-02"]
-    assert tainted() == {"names": both, "whole": ["2022-01-02"], "added": both, "merged": both}
-
-    before = tuple(app.journal.taints("shop"))
-    result: Any = built(app, "daily", ("names", "whole", "added", "merged"), day="2022-01-03")
-    forget_overwritten(app, (), result)
-    assert "whole" in tainted()  # a taint that came while the run ran
-    forget_overwritten(app, before, result)
-    assert tainted() == {"names": both, "added": both, "merged": both}
-    app.close()
-
-
 def test_of_the_instances_of_one_run_the_last_that_was_built_is_to_be_built_again(tmp_path: Path) -> None:
     """The first was named: typing it put an old day in the place of the newest."""
     app = lake(tmp_path)
@@ -443,26 +313,6 @@ def test_what_could_not_be_tainted_is_told_beside_what_was_processed(
     daily = "`lakewright job daily build --dirty=added --dirty=merged --dirty=names --dirty=whole`"
     assert f"{daily}, `lakewright job weekly build --dirty=report`." in str(error.remedy)
     assert result.is_unrecorded
-
-
-def test_a_value_with_a_comma_is_quoted_in_the_commands_that_build_again_and_resume_a9(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The target was told without a command, and a failed run with one that names two other instances."""
-    text = MODEL.replace("type: date", "type: string")
-    monkeypatch.setattr(sys.modules[__name__], "MODEL", text)
-    app = lake(tmp_path)
-    run = built(app, "daily", ("orders", "names"), day="north, south")
-    app.store.write(Write(puts=downstream_taints(app, app.project.entity("orders"), "went back")))
-    (found,) = tainted_targets(app)
-    assert found.commands == ("lakewright job daily build -t names 'day=\"north, south\"'",)
-    # A run is recorded with its arguments, which are quoted, and its instances with their values.
-    given = replace(run, parameters=JobRequest("daily", Phase.BUILD, ('day="north, south"',)).given)
-    for command in (*found.commands, resume_command(given)):
-        (argument,) = (each for each in shlex.split(command) if "=" in each)
-        request = JobRequest("daily", Phase.BUILD, (argument,))
-        assert instance_parameters(app, request) == ({"day": "north, south"},)
-    app.close()
 
 
 def test_a_view_holds_no_rows_that_could_be_stale_but_what_is_built_from_it_does(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,20 +16,13 @@ from tests.unit.usecases.staleness.test_downstream import built, process
 
 from lakewright.app import App
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.store import Write
-from lakewright.plan.phase import Phase
 from lakewright.relations.relation import OutputMode
 from lakewright.run.outputs import WRITES, recorded_places, target_of, written_by
-from lakewright.run.planning import Planning
-from lakewright.run.request import JobRequest
 from lakewright.slices.application import application_of
-from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 from lakewright.usecases.staleness.downstream import (
     downstream_taints,
-    forget_overwritten,
     recovered_words,
     taint_after_processing,
     tainted_words,
@@ -38,8 +30,6 @@ from lakewright.usecases.staleness.downstream import (
 from lakewright.usecases.staleness.earlier_builds import Arrival, first_arrivals
 from lakewright.usecases.staleness.left_partitions import left_instances, own_partitions, recovered_since
 from lakewright.usecases.staleness.repeated_appends import added_before
-from lakewright.usecases.staleness.tainted_targets import tainted_targets
-from lakewright.workspace.workspace import Workspace
 
 pa: Any = import_module("pyarrow")
 
@@ -170,55 +160,6 @@ def test_that_builds_from_before_a_lost_manifest_are_unknown_is_told_with_what_t
     puts = downstream_taints(app, entity, "went back")
     assert {(put.value or {})["reason"] for put in puts} == {f"went back; {words}"}
     assert (tainted_words(puts, words) or "").endswith(words)
-
-
-FURTHER = """
-relations:
-  whole: {kind: jdbcTable, connection: db, table: whole}
-  total: {kind: file, format: csv, location: lake/gold/total}
-  never: {kind: file, format: csv, location: lake/gold/never}
-connections: {db: {kind: jdbc, url: "jdbc:postgresql://nowhere/db"}}
-targets:
-  whole: {kind: relation, mapping: orders, relation: whole}
-  total: {kind: relation, mapping: orders, relation: total}
-  never: {kind: relation, mapping: orders, relation: never}
-jobs:
-  export: {parameters: [{name: day, type: date}], targets: [whole]}
-  nightly: {targets: [total, never]}
-"""
-
-
-def no_context(workspace: Workspace) -> Context:
-    raise AssertionError(workspace)
-
-
-def test_what_neither_a_run_nor_a_partition_tells_is_dirty_until_it_is_built(app: App) -> None:
-    """Of a target in a database, `status` was calm after an undo, although it had been built before."""
-    folder = Path(app.project.basedir)
-    (folder / "model/further.yml").write_text(FURTHER)
-    (folder / "lake/gold/total").mkdir()
-    app.close()
-    app = App.open(folder)
-    entity = app.project.entity("orders")
-    orders = [put.value for put in downstream_taints(app, entity, "went back") if put.value]
-    assert not {each["place"]["target"] for each in orders} & {"whole", "total", "never"}, (
-        "all runs are known"
-    )
-    recover(app, "2026-01-01.csv")
-    app.store.write(Write(puts=downstream_taints(app, entity, "went back")))
-    told = {each.target: each.commands for each in tainted_targets(app)}
-    assert told["whole"] == ("lakewright job export build day=<day>",)
-    assert told["total"] == ("lakewright job nightly build",)
-    assert "never" not in told, "nothing is where it writes"
-    plan = plan_job(app, JobRequest("nightly", Phase.BUILD, targets=("total",)))
-    assert [reason for step in plan.steps() for reason in step.reasons if "went back" in reason]
-    leftovers = Planning(app.project, app.lake, app.journal, JobRequest("export", Phase.BUILD), no_context)
-    assert leftovers._leftovers()("whole", {"day": "2026-01-01"}), "it is built, though it is filled"
-    before = tuple(app.journal.taints("shop"))
-    run: Any = SimpleNamespace(job="export", run_id=built(app, "export", ["whole"], day="2026-01-01").run_id)
-    forget_overwritten(app, before, run)
-    assert "whole" not in {each.target for each in tainted_targets(app)}
-    app.close()
 
 
 def test_a_new_slice_makes_the_instance_dirty_that_only_its_partition_tells(app: App) -> None:

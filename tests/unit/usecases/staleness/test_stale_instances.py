@@ -17,7 +17,6 @@ from lakewright.run.request import JobRequest
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.staleness.downstream import arrival_answered, taint_after_processing
 from lakewright.usecases.staleness.readers import dependents
-from lakewright.usecases.status import project_status
 
 MODEL = """
 connections:
@@ -95,20 +94,6 @@ def test_an_instance_that_may_have_read_the_slice_is_dirty(
     assert tainted(app, "2026-01-07-b.csv") == [(target, each) for each in dirty]
 
 
-def test_targets_that_are_built_by_another_job_than_that_of_the_slice_are_told_with_it(app: App) -> None:
-    """Finding 11: gold stayed as it was, and status, plan and runs found it clean."""
-    for day in ("2026-01-06", "2026-01-07"):
-        built(app, "daily", ["orders", "days"], 1, day=day)
-    run = built(app, "early", ["orders"], day="2026-01-07")
-    assert tainted(app, "2026-01-07-b.csv", run.run_id) == [("days", "2026-01-07")]
-    (found,) = project_status(app).tainted
-    assert found.reason.startswith("2026-01-07-b.csv of ")
-    assert found.reason.endswith(
-        " was processed since it was built; rows that the target reads may have changed"
-    )
-    assert found.commands == ("lakewright job daily build day=2026-01-07",)
-
-
 def test_what_has_read_the_slice_is_clean(app: App) -> None:
     item = process(app, Path(app.project.basedir), "2026-01-07.csv")
     run = built(app, "daily", ["orders", "days"], 1, day="2026-01-07")
@@ -150,7 +135,7 @@ def test_what_the_run_left_undone_stays_told_with_the_run(app: App) -> None:
     assert taint.run_id == run.run_id
 
 
-def test_status_and_plan_name_the_job_that_builds_most_from_the_table(app: App, tmp_path: Path) -> None:
+def test_a_plan_names_the_job_that_builds_most_from_the_table(app: App, tmp_path: Path) -> None:
     """It named the job that is declared first, after which gold of another one was stale."""
     app.close()
     kept = [line for line in MODEL.splitlines() if "all]" not in line and "[all" not in line]
@@ -162,12 +147,11 @@ def test_status_and_plan_name_the_job_that_builds_most_from_the_table(app: App, 
     folder = Path(str(local_path(orders.places(app.project.lake).bronze)))
     folder.mkdir(parents=True)
     (folder / "2026-01-07.csv").write_text("id\n1\n")
-    (arrived,) = project_status(app).arrived
-    assert arrived.commands == (typed := "lakewright job daily build day=2026-01-07",)
+    typed = "lakewright job daily build day=2026-01-07"
     plan = plan_job(app, JobRequest("early", Phase.BUILD, ("day=2026-01-05",)))
     told = [reason for step in plan.steps() for reason in step.reasons if "2026-01-07.csv" in reason]
     assert told
-    assert all(f"`{typed}`" in reason for reason in told), "a plan names the job that status names"
+    assert all(f"`{typed}`" in reason for reason in told)
     app.close()
 
 

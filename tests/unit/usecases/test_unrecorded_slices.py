@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, Transaction, write_deltalake
 from tests.commands import InProcess
-from tests.documents import checked
 from tests.unit.usecases.slice_times.test_refused_times import app_of
 from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, processed
 
@@ -47,28 +46,10 @@ def restored(folder: Path, target: str = BY_SLICE) -> InProcess:
     return shop
 
 
-@pytest.mark.parametrize("is_discovered", [False, True])
-def test_status_tells_what_the_tables_hold_and_claims_no_refusal(tmp_path: Path, is_discovered: bool) -> None:
-    shop = restored(tmp_path)
-    if is_discovered:
-        shop.json("manifest", "discover")
-    page = " ".join(shop.run("status").out.split())
-    assert f"In tables, but unknown to the manifest 1 orders: 1 slice: {NEW}" in page
-    assert "without applying any of them twice: `lakewright job daily build -t orders day=<day>`" in page
-    assert "refuse" not in page
-    assert "not take" not in page
-    told = checked(shop.json("status"))
-    (behind,) = told["behind"]
-    assert (behind["entity"], behind["slices"]) == ("orders", [NEW])
-    waiting = [each["slice"] for each in told["waiting"]] + [n for e in told["arrived"] for n in e["slices"]]
-    assert waiting == [NEXT]
-
-
-def test_fsck_names_the_slices_that_only_the_table_has_with_the_command_of_status(tmp_path: Path) -> None:
+def test_fsck_names_the_slices_that_only_the_table_has_with_a_command(tmp_path: Path) -> None:
     """It said that a run which finds a new slice records them, and named `--repair`, which can't."""
     shop = restored(tmp_path)
     done = shop.run("manifest", "fsck", "--repair")
-    (behind,) = shop.json("status")["behind"]
     assert done.code == 1
     page = " ".join(done.out.split())
     assert (
@@ -76,46 +57,9 @@ def test_fsck_names_the_slices_that_only_the_table_has_with_the_command_of_statu
         in page
     )
     assert (
-        f"without applying any of them twice: `{behind['do'][0]}` 1 fault found do: what is said above"
-        in page
+        "without applying any of them twice: `lakewright job daily build -t orders day=<day>` "
+        "1 fault found do: what is said above" in page
     )
-
-
-def test_a_command_that_can_be_typed_as_it_stands_is_preferred(tmp_path: Path) -> None:
-    """It named a job with a parameter that no slice tells, although another one needs none."""
-    shop = restored(tmp_path)
-    model = (tmp_path / "m.yml").read_text()
-    more = "\n  every: {targets: [orders]}\n"
-    (tmp_path / "m.yml").write_text(model.rstrip() + more)
-    (behind,) = shop.json("status")["behind"]
-    assert behind["do"] == ["lakewright job every build -t orders"]
-
-
-def undo(folder: Path, name: str, number: int) -> None:
-    """Commit to the table that a slice was undone, as an undo does."""
-    with app_of(folder) as app:
-        app_id = str(application_of("shop", app.project.entity("orders")))
-    told = {"item_id": (folder / "lake/bronze/orders" / name).as_uri(), "revision": 1, "is_skipped": True}
-    base = DeltaTable(folder / "lake/silver/orders").version()
-    content = {"app": app_id, "number": number, "rewind": {"slices": [told], "reason": "undo", "base": base}}
-    silver = folder / "lake/silver/orders"
-    properties = CommitProperties(
-        {"userMetadata": json.dumps(content)}, app_transactions=[Transaction(app_id, number)]
-    )
-    empty = DeltaTable(silver).to_pyarrow_table().slice(0, 0)
-    write_deltalake(silver, empty, mode="append", commit_properties=properties)
-
-
-def test_a_slice_that_was_undone_is_not_told_to_be_in_the_table(tmp_path: Path) -> None:
-    """`status` counted it among those in tables, and `discover` said that the next run processes all."""
-    shop = restored(tmp_path)
-    undo(tmp_path, NEXT, 5)
-    page = " ".join(shop.run("status").out.split())
-    assert f"orders: 1 slice: {NEW}; 1 slice was undone, to be recorded as skipped: {NEXT}" in page
-    (behind,) = shop.json("status")["behind"]
-    assert (behind["slices"], behind["undone"]) == ([NEW], [NEXT])
-    new = {each["slice"]: each["recovered"] for each in shop.json("manifest", "discover")["new"]}
-    assert new == {NEW: "processed", NEXT: "skipped"}
 
 
 @pytest.mark.parametrize(

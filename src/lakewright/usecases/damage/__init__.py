@@ -1,1 +1,0 @@
-"""What is lost, damaged or foreign in the lake: tables, partitions, logs, and slices without records."""
