@@ -219,6 +219,7 @@ class Entity:
         unclaimed: For slices that only a job takes whose parameters nothing tells: the names of these.
         unrecorded: The slices of rewinds that the table's log has and the manifest lacks; `records` has them
             as they are once these are recorded.
+        refused: Why a run would process none of its new slices, as a time is wrong; None if it would.
         is_enabled: Whether its slices are processed at all.
         incomplete: The names of slices in bronze that are still being written.
         unreadable: Why slices in bronze can't be read, by name.
@@ -238,6 +239,7 @@ class Entity:
     replay_budget: int = 100
     unclaimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unrecorded: tuple[Slice, ...] = ()
+    refused: Unknown | None = None
     is_enabled: bool = True
     incomplete: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)

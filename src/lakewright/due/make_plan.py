@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lakewright.due.facts import Facts, Grant, Subject
 from lakewright.due.outputs import output_plan
-from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step
+from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, broken
 from lakewright.due.slices import entity_plan
 
 __all__ = ["make_plan"]
@@ -37,9 +37,8 @@ def _unknown(facts: Facts) -> tuple[list[Step], list[Finding]]:
     steps, findings = list[Step](), list[Finding]()
     for subject, each in sorted(facts.unknown.items()):
         if each.code:
-            params = {"why": each.why, "error": each.code, "remedy": each.remedy}
-            name, reason = f"{Action.HOLD} {subject.text} {Code.BROKEN}", Reason(Code.BROKEN, params)
-            steps.append(Step(name, Action.HOLD, subject, reason, State.BLOCKED))
+            name = f"{Action.HOLD} {subject.text} {Code.BROKEN}"
+            steps.append(Step(name, Action.HOLD, subject, broken(each), State.BLOCKED))
         else:
             findings.append(Finding(Reason(Code.UNKNOWN, {"why": each.why}), subject))
     return steps, findings

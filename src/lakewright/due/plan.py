@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from lakewright.due.facts import Decision, Grant, Slice, Subject, Verb
+from lakewright.due.facts import Decision, Grant, Slice, Subject, Unknown, Verb
 
-__all__ = ["Action", "Choice", "Code", "Finding", "Plan", "Reason", "State", "Step", "choices_of"]
+__all__ = ["Action", "Choice", "Code", "Finding", "Plan", "Reason", "State", "Step", "broken", "choices_of"]
 
 
 class Action(StrEnum):
@@ -100,6 +100,11 @@ class Reason:
 
     code: Code
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def broken(why: Unknown) -> Reason:
+    """Return the reason of a step that an error stands in the way of."""
+    return Reason(Code.BROKEN, {"why": why.why, "error": why.code, "remedy": why.remedy})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from lakewright.due.facts import (
     Subject,
     Verb,
 )
-from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, choices_of
+from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, broken, choices_of
 
 __all__ = ["entity_plan"]
 
@@ -377,6 +377,10 @@ class _Planning:
 
     def _forward(self, rest: Sequence[Slice]) -> None:
         """Add the step that applies slices at the end, as far as their files are there."""
+        if self.entity.refused is not None:
+            reason, slices = broken(self.entity.refused), tuple(rest)
+            self._add(Action.HOLD, "", reason, kind="time", state=State.BLOCKED, slices=slices)
+            return
         end = next((number for number, each in enumerate(rest) if self._gone([each])), len(rest))
         if end:
             self._step(Action.FORWARD, len(self.entity.table.held), rest[:end], ())

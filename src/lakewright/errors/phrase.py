@@ -169,13 +169,6 @@ class Phrase(str):
             return self
         return Phrase(first[:1].upper() + first[1:], *others)
 
-    def uncapitalized(self) -> Phrase:
-        """Return the text with a small first letter, as it follows others."""
-        first, *others = self.parts or ("",)
-        if isinstance(first, ShellLine | Option):
-            return self
-        return Phrase(first[:1].lower() + first[1:], *others)
-
     def without_end(self, end: str = ".") -> Phrase:
         """Return the text without the characters of `end` at its end."""
         *others, last = self.parts or ("",)

@@ -23,7 +23,7 @@ from lakewright.stores.registry import read_store
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import SERVER_ENDED, Ending, TriggerState, next_due
-from lakewright.usecases.failed_runs.resume import failed_items, next_step
+from lakewright.usecases.failed_runs.resume import failed_items
 from lakewright.usecases.failed_runs.undone_runs import is_superseded
 from lakewright.usecases.items import entity_application, typed_name
 
@@ -296,9 +296,7 @@ def _first(app: App, lane: Lane, run: Run | None) -> tuple[Command, ...]:
     ]
     if len(failed) > MOST_NAMED:
         commands.append(Command("manifest", "ls", "--state", "failed"))
-    step = None if run is None or lane.entity else next_step(app, run)
-    processes = () if step is None or step.refused is None else step.commands
-    return tuple(dict.fromkeys((*commands, *(each for each in processes if "--resume" not in each.argv))))
+    return tuple(dict.fromkeys(commands))
 
 
 def _holder(lease: Lease | None) -> str | None:

@@ -13,8 +13,9 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.commands import InProcess
 from tests.documents import checked
 from tests.silver import sign_last_commit
+from tests.unit.usecases.slice_times.test_blocking_times import shop_with
 from tests.unit.usecases.slice_times.test_refused_times import app_of
-from tests.unit.usecases.slice_times.test_requeued_times import processed, record_processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed, record_processed
 
 from lakewright.app import App
 from lakewright.manifest.journal import Run
@@ -277,6 +278,22 @@ def test_a_failed_item_of_another_program_is_noticed_with_the_program(shop: InPr
         {"kind": "application", "name": "acme/scanner", "part": "x"},
     )
     assert told["commands"] == [["manifest", "show", "x"]]
+
+
+@pytest.mark.parametrize("strategy", ["historic", "merge"])
+def test_new_slices_are_blocked_by_one_without_a_time_until_it_is_skipped(
+    tmp_path: Path, strategy: str
+) -> None:
+    bad = "2026-13-40.csv"
+    shop = shop_with(tmp_path, BY_SLICE, "2026-01-01.csv", bad, strategy=strategy)
+    declare(tmp_path, "parameters: [{name: day, type: date}], ", "")
+    (step,) = status(shop)["steps"]
+    assert (step["status"], step["reason"]["code"]) == ("blocked", "broken")
+    assert step["subject"]["slices"] == ["2026-01-01.csv", bad]
+    assert bad in step["reason"]["params"]["why"]
+    assert shop.run("apply", "--dry-run").out.count("NEEDS_YOU=1 DUE=0") == 1
+    assert shop.run("manifest", "skip", f"orders/{bad}").code == 0
+    assert steps(shop) == [("new_slices", "", "ready")]
 
 
 def test_an_entity_whose_place_has_a_parameter_of_a_job_is_not_looked_at(shop: InProcess) -> None:

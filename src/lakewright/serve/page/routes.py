@@ -39,7 +39,7 @@ from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.render import render
 from lakewright.serve.page.search import search_view
 from lakewright.serve.page.undo import undo_view
-from lakewright.usecases.failed_runs.resume import is_resumable, next_step
+from lakewright.usecases.failed_runs.resume import is_resumable, resume_command
 from lakewright.usecases.history import find_run
 
 if TYPE_CHECKING:
@@ -298,19 +298,15 @@ def _words(text: str) -> list[str]:
 
 
 def _resuming(call: ApiCall) -> ApiCall:
-    """Return the call that resumes a run, with the choices of that run: what `status` prints does the same.
+    """Return the call that resumes a run, with the choices of that run.
 
     Raises:
         HttpFault: Another command is named instead.
     """
     run = find_run(call.app, call.path["run_id"])
-    step = next_step(call.app, run)
-    if not is_resumable(run) or step.refused or step.left_out:
-        typed = Phrase.joined(", then ", step.commands)
-        why = step.refused or (f"it would leave out {step.left_out}" if step.left_out else "it removes rows")
-        raise HttpFault(
-            409, "not_resumed", f"run {run.run_id} is not resumed: {why}", Phrase("Type ", typed, ".")
-        )
+    if not is_resumable(run):
+        told = f"run {run.run_id} is not resumed: it removes rows"
+        raise HttpFault(409, "not_resumed", told, Phrase("Type ", resume_command(run), "."))
     body = {
         "job": run.job,
         "phase": run.phase.lower(),

@@ -21,7 +21,7 @@ from lakewright.slices.discover import modified_seconds
 from lakewright.strategies.summary import plain_names
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings
-from lakewright.usecases.failed_runs.resume import is_resumable, next_step
+from lakewright.usecases.failed_runs.resume import is_resumable, resume_command
 from lakewright.usecases.failed_runs.undone_runs import is_of_former_job, is_superseded
 from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
 from lakewright.usecases.items import Row
@@ -146,7 +146,7 @@ def run_view(view: View) -> dict[str, Any]:
     is_former = is_of_former_job(view.app.project, run)
     is_left = not is_former and not is_superseded(view.app, run)
     is_broken = run.status in (Status.FAILED, ABORTED) and is_left
-    step = next_step(view.app, run) if is_broken else None
+    resume = resume_command(run) if is_broken else None
     difference = None
     if run.status != RUNNING:
         try:
@@ -156,8 +156,8 @@ def run_view(view: View) -> dict[str, Any]:
     return {
         **values,
         "difference": difference,
-        "step": step,
-        "may_resume": is_left and is_resumable(run) and (step is None or not (step.refused or step.left_out)),
+        "resume": resume,
+        "may_resume": is_left and is_resumable(run),
     }
 
 

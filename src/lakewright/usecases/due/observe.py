@@ -67,6 +67,7 @@ from lakewright.strategies.outdated import outdated_parts
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.placed import chain_of, placed_entities
+from lakewright.usecases.slice_times.refused_times import blocking_time
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -296,6 +297,7 @@ class _Observed:
             _CHANGED[settings.changed_slices],
             unclaimed=self._unclaimed(bronze, frozenset(table.slices)),
             unrecorded=tuple(self._slice(name, item.fingerprint) for name, item in self.undone.items()),
+            refused=self._refused(bronze, frozenset(table.slices)),
             is_enabled=declared.enabled,
             incomplete=self.listing.incomplete,
             unreadable=self.listing.unreadable,
@@ -310,6 +312,17 @@ class _Observed:
         if gone:
             place = str(self.chain.silver.location)
             raise lost_files_error(str(local_path(place) or place), gone)
+
+    def _refused(self, bronze: Mapping[str, Slice], held: Collection[Slice]) -> Unknown | None:
+        """Return why a run would process none of the new slices, as their declared times are wrong."""
+        newest = max((each.key for each in held), default=None)
+        skipped = (Verdict.SKIPPED, Verdict.PROCESSED)
+        done = {name for name, item in self.items.items() if item.verdict(self.chain.application) in skipped}
+        new = (each for each in bronze.values() if each not in held and each.name not in done)
+        timely = [each for each in new if newest is None or each.key > newest]
+        names = [each.name for each in sorted(timely, key=lambda each: each.key)]
+        error = blocking_time(self.app, self.declared, names) if names else None
+        return None if error is None else Unknown(error.message, error.code, error.remedy)
 
     def _elsewhere(self) -> dict[str, int]:
         """Return how many of its open slices were recorded in other folders, which no run reads."""

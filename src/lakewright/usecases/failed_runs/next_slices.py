@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.paths import local_path
@@ -15,6 +15,7 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
+from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.slices.processed import is_late
 from lakewright.slices.recover_from_log import as_if_recovered
 from lakewright.usecases.failed_runs.undone_runs import alike_runs, builds_left, with_resumed
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
     from lakewright.manifest.journal import Run
-    from lakewright.run.build_history import Instance
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.job import Job
 
-__all__ = ["NextSlices"]
+__all__ = ["NextSlices", "slices_left_out"]
 
 _Steps: TypeAlias = dict[str, dict[bool, list[Mapping[str, str]]]]
 """The instances in which a run has processed an entity, and those in which it has not, by target."""
@@ -72,10 +73,6 @@ class NextSlices:
                 self._unseen[entity.called] = []
         return self._unseen[entity.called]
 
-    def skipped(self, entity: Entity) -> list[str]:
-        """Return the names of an entity's slices that are skipped."""
-        return [slice_name(item) for item in self._items(entity, Verdict.SKIPPED)]
-
     def steps(self, run: Run) -> _Steps:
         """Return the instances in which a run has processed entities, and those in which it has not.
 
@@ -85,15 +82,6 @@ class NextSlices:
         if run.run_id not in self._steps:
             self._steps[run.run_id] = _steps(self.app, run)
         return self._steps[run.run_id]
-
-    def built(self, runs: Iterable[Run]) -> frozenset[Instance]:
-        """Return the targets of entities in all instances of runs, which take slices if all is run again."""
-        return frozenset(
-            (name, tuple(sorted(each.items())))
-            for run in runs
-            for name, instances in self.steps(run).items()
-            for each in (*instances[True], *instances[False])
-        )
 
     def _items(self, entity: Entity, verdict: Verdict) -> list[Item]:
         """Return the items of an entity's slices that have a verdict for it."""
@@ -164,3 +152,36 @@ def _own_steps(app: App, run: Run) -> _Steps:
             if dict(instance) not in of_target[False]:
                 of_target[False].append(dict(instance))
     return found
+
+
+def slices_left_out(app: App, run: Run) -> bool:
+    """Return whether slices wait in entities that a run has processed: a run that is resumed skips these.
+
+    What failed after them, such as a check, may depend on them: they may be the correction.
+    """
+    slices, job = NextSlices(app), app.project.jobs.get(run.job)
+    if job is None:
+        return False
+    for name, instances in slices.steps(run).items():
+        declared = app.project.targets[name].raw
+        entity = entity_name(app.project, declared)
+        if entity is not None and _is_left_out(slices, job, declared, entity, instances):
+            return True
+    return False
+
+
+def _is_left_out(
+    slices: NextSlices,
+    job: Job,
+    declared: Mapping[str, Any],
+    entity: str,
+    instances: Mapping[bool, Sequence[Mapping[str, str]]],
+) -> bool:
+    """Return whether a slice is ready that only those instances of a target take which a run has done."""
+    project = slices.app.project
+
+    def is_taken(is_done: bool, name: str) -> bool:
+        return any(takes_recorded(project, job, declared, each, name) for each in instances[is_done])
+
+    ready = slices.ready(project.entity(entity))
+    return any(is_taken(True, name) and not is_taken(False, name) for name in ready)

@@ -11,7 +11,7 @@ from lakewright.errors import UsageError
 from lakewright.errors.phrase import Option, Phrase
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
-from lakewright.usecases.failed_runs.resume import next_step
+from lakewright.usecases.failed_runs.next_slices import slices_left_out
 from lakewright.usecases.failed_runs.undone_runs import (
     alike_runs,
     given_instances,
@@ -56,7 +56,7 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     if not chain or not is_failed(chain[0]) or not is_left(app, chain[0]):
         return request
     stale = _stale(app, chain)
-    left_out = bool(stale) or next_step(app, chain[0]).left_out is not None
+    left_out = bool(stale) or slices_left_out(app, chain[0])
     names = _adding_once(app, request, chain) if left_out else ()
     if untouched := sorted(stale - set(names)):
         log.warning("%s: not built by this run, and to be built again by their job", ", ".join(untouched))

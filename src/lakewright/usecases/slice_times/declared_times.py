@@ -49,8 +49,6 @@ __all__ = [
     "ProcessTimes",
     "TimedTarget",
     "declared_slice_time",
-    "declares_time",
-    "is_timed",
     "known_targets",
     "late_items",
     "late_slices_of",
@@ -90,19 +88,6 @@ class TimedTarget:
     def taken(self, names: Iterable[str]) -> list[str]:
         """Return those of some slices that the target takes."""
         return list(filter(self.selection.takes, names))
-
-
-def declares_time(app: App, target: str) -> bool:
-    """Return whether a target is one of an entity, and declares a processing time."""
-    definition = app.project.targets.get(target)
-    return (
-        definition is not None and definition.kind == "entity" and declared_time(definition.raw) is not None
-    )
-
-
-def is_timed(app: App, entity: str) -> bool:
-    """Return whether a target declares a processing time for what commands call an entity."""
-    return bool(_timed_names(app, entity))
 
 
 def _timed_names(app: App, entity: str) -> set[str]:

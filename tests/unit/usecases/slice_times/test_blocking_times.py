@@ -29,13 +29,13 @@ def shop_with(folder: Path, target: str, *names: str, strategy: str = "historic"
 def test_nothing_is_said_of_times_that_are_right_or_of_a_parameter(
     tmp_path: Path, target: str, names: tuple[str, ...]
 ) -> None:
-    page = shop_with(tmp_path, target, *names).run("status").out
-    assert "would not take" not in page
+    steps = shop_with(tmp_path, target, *names).json("status")["steps"]
+    assert "broken" not in [each["reason"]["code"] for each in steps]
 
 
 def test_a_late_slice_without_a_time_is_refused_as_late_and_blocks_nothing(tmp_path: Path) -> None:
     shop = processed(tmp_path, "historic", BY_SLICE)
     for name in ("2024-05-02-x-13-40.csv", "2024-05-09.csv", "0.csv"):
         (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
-    page = shop.run("status").out
-    assert "has no value" not in page
+    steps = shop.json("status")["steps"]
+    assert "broken" not in [each["reason"]["code"] for each in steps]

@@ -1,4 +1,4 @@
-"""A run that refuses the time of a late slice is not told to be resumed: the commands that work are."""
+"""Slices whose declared time a run refuses, and slices that a resumed run leaves out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from tests.commands import InProcess
-from tests.documents import checked
-from tests.unit.serve.sites import served
 from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed
 
 from lakewright import Project
@@ -20,7 +17,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
-from lakewright.usecases.failed_runs.resume import next_step
+from lakewright.usecases.failed_runs.next_slices import slices_left_out
 from lakewright.usecases.placed import chain_of
 
 LATE = "2024-05-01.csv"
@@ -35,19 +32,6 @@ def app_of(folder: Path) -> Iterator[App]:
         yield project.app
 
 
-def failed_run(folder: Path, code: str, name: str = "orders") -> None:
-    """Record a run that left a target undone, by default that of `orders`."""
-    with app_of(folder) as app:
-        now, given = app.store.now(), {"day": "2024-05-01"}
-        run = app.journal.start_run(Run("run-1", "shop", "daily", "BUILD", given, now, app.holder))
-        error = {"code": code, "message": "refused", "remedy": None, "location": None}
-        common = {"phase": "BUILD", "instance": given, "reasons": [], "metrics": {}, "seconds": 0.1}
-        done = {"name": "orders", "kind": "entity", "status": "SUCCESS", "error": None, **common}
-        failed = {**done, "name": name, "status": "FAILED", "error": error}
-        app.journal.record_targets(run, dict(enumerate((failed,) if name == "orders" else (done, failed))))
-        app.journal.finish_run(run, "FAILED", finished=now)
-
-
 def process(folder: Path, name: str) -> None:
     """Record a slice as processed, without Spark."""
     with app_of(folder) as app:
@@ -56,11 +40,6 @@ def process(folder: Path, name: str) -> None:
         lease = timedelta(seconds=60)
         claim = app.ledger.acquire(item, application, app.holder, duration=lease, token_counter="orders")
         app.ledger.processed(claim, {})
-
-
-def told(shop: InProcess) -> list[str | None]:
-    """What JSON says to do about the runs."""
-    return [run["do"] for run in checked(shop.json("status"))["last_runs"]]
 
 
 def test_no_time_is_refused_of_a_target_that_merges_the_slices_of_a_historic_entity(tmp_path: Path) -> None:
@@ -72,11 +51,10 @@ def test_no_time_is_refused_of_a_target_that_merges_the_slices_of_a_historic_ent
 
 
 def test_a_slice_of_an_instance_that_a_killed_run_did_not_reach_is_not_left_out(tmp_path: Path) -> None:
-    """`status` named the whole job instead, although `--resume` took the slice."""
     shop = processed(tmp_path, "merge", 'slices: "${day}*"')
     assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
 
-    def left_out(given: str, *done: str) -> str | None:
+    def left_out(given: str, *done: str) -> bool:
         with app_of(tmp_path) as app:
             holder = replace(app.holder, pid=1)
             run = Run(f"run of {given}", "shop", "daily", "BUILD", {"day": given}, app.store.now(), holder)
@@ -89,23 +67,12 @@ def test_a_slice_of_an_instance_that_a_killed_run_did_not_reach_is_not_left_out(
                 "status": "SUCCESS",
             }
             app.journal.record_targets(run, dict(enumerate({**common, "instance": {"day": d}} for d in done)))
-            return next_step(app, run).left_out
+            return slices_left_out(app, run)
 
-    assert left_out("2024-05-02,2024-05-01", "2024-05-02") is None
-    assert left_out("2024-05-01,2024-05-02", "2024-05-01") == "1 slice of orders"
+    assert not left_out("2024-05-02,2024-05-01", "2024-05-02")
+    assert left_out("2024-05-01,2024-05-02", "2024-05-01")
     # Its instance is none of the run's.
-    assert left_out("2024-05-02,2024-05-03", "2024-05-02") is None
-
-
-def test_the_page_of_the_run_offers_no_button_that_fails_again(tmp_path: Path) -> None:
-    shop = processed(tmp_path, "historic", BY_SLICE)
-    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
-    failed_run(tmp_path, "backdated")
-    with served(tmp_path, allows_actions=True) as site:
-        page = site.client.get("/runs/run-1", headers={"accept": "text/html"}).text.replace("&#43;", "+")
-        assert REBUILD in page
-        assert "--processing-time" not in page
-        assert "/do/resume" not in page
+    assert not left_out("2024-05-02,2024-05-03", "2024-05-02")
 
 
 def test_a_rebuild_is_not_named_where_no_job_declares_a_processing_time(tmp_path: Path) -> None:
