@@ -8,23 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from lakewright.due.facts import Kind
 from lakewright.due.plan import Plan
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.journal import RUNNING
-from lakewright.manifest.lease import LEASE, Lease
-from lakewright.manifest.lock import Lock
-from lakewright.manifest.store import Query
 from lakewright.serve.page.render import link
 from lakewright.slices.discover import item_id
-from lakewright.stores.registry import select_backend
-from lakewright.stores.write_access import write_fault
+from lakewright.usecases.due.status import ProjectStatus, project_status
 from lakewright.usecases.entity_standing import Standings, read_standings
-from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,8 +37,6 @@ MOST_STEPS = 100
 """The largest number of steps and findings that each part shows."""
 
 MOST_WAITING = 8
-LAST_RUNS = 8
-RECENT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +60,9 @@ def inbox_view(view: View, look: Look | None = None) -> dict[str, Any]:
     plan = None if look is None else look.plan
     shown = plan or Plan()
     items = dict(_items_of(app, shown))
-    runs, triggers = tuple(app.journal.runs(RECENT)), list_triggers(app)
-    obstacles, stuck = tuple(_obstacles(app, look)), tuple(each for each in triggers if each.has_failed)
+    status = project_status(app, shown, most_locked=MOST)
+    obstacles = tuple(_obstacles(status, look))
+    stuck = tuple(each for each in status.triggers if each.has_failed)
     standings = read_standings(app, with_last_slices=False)
     waiting = [each for each in standings.entities if each.standing.count(Verdict.READY)]
     waiting.sort(key=lambda each: -each.standing.count(Verdict.READY))
@@ -78,6 +70,7 @@ def inbox_view(view: View, look: Look | None = None) -> dict[str, Any]:
     return {
         "look": look,
         "plan": plan,
+        "status": status,
         "obstacles": obstacles,
         "stuck": stuck,
         "asked": shown.asked[:MOST_STEPS],
@@ -87,27 +80,21 @@ def inbox_view(view: View, look: Look | None = None) -> dict[str, Any]:
         "number_asked": len(obstacles) + len(shown.asked) + len(stuck),
         "url_of": lambda subject: _url(app, subject, items),
         "failed_since": dict(_failed_since(items)),
-        "running": [run for run in runs if run.status == RUNNING],
-        "locks": list(_locks(app, now)),
         "waiting": waiting[:MOST_WAITING],
         "more_waiting": len(waiting[MOST_WAITING:]),
         "broken": _broken(standings),
-        "last_runs": runs[:LAST_RUNS],
-        "triggers": triggers,
         "commands": [each for each in view.site.commands.all() if each.is_running],
         "now": now,
         "made_at": now,
     }
 
 
-def _obstacles(app: App, look: Look | None) -> Iterator[Obstacle]:
-    withheld = withheld_triggers(app.project)
-    for fault in app.project.faults[:MOST]:
-        waiting = tuple(str(each) for each in withheld if each.fault == fault)
+def _obstacles(status: ProjectStatus, look: Look | None) -> Iterator[Obstacle]:
+    for fault in status.faults[:MOST]:
+        waiting = tuple(str(each) for each in status.withheld if each.fault == fault)
         yield Obstacle("project", fault, waiting)
-    unwritable = write_fault(select_backend(app.manifest_settings))
-    if unwritable is not None:
-        yield Obstacle("unwritable", unwritable)
+    if status.unwritable is not None:
+        yield Obstacle("unwritable", status.unwritable)
     if look is not None and look.fault is not None:
         yield Obstacle("unseen", look.fault)
 
@@ -138,18 +125,6 @@ def _url(app: App, subject: Subject, items: Mapping[Subject, Item]) -> str | Non
     if subject.kind is Kind.TARGET:
         return link("/lineage", focus=f"target:{name}") if name in app.project.targets else None
     return f"/entities/{quote(name, safe='')}" if name in app.project.entities else None
-
-
-def _locks(app: App, now: datetime) -> Iterator[Lock]:
-    """Yield the locks of items."""
-    items = list(islice(app.store.select(Query(verdicts=frozenset({Verdict.LOCKED}))), MOST))
-    leases = app.store.look_up(keys=[(LEASE, item.item_id) for item in items]).documents
-    for item in items:
-        document = leases.get((LEASE, item.item_id))
-        lease = None if document is None else Lease.from_document(document)
-        lock = Lock.of(item, lease, now=now, is_dead=app.journal.is_dead)
-        if lock is not None:
-            yield lock
 
 
 def _broken(standings: Standings) -> dict[str, int]:

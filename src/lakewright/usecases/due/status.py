@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.manifest.item import Verdict
@@ -104,13 +105,19 @@ class ProjectStatus:
         }
 
 
-def project_status(app: App) -> ProjectStatus:
-    """Return the status of a project; nothing is written, and Spark is not started."""
+def project_status(app: App, plan: Plan | None = None, *, most_locked: int | None = None) -> ProjectStatus:
+    """Return the status of a project; nothing is written, and Spark is not started.
+
+    Args:
+        app: The project.
+        plan: What is due, if that is known; the lake is looked at unless it is given.
+        most_locked: How many locked items are read; all unless given.
+    """
     runs = tuple(app.journal.runs(RECENT))
     return ProjectStatus(
         running=tuple(run for run in runs if run.status == RUNNING),
-        locked=tuple(_locked(app)),
-        plan=plan_of_project(app),
+        locked=tuple(islice(_locked(app), most_locked)),
+        plan=plan_of_project(app) if plan is None else plan,
         triggers=list_triggers(app),
         last_runs=runs[:LAST_RUNS],
         faults=app.project.faults,
