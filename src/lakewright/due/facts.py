@@ -157,6 +157,7 @@ class RecordState(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
     WAITING = "waiting"
+    DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class Record:
     Attributes:
         attempt: What tells a failure from the next one.
         place: The place of the slice, as `Slice.place`.
-        why: The error of a failure.
+        why: The error of a failure, or what is wrong with the records themselves.
         remedy: What mends it, as the error says.
     """
 

@@ -20,9 +20,11 @@ from lakewright.due.facts import (
     RecordState,
     Slice,
     Subject,
+    Unknown,
     Verb,
 )
 from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, broken, choices_of
+from lakewright.errors import ManifestCorrupt
 
 __all__ = ["entity_plan"]
 
@@ -74,6 +76,7 @@ class _Planning:
         )
         if is_new and not self._is_made_anew():
             return
+        self._ask_about_damaged()
         self._record()
         self._keep_held()
         waiting = self._add_new()
@@ -142,6 +145,13 @@ class _Planning:
                 self._add(Action.HOLD, "", reason, state=State.NEEDS_DECISION, choices=choices)
         return verb is Verb.NEW
 
+    def _ask_about_damaged(self) -> None:
+        """Add the steps of slices whose records contradict each other."""
+        for name, record in self.entity.records.items():
+            if record.state is RecordState.DAMAGED:
+                reason = broken(Unknown(record.why, ManifestCorrupt.code, record.remedy))
+                self._add(Action.HOLD, name, reason, state=State.BLOCKED)
+
     def _record(self) -> None:
         """Add the step that records what the table holds and the manifest lacks."""
         records = self.entity.records
@@ -157,6 +167,8 @@ class _Planning:
 
     def _is_recorded(self, record: Record | None, held: Slice) -> bool:
         """Return whether the manifest says that the table holds a slice, or that applying it again failed."""
+        if record is not None and record.state is RecordState.DAMAGED:
+            return True
         if record is None or record.state is not RecordState.FAILED:
             return (
                 record is not None
@@ -261,11 +273,16 @@ class _Planning:
     def _is_held(self, slice_: Slice) -> bool:
         """Return whether a slice can't be applied now, and add the step that says why."""
         return (
-            self._is_locked(slice_.name)
+            self._is_damaged(slice_.name)
+            or self._is_locked(slice_.name)
             or self._has_failed(slice_)
             or self._is_gone(slice_)
             or self._is_unclaimed(slice_)
         )
+
+    def _is_damaged(self, name: str) -> bool:
+        record = self.entity.records.get(name)
+        return record is not None and record.state is RecordState.DAMAGED
 
     def _is_gone(self, slice_: Slice) -> bool:
         """Return whether a slice that was never applied is gone from bronze, and add the step that asks."""

@@ -256,8 +256,6 @@ def test_an_invalid_item_is_told_by_its_record_and_keeps_its_names(app: FakeApp,
     (listed,) = json.loads(call_with(app, "manifest", "ls", "--state", "invalid", "-o", "json").out)
     assert (listed["verdict"], listed["stale"], listed["holder"]) == ("invalid", False, None)
     assert "can't be read" in call_with(app, "manifest", "ls", "--state", "invalid").out
-    assert "stale" not in call_with(app, "status").out
-
     assert fsck(app, "--repair", "--yes")[0] == 0
 
     mended, _ = json.loads(call_with(app, "manifest", "ls", "--state", "ready", "-o", "json").out)

@@ -77,6 +77,10 @@ class Silver:
             slice_.content.endswith("odd") and int(self.digest[1:]) % 2 == 1
         )
 
+    def _is_back(self, name: str, record: Record) -> bool:
+        """Return whether a slice waits and is there: then it is as one that nobody has recorded."""
+        return record.state is RecordState.WAITING and name in self.bronze
+
     def facts(self) -> Entity:
         table = Table(
             tuple(self.log) if self.is_there else (),
@@ -91,7 +95,7 @@ class Silver:
             self.effect,
             {name: Slice(name, content) for name, content in self.bronze.items()},
             table,
-            dict(self.records),
+            {name: each for name, each in self.records.items() if not self._is_back(name, each)},
             self.late,
             self.changed,
             self.budget,

@@ -89,6 +89,27 @@ def archive(lake: FakeLake, chance: Random) -> None:
             silver.archive[name] = silver.bronze.pop(name)
 
 
+def withdraw(lake: FakeLake, chance: Random) -> None:
+    """Take a slice out of bronze that was recorded, and never applied."""
+    silver = chance.choice(list(lake.silver.values()))
+    held = {each.name for each in silver.log if isinstance(each, Slice)}
+    open_ = (None, RecordState.FAILED, RecordState.WAITING)
+    states = {name: silver.records[name].state if name in silver.records else None for name in silver.bronze}
+    left = [name for name, state in states.items() if state in open_ and name not in held]
+    for name in left[:1]:
+        silver.archive[name] = silver.bronze.pop(name)
+        if states[name] is not RecordState.FAILED:
+            silver.records[name] = Record(RecordState.WAITING, silver.archive[name])
+
+
+def skip_in_manifest(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    new = [name for name in silver.bronze if name not in silver.records]
+    held = {each.name for each in silver.log if isinstance(each, Slice)}
+    for name in [each for each in new if each not in held][:1]:
+        silver.records[name] = Record(RecordState.SKIPPED, silver.bronze[name])
+
+
 def bring_back(lake: FakeLake, chance: Random) -> None:
     silver = chance.choice(list(lake.silver.values()))
     silver.bronze.update(silver.archive)
@@ -181,8 +202,10 @@ EVENTS: tuple[Callable[[FakeLake, Random], None], ...] = (
     *(work,) * 5,
     correct,
     archive,
+    withdraw,
     bring_back,
     skip,
+    skip_in_manifest,
     remove,
     restore,
     write,
@@ -270,7 +293,10 @@ def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
     for name, text in silver.bronze.items():
         verb = decided.get((name, text))
         is_held, own = name in names, next((e.content for e in held if e.name == name), None)
-        may_be_out = verb is Verb.SKIP or (silver.late is Verb.SKIP and verb not in (Verb.PLACE, Verb.END))
+        record = silver.records.get(name)
+        is_skipped = record is not None and record.state is RecordState.SKIPPED
+        may_be_out = verb is Verb.SKIP or (is_skipped and verb in (None, Verb.KEEP))
+        may_be_out |= silver.late is Verb.SKIP and verb not in (Verb.PLACE, Verb.END)
         assert is_held or may_be_out, f"{name} is lost"
         if is_held and own != text:
             is_kept = verb in (Verb.KEEP, Verb.SKIP) or silver.changed is Verb.KEEP
@@ -289,7 +315,8 @@ def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
         is_skipped = decided.get((slice_.name, slice_.content)) is Verb.SKIP
         assert is_right or is_skipped, f"{slice_.name} is unrecorded"
     if not silver.is_there:
-        assert not silver.bronze or all(decided.get(pair) for pair in silver.bronze.items())
+        out = {name for name, each in silver.records.items() if each.state is RecordState.SKIPPED}
+        assert all(name in out or decided.get((name, text)) for name, text in silver.bronze.items())
 
 
 def check_gold(lake: FakeLake, gold: Gold, plan: Plan) -> None:

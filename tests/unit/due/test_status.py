@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -125,6 +127,18 @@ def test_a_failed_slice_is_decided_about_with_its_error_and_remedy(shop: InProce
     assert steps(shop) == [("failed_slice", NEW, "needs_decision")]
     decided(shop, f"orders/{NEW}", "skip")
     assert steps(shop) == []
+
+
+def test_a_slice_with_damaged_records_is_broken_and_no_decision_mends_it(shop: InProcess) -> None:
+    (bronze(shop) / NEW).write_text("id\n1\n")
+    shop.json("manifest", "discover")
+    (manifest,) = shop.folder.rglob("manifest.db")
+    with closing(sqlite3.connect(manifest)) as connection, connection:
+        connection.execute(f"UPDATE lakewright_records SET payload = 'no json' WHERE item_id LIKE '%{NEW}'")
+    (step,) = status(shop)["steps"]
+    assert (step["reason"]["code"], step["subject"]["part"], step["status"]) == ("broken", NEW, "blocked")
+    assert step["choices"] == []
+    assert f"`lakewright manifest show orders/{NEW}`" in step["reason"]["params"]["remedy"]
 
 
 def test_a_processed_slice_that_left_bronze_is_noticed(shop: InProcess) -> None:

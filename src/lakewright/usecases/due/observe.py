@@ -37,7 +37,7 @@ from lakewright.lake.observation import missing_files, observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.storage_errors import lost_files_error
 from lakewright.manifest.item import Item, Verdict, is_changed
-from lakewright.manifest.lock import failure_remedy, failure_words
+from lakewright.manifest.lock import failure_remedy, failure_words, invalid_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.slices.application import (
@@ -430,7 +430,11 @@ class _Observed:
             state = RecordState.PROCESSED
         elif verdict is Verdict.SKIPPED:
             state = RecordState.SKIPPED
-        elif verdict is Verdict.INVALID or (verdict is Verdict.FAILED and not _is_late_failure(item)):
+        elif verdict is Verdict.INVALID:
+            fault = invalid_error(item, f"{self.declared.called}/{name}").as_fault()
+            place = natural_key(name)
+            return Record(RecordState.DAMAGED, "", place=place, why=fault.message, remedy=fault.remedy)
+        elif verdict is Verdict.FAILED and not _is_late_failure(item):
             state = RecordState.FAILED
         elif verdict is Verdict.READY and self._is_missing(name, item):
             state = RecordState.WAITING
