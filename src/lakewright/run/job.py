@@ -19,7 +19,6 @@ from lakewright.connections.connection import Connection
 from lakewright.connections.database import Database
 from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
-from lakewright.errors.fault import PARTS
 from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
 from lakewright.manifest.journal import Journal, KeptRows, Origin, Run, TargetPhase
@@ -53,7 +52,6 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.context import Context
-from lakewright.targets.writing import IS_EMPTY
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JobRequest", "JobRun", "Recorder", "initial_taints"]
@@ -127,9 +125,7 @@ class Recorder:
         number = self._number(instance, step)
         parameters = dict(self.plan.instances[instance].parameters)
         details = {} if result.error is None else result.error.details
-        items = {name: details[name] for name in ("changed", FAILED_ITEMS, IS_EMPTY) if details.get(name)}
-        if result.error is not None:
-            items[PARTS] = list(result.error.parts)
+        items = {FAILED_ITEMS: details[FAILED_ITEMS]} if details.get(FAILED_ITEMS) else {}
         self._waiting[number] = {
             **result.as_json(),
             "error": None if result.error is None else result.error.as_record(),

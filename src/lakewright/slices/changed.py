@@ -97,12 +97,10 @@ def _corrected(
     jobs = _jobs(context, list(map(slice_name, first)))
     later = later_processed(first[0], items.values(), context.application)
     late = late_slices_in(context, entity, first)
-    accept, is_older = command("accept", *late.typed), False
-    commands: tuple[Command, ...] = (accept,)
-    said: str
+    is_older, said = False, ""
     if not later:
         requeue = command("requeue", *late.typed)
-        commands, said = (requeue, *jobs), Phrase(f"To process {it}: ", requeue, _then(jobs), ".")
+        said = Phrase(f"To process {it}: ", requeue, _then(jobs), ".")
     elif late.rebuild is not None:
         unskip, after = command("unskip", *late.typed), slice_name(later[0])
         place = "its place" if len(first) == 1 else "their places"
@@ -110,7 +108,6 @@ def _corrected(
         if _archived_for_undo(context, entity, deviations, after) == ():
             runs = _jobs(context, list(map(slice_name, (*first, *later))))
             last = (requeueing_undo(entity.called, after), *runs)
-        commands = (unskip, *last)
         said = Phrase(
             f"To put {it} in {place}: ",
             unskip,
@@ -121,11 +118,10 @@ def _corrected(
         )
     elif late.command == late.requeue:
         is_older = not late.is_safe
-        commands = (accept,) if is_older else (late.requeue, *jobs)
         said = Phrase(f"To process {it}: ", late.requeue, _then(jobs), f"; that {late.effect}.")
     else:
         said = f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
-    return CorrectedSlices(entity.called, changed, commands, said, is_older)
+    return CorrectedSlices(entity.called, changed, said, is_older)
 
 
 def _then(commands: Iterable[Command]) -> str:

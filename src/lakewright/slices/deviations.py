@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, SliceError
 from lakewright.errors.fault import PARTS
@@ -54,14 +54,12 @@ class CorrectedSlices:
     Attributes:
         entity: What commands call their entity.
         items: Their items, in order.
-        commands: The commands that have the first of them processed.
-        process: The same as a sentence, with what it does to the rows of later slices.
+        process: What has the first of them processed, and does to the rows of later slices, as a sentence.
         is_older: Whether that makes older rows the current ones.
     """
 
     entity: str
     items: tuple[Item, ...]
-    commands: tuple[Command, ...]
     process: str
     is_older: bool = False
 
@@ -69,20 +67,6 @@ class CorrectedSlices:
     def names(self) -> tuple[str, ...]:
         """Their names, in order."""
         return tuple(map(slice_name, self.items))
-
-    @property
-    def item_ids(self) -> tuple[str, ...]:
-        """The ids of their items."""
-        return tuple(item.item_id for item in self.items)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object that `status -o json` prints."""
-        return {
-            "entity": self.entity,
-            "slices": list(self.names),
-            "advice": self.advice,
-            "do": list(self.commands),
-        }
 
     @property
     def advice(self) -> str:
@@ -166,7 +150,6 @@ class Deviations:
         if not found:
             return None
         messages, remedies, alerts = zip(*found, strict=True)
-        items = [item.item_id for item in self.changed]
         return Fault(
             "\n".join(messages),
             remedy=Phrase.joined(" ", remedies),
@@ -174,7 +157,6 @@ class Deviations:
             details={
                 PARTS: list(zip(alerts, messages, strict=True)),
                 "alerts": list(alerts),
-                **({"changed": items, "again": list(self.again)} if items else {}),
             },
         )
 
@@ -200,11 +182,6 @@ class Deviations:
         if self.listing.incomplete:
             notes.append(f"not complete yet: {_named(self.listing.incomplete)}")
         return tuple(notes)
-
-    @property
-    def again(self) -> tuple[Command, ...]:
-        """The commands that have the changed slices processed again, as far as they are known."""
-        return () if self.repetition is None else self.repetition.commands
 
     def idle_reason(self, takes: Callable[[str], bool]) -> str | None:
         """Return why there is no slice to process, if there is none; None if every slice has been processed.

@@ -116,9 +116,6 @@ def _with_loss(relation: Relation, observation: Observation, context: Context) -
     return replace(observation, refusal=data_loss(relation.label, lost).as_fault())
 
 
-IS_EMPTY = "is_empty"
-"""Detail of the error of a check, and entry of its record: that what the target writes holds no rows."""
-
 _MAY_BE_EMPTY = Phrase(
     "If BUILD had no rows to write, such as those of a skipped slice, ",
     Command("history", "accept", Placeholder("RUN")),
@@ -339,8 +336,7 @@ class WritingTarget(Target):
     def _check_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
         message = f"{found.subject} is empty"
         if policy is VerifyPolicy.EMPTY_AS_FAILURE:
-            details = {IS_EMPTY: True}
-            raise VerificationError(f"{self.label}: {message}", remedy=_MAY_BE_EMPTY, details=details)
+            raise VerificationError(f"{self.label}: {message}", remedy=_MAY_BE_EMPTY)
         if policy is VerifyPolicy.EMPTY_AS_SUCCESS:
             return Outcome(reasons=(message,))
         error = Fault(f"{self.label}: {message}", remedy="Run BUILD.", code=VerificationError.code)

@@ -21,7 +21,6 @@ from lakewright.plan.status import Status
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.target import Target
-from lakewright.targets.writing import IS_EMPTY
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -104,9 +103,8 @@ def test_modes_that_respect_what_is_there(bench: Bench) -> None:
 
 def test_an_empty_relation_is_judged_by_policy(bench: Bench) -> None:
     bench.run("empty", Phase.BUILD)
-    with pytest.raises(VerificationError, match="is empty") as raised:
+    with pytest.raises(VerificationError, match="is empty"):
         bench.run("empty", Phase.VERIFY)
-    assert raised.value.details == {IS_EMPTY: True}
     assert bench.run("tolerant", Phase.VERIFY).status is Status.SUCCESS_WITH_ERRORS
 
 
