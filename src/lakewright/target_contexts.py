@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from lakewright.app import App
-from lakewright.errors.phrase import Command
 from lakewright.manifest.settings import takeover
 from lakewright.manifest.store import Store
-from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.run.execute import Interruption
 from lakewright.slices.result import SliceReport
 from lakewright.targets.context import Context, RunOptions
@@ -28,7 +26,6 @@ def target_contexts(
     interruption: Interruption | None = None,
     *,
     dependents: Callable[[str], Mapping[str, int]] | None = None,
-    commands: Callable[[Sequence[OtherRun]], tuple[Command, ...]] = commands_of,
 ) -> Callable[[Workspace], Context]:
     """Return a function that makes targets' contexts from workspaces; by default with the manifest.
 
@@ -38,7 +35,6 @@ def target_contexts(
         store: The manifest.
         interruption: Shows whether to stop.
         dependents: See `Context`.
-        commands: See `Context`.
     """
     store = store or app.store
 
@@ -64,7 +60,6 @@ def target_contexts(
             report=report,
             redact=app.redactor.text,
             dependents=dependents,
-            commands=commands,
         )
 
     return context

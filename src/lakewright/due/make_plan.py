@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakewright.due.facts import Facts, Grant, Subject
-from lakewright.due.outputs import output_plan
+from lakewright.due.outputs import Moves, output_plan
 from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, broken
 from lakewright.due.slices import entity_plan
 
@@ -24,13 +24,16 @@ def make_plan(facts: Facts, grants: frozenset[Grant] = frozenset()) -> Plan:
             found, noticed = entity_plan(entity, facts, grants)
             steps += found
             findings += noticed
+    moves = Moves(steps)
+    of_targets: dict[tuple[Subject, Code], Finding] = {}
     for output in facts.outputs:
         if output.subject not in facts.unknown:
-            found, noticed = output_plan(output, facts, steps)
+            found, noticed = output_plan(output, facts, moves)
+            moves.add(found)
             steps += found
-            findings += [each for each in noticed if each not in findings]
-    findings += _others(facts)
-    return Plan(tuple(steps), tuple(findings))
+            for each in noticed:  # what is noticed of a target is the same in all its instances
+                of_targets.setdefault((each.subject, each.reason.code), each)
+    return Plan(tuple(steps), (*findings, *of_targets.values(), *_others(facts)))
 
 
 def _unknown(facts: Facts) -> tuple[list[Step], list[Finding]]:

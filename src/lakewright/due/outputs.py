@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from lakewright.due.facts import Facts, Output, Verb
 from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, choices_of
 
-__all__ = ["output_plan", "stale"]
+__all__ = ["Moves", "output_plan", "stale"]
 
 _MOVES = (Action.FORWARD, Action.REPLAY, Action.BUILD)
 """Actions that change rows which others read."""
@@ -31,25 +31,43 @@ def stale(output: Output) -> Reason | None:
     if build.definition != output.definition:
         return Reason(Code.REDEFINED)
     places = {**build.inputs, **output.inputs}
-    moved = sorted(place for place in places if build.inputs.get(place) != output.inputs.get(place))
+    moved = [place for place in places if build.inputs.get(place) != output.inputs.get(place)]
     if moved:
-        return Reason(Code.INPUT_MOVED, {"places": moved})
+        names = {name for place in moved for name in output.makers_of(place) or (place,)}
+        return Reason(Code.INPUT_MOVED, {"places": sorted(names)})
     return Reason(Code.OUTPUT_CHANGED) if output.mark != build.output else None
 
 
-def output_plan(
-    output: Output, facts: Facts, before: Iterable[Step]
-) -> tuple[tuple[Step, ...], tuple[Finding, ...]]:
+class Moves:
+    """The steps of a plan that change rows which others read, by the names of what they change."""
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self._by_name: dict[str, list[Step]] = {}
+        self.add(steps)
+
+    def add(self, steps: Iterable[Step]) -> None:
+        """Add the steps that can be taken and change rows."""
+        for step in steps:
+            if step.state is State.READY and step.action in _MOVES:
+                self._by_name.setdefault(step.subject.name, []).append(step)
+
+    def of(self, output: Output) -> list[Step]:
+        """Return the steps that change what an instance reads."""
+        names = {name for place in output.inputs for name in output.makers_of(place)}
+        return [step for name in names for step in self._by_name.get(name, ()) if _moves(step, output)]
+
+
+def output_plan(output: Output, facts: Facts, before: Moves) -> tuple[tuple[Step, ...], tuple[Finding, ...]]:
     """Return the steps that build and check an instance of a target, and what was noticed.
 
     Args:
         output: The instance.
         facts: The facts of the lake.
-        before: The steps before it in the plan.
+        before: The steps before it in the plan that change rows.
     """
     if not output.is_wanted:
         return (), ()
-    moving = [step for step in before if step.state is State.READY and _moves(step, output)]
+    moving = before.of(output)
     reason = stale(output) or (Reason(Code.INPUT_DUE) if moving else None)
     if _foreign(output, facts) is Verb.DROP:
         reason = reason or Reason(Code.OUTPUT_CHANGED)
@@ -88,7 +106,7 @@ def _moves(step: Step, output: Output) -> bool:
     """Return whether a step changes what an instance reads."""
     name = step.subject.name
     places = [place for place in output.inputs if name in output.makers_of(place)]
-    if step.action not in _MOVES or not places or step.subject == output.subject:
+    if step.subject == output.subject:
         return False
     is_missing = any(output.inputs[place] is None for place in places)
     is_whole = step.reason.code is Code.REDECLARED or is_missing

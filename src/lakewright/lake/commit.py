@@ -51,7 +51,6 @@ __all__ = [
     "emptying_signature",
     "find_commit",
     "find_effective",
-    "foreign_changes",
     "going_back",
     "has_changed_rows",
     "is_effective",
@@ -587,22 +586,6 @@ class Foreign:
     def words(self) -> str:
         """Their commits as text."""
         return first_of([commit_text(each) for each in self.commits], _MOST_NAMED)
-
-
-def foreign_changes(lake: Lake, address: Address, known: int = -1) -> Foreign | None:
-    """Return what other programs have done to the rows of a table; None if they are as Lakewright left them.
-
-    None is returned, too, if none of the last commits is signed. Usually one commit is read.
-
-    Args:
-        lake: The lake.
-        address: The table.
-        known: The version up to which all commits count as Lakewright's own.
-    """
-    found = commits_since(
-        lake, address, lambda commit: is_own(commit) or commit.version <= known, most=_MOST_COMMITS
-    )
-    return None if found is None or not is_own(found.start) else standing_changes(lake, address, found)
 
 
 def standing_changes(lake: Lake, address: Address, found: Since) -> Foreign | None:

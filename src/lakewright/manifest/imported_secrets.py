@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lakewright.manifest.journal import RUN, RUN_TARGET, TAINT
+from lakewright.manifest.journal import BUILD, RUN, RUN_TARGET, TAINT
 from lakewright.manifest.payload import KEPT_WHOLE
 from lakewright.manifest.record import Record
 from lakewright.manifest.redact import Redactor
@@ -62,6 +62,10 @@ def _taint(value: Mapping[str, Any], redactor: Redactor) -> Mapping[str, Any]:
     return {**value, "place": {**place, "parameters": redactor.entries(place["parameters"])}}
 
 
+def _build(value: Mapping[str, Any], redactor: Redactor) -> Mapping[str, Any]:
+    return {**value, "parameters": redactor.entries(value["parameters"])}
+
+
 def _reason(value: Mapping[str, Any], redactor: Redactor) -> Mapping[str, Any]:
     return {**value, "reason": redactor.value(value["reason"])} if "reason" in value else value
 
@@ -71,6 +75,7 @@ _DOCUMENTS: Mapping[str, Callable[[Mapping[str, Any], Redactor], Mapping[str, An
     RUN: _run,
     RUN_TARGET: _result,
     TAINT: _taint,
+    BUILD: _build,
     WATERMARK: _reason,
 }
 """For each kind of document that may hold a secret, a function that removes it."""

@@ -1,4 +1,4 @@
-"""The journal: the history of runs, the results of their targets, and taints, over any back end.
+"""The journal: the history of runs, the results of their targets, over any back end.
 
 A run takes two writes, and one more for each target that did any work, or two if it appends rows.
 
@@ -8,13 +8,11 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles". Storing it with the man
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from itertools import islice, takewhile
 from typing import Any
 
@@ -31,14 +29,13 @@ __all__ = [
     "RUNNING",
     "TAINT",
     "Journal",
-    "KeptRows",
-    "Origin",
     "Run",
-    "Taint",
-    "TargetPhase",
 ]
 
-RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
+RUN, RUN_KEY, RUN_TARGET = "run", "run_key", "run_target"
+
+TAINT = "taint"
+"""The kind of the documents by which earlier versions recorded what was to be built again."""
 
 BUILT = "built"
 """The kind of the documents that record what targets were last built from."""
@@ -48,15 +45,6 @@ BUILD = "build"
 
 DECISION = "decision"
 """The kind of the documents that record what people have decided."""
-
-_IN_RUN = " in run "
-"""What stands before the id of the run in the reason of a taint that a run left."""
-
-_OLD_ORIGINS = ("its rows came more than once", "may have added its rows already")
-"""How earlier versions said that kept rows came twice, and that nobody knows whether they are there."""
-
-_OLD_BUILT = "was built with rows of before"
-"""The reason by which earlier versions said that a tainted target was built."""
 
 BATCH = 500
 """Number of documents deleted in one write."""
@@ -135,151 +123,6 @@ class Run:
         )
 
 
-class Origin(StrEnum):
-    """Where rows come from that a build leaves."""
-
-    BEFORE = "before"
-    TWICE = "twice"
-    UNSURE = "unsure"
-
-
-@dataclass(frozen=True, slots=True)
-class KeptRows:
-    """Rows of before that building a target leaves, unless what it writes is emptied first.
-
-    Attributes:
-        why: Why it leaves them, as text for users.
-        origin: `TWICE` if runs have added the rows of the target more than once; `UNSURE` if nobody knows
-            whether a run that was cut off has added rows.
-    """
-
-    why: str
-    origin: Origin = Origin.BEFORE
-
-    @classmethod
-    def from_json(cls, why: str | None, origin: str | None) -> KeptRows | None:
-        """Return what a document says of kept rows; None if it says that there are none."""
-        if why is None:
-            return None
-        if origin is not None:
-            return cls(why, Origin(origin))
-        twice, unsure = _OLD_ORIGINS
-        return cls(
-            why, Origin.TWICE if why.startswith(twice) else Origin.UNSURE if unsure in why else Origin.BEFORE
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TargetPhase:
-    """A target in one phase, for one set of parameters: the subject of a taint."""
-
-    project: str
-    target: str
-    phase: str
-    parameters: Mapping[str, str]
-
-    @property
-    def key(self) -> str:
-        """The key of its taint's document."""
-        named = json.dumps([self.target, self.phase, sorted(self.parameters.items())])
-        return f"{self.project}/{hashlib.sha256(named.encode()).hexdigest()}"
-
-    def tainted(
-        self,
-        reason: str,
-        run_id: str | None = None,
-        *,
-        kept: KeptRows | None = None,
-        append_id: str | None = None,
-        lost_in: str | None = None,
-        is_built: bool = False,
-        arrived: tuple[str, ...] = (),
-    ) -> Put:
-        """Return the put that taints it: it is dirty in the next run, whatever that run observes.
-
-        Args:
-            reason: Why.
-            run_id: The run that left it undone, which the reason then ends with; None if something else
-                taints it.
-            kept: The rows of before that building it again leaves; None if it replaces them.
-            append_id: The identity of the append that the run has begun, if it tells whether that is done.
-            lost_in: The run that has removed its rows, or has made their table anew.
-            is_built: Whether it was built, so that only emptying it mends it.
-            arrived: The slices that came since it was built, as `entity/slice`, if they alone are the reason.
-        """
-        told = reason if run_id is None else f"{reason}{_IN_RUN}{run_id}"
-        return Taint(self, told, run_id, kept, append_id, lost_in, is_built, arrived).put
-
-    def untainted(self) -> Put:
-        """Return the put that removes its taint."""
-        return Put(TAINT, self.key, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A target in a phase that stays dirty, and why.
-
-    Attributes:
-        run_id: The run that left the target undone; None if something else tainted it.
-        kept: The rows of before that building it again leaves; None if it replaces them, or it was emptied
-            since.
-        append_id: The identity of the append that the run has begun and left undone, as far as it is known,
-            unless what it writes was emptied since.
-        lost_in: The run that has removed its rows, or has made their table anew; None if none has.
-        is_built: Whether it was built, so that only emptying it mends it.
-        arrived: The slices that came since it was built, as `entity/slice`, if they alone are the reason.
-    """
-
-    place: TargetPhase
-    reason: str
-    run_id: str | None = None
-    kept: KeptRows | None = None
-    append_id: str | None = None
-    lost_in: str | None = None
-    is_built: bool = False
-    arrived: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Taint:
-        """Return the taint of a document's value; earlier versions said more of it in the texts alone."""
-        reason = value["reason"]
-        _, is_of_run, told = reason.rpartition(_IN_RUN)
-        return cls(
-            place=TargetPhase(**value["place"]),
-            reason=reason,
-            run_id=value.get("run_id", told if is_of_run else None),
-            kept=KeptRows.from_json(value.get("kept"), value.get("origin")),
-            append_id=value.get("append_id"),
-            lost_in=value.get("lost_in"),
-            is_built=value.get("is_built", reason == _OLD_BUILT),
-            arrived=tuple(value.get("arrived", ())),
-        )
-
-    @property
-    def put(self) -> Put:
-        """The put that records it."""
-        entries = {
-            "kept": None if self.kept is None else self.kept.why,
-            "origin": None if self.kept is None else self.kept.origin.value,
-            "append_id": self.append_id,
-            "lost_in": self.lost_in,
-            "is_built": self.is_built,
-            "arrived": list(self.arrived) or None,
-        }
-        value = {"place": asdict(self.place), "reason": self.reason, "run_id": self.run_id}
-        given = {name: each for name, each in entries.items() if each is not None}
-        return Put(TAINT, self.place.key, {**value, **given})
-
-    def renamed(self, target: str) -> tuple[Put, Put]:
-        """Return the puts that give the taint to the same target under another name."""
-        return self.place.untainted(), replace(self, place=replace(self.place, target=target)).put
-
-    @property
-    def emptied(self) -> Put:
-        """The put that records that what the target writes was emptied: building it again is enough."""
-        return Taint(self.place, self.reason, self.run_id).put
-
-
 @dataclass(frozen=True, slots=True)
 class Journal:
     """The history of runs in a store.
@@ -297,11 +140,11 @@ class Journal:
     ended: dict[str, Run] = field(default_factory=dict, compare=False)
 
     def start_run(self, run: Run, puts: Sequence[Put] = ()) -> Run:
-        """Save the start of a run, with taints, and return the saved run."""
+        """Save the start of a run, with what it is to build, and return the saved run."""
         self.save_ends()
         run = replace(run, parameters=self.hide_secrets(run.parameters), facts=self._bounded(run.facts))
         pointer = Put(RUN_KEY, run.run_id, {"key": run.key})
-        self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *map(self._taint, puts))))
+        self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *puts)))
         return run
 
     def finish_run(self, run: Run, status: str, *, finished: datetime, **facts: Any) -> Run:
@@ -334,19 +177,19 @@ class Journal:
     def record_targets(
         self, run: Run, results: Mapping[int, Mapping[str, Any]], puts: Sequence[Put] = ()
     ) -> None:
-        """Save the results of targets, in one write with their taints.
+        """Save the results of targets, in one write with their builds.
 
         Args:
             run: The run.
             results: A JSON value for each target, in which `instance` holds its parameters; the numbers are
                 the order in which results are shown.
-            puts: Taints, as `TargetPhase` returns them.
+            puts: The documents of their builds.
         """
         entries = [
             Put(RUN_TARGET, f"{run.run_id}/{number:08d}", self._bounded({**result, **self._instance(result)}))
             for number, result in results.items()
         ]
-        self.store.write(Write(puts=(*entries, *map(self._taint, puts))))
+        self.store.write(Write(puts=(*entries, *puts)))
 
     def hide_secrets(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters in the form in which they are saved, with secrets hidden.
@@ -354,13 +197,6 @@ class Journal:
         Instances that differ only in secrets have the same saved parameters.
         """
         return self.redactor.entries(parameters)
-
-    def _taint(self, put: Put) -> Put:
-        if put.kind != TAINT or put.value is None:
-            return put
-        place = put.value["place"]
-        place = {**place, "parameters": self.hide_secrets(place["parameters"])}
-        return replace(put, value={**put.value, "place": place})
 
     def _instance(self, result: Mapping[str, Any]) -> dict[str, Any]:
         return {"instance": self.hide_secrets(result["instance"])} if "instance" in result else {}
@@ -426,13 +262,6 @@ class Journal:
             gone = (Put(RUN_TARGET, key, None) for key in keys[start : start + BATCH])
             self.store.write(Write(puts=tuple(gone)))
         self.store.write(Write(puts=(Put(RUN_KEY, run.run_id, None), Put(RUN, run.key, None))))
-
-    def taints(self, project: str) -> Iterator[Taint]:
-        """Yield the taints of a project."""
-        for document in self.store.documents(TAINT, prefix=f"{project}/"):
-            taint = Taint.from_json(document.value)
-            if taint.place.project == project:
-                yield taint
 
     def _run(self, document: Document) -> Run:
         run = Run.from_json(document.value)

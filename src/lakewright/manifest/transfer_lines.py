@@ -16,6 +16,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.journal import (
     ABORTED,
+    BUILD,
     BUILT,
     DECISION,
     RUN,
@@ -24,16 +25,14 @@ from lakewright.manifest.journal import (
     RUNNING,
     TAINT,
     Run,
-    TargetPhase,
 )
 from lakewright.manifest.record import Record
 from lakewright.manifest.store import Document, DocumentKey
 from lakewright.manifest.watermarks import CHANGE, WATERMARK, StoredWatermark, WatermarkChange
-from lakewright.spec.expressions.secrets import HIDDEN
 
 __all__ = ["KINDS", "DocumentLine", "Line", "RecordLine", "document_text", "parse_lines", "record_text"]
 
-KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT, DECISION)
+KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT, BUILD, DECISION)
 """The kinds of documents that are exported, in this order; leases are not: they apply to this store only."""
 
 
@@ -136,10 +135,11 @@ def _change_key(document: Document) -> str:
 
 def _taint_key(document: Document) -> str:
     str(document.value["reason"])
-    place = TargetPhase(**document.value["place"])
-    # The key is made of the parameters before their secrets were hidden.
-    is_hidden = HIDDEN in json.dumps(place.parameters)
-    return document.key if is_hidden and document.key.startswith(f"{place.project}/") else place.key
+    return document.key if document.key.startswith(f"{document.value['place']['project']}/") else ""
+
+
+def _build_key(document: Document) -> str:
+    return document.key if document.key.startswith(f"{document.value['project']}/") else ""
 
 
 _KEYS: Mapping[str, Callable[[Document], str]] = {
@@ -149,5 +149,6 @@ _KEYS: Mapping[str, Callable[[Document], str]] = {
     RUN: lambda document: Run.from_json(document.value).key,
     RUN_KEY: lambda document: document.key if str(document.value["key"]) else "",
     TAINT: _taint_key,
+    BUILD: _build_key,
 }
 """For each kind, a function that reads a document and returns the key that it must have."""

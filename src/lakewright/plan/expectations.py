@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lakewright.errors import Fault
-from lakewright.manifest.journal import KeptRows
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
@@ -15,7 +14,7 @@ from lakewright.plan.other_runs import OtherRun
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
-from lakewright.plan.step import Added, Append, Lost, StepKey
+from lakewright.plan.step import Added, Append, StepKey
 
 __all__ = ["Candidate", "Expectations"]
 
@@ -30,18 +29,15 @@ class Candidate:
         nodes: Its dependencies in each phase that it takes part in.
         observe: Returns its observation. Called at most once, and only for selected targets.
         dirtiness: Returns whether it must run in a phase, given an observation. Pure.
-        unfinished: Phases that an earlier run did not finish, each with the reason.
-        notice: What an operator should look at before it is built, or None.
-        kept: The rows of before that its build leaves, as far as they are there, or None.
-        lost: Returns what is to be built again if a phase makes its table anew, empties or removes it, or if
-            BUILD writes to an older copy of it, given an observation.
+        lost: Returns a notice if a phase makes its table anew, empties or removes it, and others have built
+            into it, given an observation.
         lacks: Returns a notice if a phase creates a view of which a table lacks a column that it names. It is
             given whether a step of the plan creates or migrates a table.
         added: Returns that its build adds rows which an earlier one has added; None if it does not.
-        appended: Returns why its build adds no rows, if the run to resume has added them; else None.
-        lacking: Returns that its table lacks its last build, so that it is dirty; else None.
-        missing: Returns a notice if it is to be built from a table that does not exist, or into one that
-            other programs have changed. It is given whether a step of the plan makes a table.
+        appended: Returns why it is not built again, as an earlier attempt has added its rows; else None.
+        stale: Returns why it is dirty, as it is not built from what is there; None if it is.
+        missing: Returns a notice if it is to be built from a table that does not exist. It is given whether
+            a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
         append: That building it adds rows to those that are there, if it does.
@@ -55,14 +51,11 @@ class Candidate:
     nodes: Mapping[Phase, Node]
     observe: Callable[[], Observation]
     dirtiness: Callable[[Phase, Observation], Dirtiness]
-    unfinished: Mapping[Phase, str] = field(default_factory=dict)
-    notice: Fault | None = None
-    kept: KeptRows | None = None
-    lost: Callable[[Phase, Observation], Lost | None] = lambda *_: None
+    lost: Callable[[Phase, Observation], Fault | None] = lambda *_: None
     lacks: Callable[[Phase, Callable[[Resource], bool]], Fault | None] = lambda *_: None
     added: Callable[[], Added | None] = lambda: None
     appended: Callable[[], str | None] = lambda: None
-    lacking: Callable[[], str | None] = lambda: None
+    stale: Callable[[], str | None] = lambda: None
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lakewright.errors.phrase import Command, Placeholder
 from lakewright.plan.phase import Phase
 from lakewright.spec.arguments import argument_text
-from lakewright.spec.expressions.secrets import HIDDEN
 
-__all__ = ["MOST_TYPED", "OtherRun", "commands_of", "run_of"]
+__all__ = ["MOST_TYPED", "OtherRun", "commands_of"]
 
 MOST_TYPED = 10
 """Slices for which commands are found; what is left after their runs is told then."""
@@ -34,12 +33,6 @@ class OtherRun:
     job: str
     parameters: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...] = ()
-
-
-def run_of(job: str, parameters: Mapping[str, str]) -> OtherRun:
-    """Return the run of a job's instance, as the manifest records it; the user must give secret values."""
-    known = {name: text for name, text in parameters.items() if HIDDEN not in text}
-    return OtherRun("", job, tuple(known.items()), tuple(name for name in parameters if name not in known))
 
 
 def commands_of(

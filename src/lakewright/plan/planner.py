@@ -192,42 +192,43 @@ class _InstancePlanning:
         step = Step(phase, candidate.name, candidate.kind, Planned.BLOCKED, ())
         if (withheld := self._withheld(step, candidate, upstream)) is not None:
             return withheld
+        is_build = phase is Phase.BUILD
         observation = expected.of(candidate)
         blocked = self._blocked(candidate.name, upstream)
-        hold = observation.hold if phase is Phase.BUILD and not observation.pending else None
+        hold = observation.hold if is_build and not observation.pending else None
+        if is_build:
+            step = replace(step, definition=candidate.definition, provides=candidate.nodes[phase].provides)
         if self.planner.obstacle is None:
             if blocked:
                 return replace(step, reasons=blocked)
             if hold is not None:
                 notice = self._new_warning(observation)
                 return replace(step, reasons=(hold.message,), hold=hold, notice=notice)
-        if phase is Phase.BUILD:
-            # Where no rows are, none of before are left.
-            is_filled = observation.filled is not Answer.NO
-            dirty = candidate.notice if is_filled else None
-            kept = candidate.kept if is_filled else None
-            step = replace(step, notice=dirty or self._new_warning(observation), kept=kept)
+        if is_build:
+            step = replace(step, notice=self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
-        if phase is Phase.CREATE and own.is_to_run:
-            refused = _refused(observation)
-            lost = candidate.lost(phase, observation) if refused is None else None
-            step = replace(step, notice=refused, lost=lost)
-        elif phase.is_cleanup and own.is_to_run:
-            step = replace(step, lost=candidate.lost(phase, observation))
+        if own.is_to_run:
+            step = _with_losses(step, candidate, observation)
         forced = self._forced(phase, candidate, observation, upstream)
         left = self._left(phase, candidate, observation)
-        if phase is Phase.BUILD and not (own.is_to_run or forced or blocked or hold):
-            forced = tuple(filter(None, (candidate.lacking(),)))
+        if is_build and not (own.is_to_run or forced or blocked or hold):
+            forced = tuple(filter(None, (candidate.stale(),)))
+        # Rows that a step before empties are added again.
+        appended = candidate.appended() if is_build and observation.filled is not Answer.NO else None
         # What waits, or depends on what waits, is work that is left: --resume must find it.
-        if not (own.is_to_run or forced or blocked or hold):
+        if appended is not None or not (own.is_to_run or forced or blocked or hold):
             relies_on = expected.relied_on(phase, candidate)
-            return replace(step, status=Planned.CLEAN, reasons=(*own.reasons, *left), relies_on=relies_on)
+            return replace(
+                step,
+                status=Planned.CLEAN,
+                reasons=(*(own.reasons if appended is None else (appended,)), *left),
+                relies_on=relies_on,
+                provides=frozenset(),
+                definition=None,
+            )
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,), is_reached=False)
-        # Rows that a step before empties are added again.
-        is_emptied = observation.filled is Answer.NO
-        appended = candidate.appended() if phase is Phase.BUILD and not is_emptied else None
-        if phase is Phase.BUILD and appended is None:
+        if is_build:
             step = self._with_effects(step, candidate, observation)
         if phase in _TAINTING and step.warning is None:
             step = replace(step, notice=self._new(candidate.lacks(phase, expected.is_created)))
@@ -235,26 +236,20 @@ class _InstancePlanning:
         return replace(
             step,
             status=Planned.WOULD_RUN,
-            reasons=(
-                *(_own_reasons(phase, observation, own) if appended is None else (appended,)),
-                *forced,
-                *left,
-            ),
-            slices=observation.pending if phase is Phase.BUILD else (),
+            reasons=(*_own_reasons(phase, observation, own), *forced, *left),
+            slices=observation.pending if is_build else (),
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
-            append=candidate.append if phase is Phase.BUILD else None,
-            definition=candidate.definition if phase is Phase.BUILD else None,
-            is_remembered=not own.is_to_run,
+            append=candidate.append if is_build else None,
         )
 
     def _with_effects(self, step: Step, candidate: Candidate, observation: Observation) -> Step:
         """Return a step that builds a target with what it does to rows that are there."""
         # Where nothing exists, no rows come twice.
         if candidate.observation.exists is not Answer.NO:
-            added = candidate.added() if step.kept is None else None
-            step = replace(step, added=added, lost=candidate.lost(step.phase, observation))
+            added = None if observation.filled is Answer.NO else candidate.added()
+            step = replace(step, added=added)
             if step.notice is None and added is None and observation.filled is not Answer.NO:
                 step = replace(step, notice=self._may_be_added(candidate))
         return step if step.warnings else replace(step, notice=self._missing(candidate))
@@ -345,8 +340,6 @@ class _InstancePlanning:
             reasons.append("--force")
         if _matches(candidate.name, request.dirty):
             reasons.append("--dirty")
-        if phase in candidate.unfinished:
-            reasons.append(candidate.unfinished[phase])
         if phase in _TAINTING:
             ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
             reasons.extend(f"tainted by {name}" for name in ran)
@@ -355,6 +348,15 @@ class _InstancePlanning:
             written = self.planner.expected.written_before(self.index, candidate)
             reasons.extend([] if written is None else [f"tainted by {written[2]} of an earlier instance"])
         return tuple(reasons)
+
+
+def _with_losses(step: Step, candidate: Candidate, observation: Observation) -> Step:
+    """Return a step that makes a table, or removes rows, with what others lose by it."""
+    if not (step.phase is Phase.CREATE or step.phase.is_cleanup):
+        return step
+    refused = _refused(observation) if step.phase is Phase.CREATE else None
+    lost = candidate.lost(step.phase, observation) if refused is None else None
+    return replace(step, notice=refused, lost=lost)
 
 
 def _own_reasons(phase: Phase, observation: Observation, own: Dirtiness) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from lakewright.errors import Fault
 from lakewright.notebook import html_table
@@ -16,15 +16,10 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 
-if TYPE_CHECKING:
-    from lakewright.manifest.journal import KeptRows
-
 __all__ = [
     "Added",
     "Append",
     "InstancePlan",
-    "Lost",
-    "LostBuild",
     "PhasePlan",
     "Plan",
     "Step",
@@ -57,48 +52,15 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class LostBuild:
-    """What was built into a table of which a step removes the rows.
-
-    Attributes:
-        kept: Why building it again leaves rows of before; None if it replaces them.
-        is_part: Whether only a part of its rows is removed.
-    """
-
-    target: str
-    parameters: Mapping[str, str]
-    kept: str | None = None
-    is_part: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """What was built, by others or before, and is to be built again once a step has run.
-
-    Attributes:
-        fault: The same, as a warning for users.
-        reason: Why it is to be built again.
-        is_older: Whether the table is an older copy, so that the step itself removes nothing.
-    """
-
-    fault: Fault
-    reason: str
-    builds: tuple[LostBuild, ...]
-    is_older: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Added:
     """That a build adds rows which are there already.
 
     Attributes:
         fault: The same, as a warning for users.
-        why: Where the rows come from that are there, as the end of a sentence.
         is_meant: Whether the target is declared to add them in each build.
     """
 
     fault: Fault
-    why: str
     is_meant: bool
 
 
@@ -111,19 +73,16 @@ class Step:
         slices: The slices that it would process, which its first reason names.
         hold: The lock or the unresolved failure that blocks it, or None.
         notice: What an operator should look at beside what blocks the step and what follows, or None.
-        kept: The rows of before that it leaves, or None.
-        lost: What was built and is to be built again once it has run, or None.
+        lost: A notice of what others have built and it removes, or None.
         added: That it adds rows which are there already, or None.
         fault: The fault in the project's files for which the target waits, in its first step; else None.
         is_withheld: Whether it waits for a fault in the project's files, while others go on.
         changes: The changes that CREATE would make to the existing table.
-        requires: Resources that it reads, if it would run.
-        provides: Resources that it writes or removes, if it would run.
+        requires: Resources that it reads, if it is not clean.
+        provides: Resources that it writes or removes, if it is not clean.
         append: That it adds rows to those that are there, if it would run and does.
-        definition: The digest of what is declared of the rows that it would build; None if it builds none.
+        definition: The digest of what is declared of the rows that it builds; None if it builds none.
         relies_on: The earlier step that makes this one clean, or None if it is clean without any step.
-        is_remembered: Whether it runs only because of force or taint. Later observations do not show that it
-            must run, so a run that does not reach it records it as unfinished.
         is_reached: Whether no earlier phase or instance keeps it from running.
     """
 
@@ -135,8 +94,7 @@ class Step:
     slices: tuple[str, ...] = ()
     hold: Hold | None = None
     notice: Fault | None = None
-    kept: KeptRows | None = None
-    lost: Lost | None = None
+    lost: Fault | None = None
     added: Added | None = None
     fault: Fault | None = None
     is_withheld: bool = False
@@ -146,7 +104,6 @@ class Step:
     append: Append | None = None
     definition: str | None = None
     relies_on: StepKey | None = None
-    is_remembered: bool = False
     is_reached: bool = True
 
     def __repr__(self) -> str:
@@ -160,9 +117,8 @@ class Step:
     @property
     def warnings(self) -> tuple[Fault, ...]:
         """What an operator should look at beside what blocks the step."""
-        lost = None if self.lost is None else self.lost.fault
         added = None if self.added is None else self.added.fault
-        return tuple(each for each in (lost, self.notice, added) if each is not None)
+        return tuple(each for each in (self.lost, self.notice, added) if each is not None)
 
     @property
     def warning(self) -> Fault | None:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.place_marks import mark_of, version_of
-from lakewright.manifest.journal import BUILD, Journal, Run
+from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.store import Put
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -118,11 +118,22 @@ def build_key(project: str, target: str, parameters: Mapping[str, str]) -> str:
 
 
 def read_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
-    """Yield the last build of each instance of a project's targets."""
+    """Yield the last build of each instance of a project's targets.
+
+    What earlier versions have marked as to be built again is wanted, until a build of it is recorded.
+    """
+    known = set()
     for document in journal.store.documents(BUILD, prefix=f"{project}/"):
         build = RecordedBuild.from_json(document.value)
         if build.project == project:
+            known.add(build.key)
             yield build
+    for document in journal.store.documents(TAINT, prefix=f"{project}/"):
+        place = document.value["place"]
+        if place["phase"] == Phase.BUILD.value and place["project"] == project:
+            marked = RecordedBuild(project, "", place["target"], place["parameters"], "", BuildState.WANTED)
+            if marked.key not in known:
+                yield marked
 
 
 @dataclass(slots=True)
@@ -145,19 +156,19 @@ class BuildRecorder:
     _begun: dict[tuple[int, str], RecordedBuild] = field(default_factory=dict, init=False)
 
     def wanted(self) -> Iterator[Put]:
-        """Yield the puts that record, as the run starts, what it is to build."""
+        """Yield the puts that record, as the run starts, what it is to build.
+
+        Of what is blocked, or is an append that was done before, the last build must be known: it stays.
+        """
         for index, instance in enumerate(self.plan.instances):
             for phase in instance.phases:
                 for step in phase.steps:
-                    if step.status is Planned.WOULD_RUN and step.definition is not None:
-                        yield from self._wanted(index, step)
-
-    def _wanted(self, index: int, step: Step) -> Iterator[Put]:
-        build = self._build(index, step, BuildState.WANTED)
-        if step.append is None:
-            yield build.put
-        elif self.journal.store.document(BUILD, build.key) is None:
-            yield build.put  # of an append that was done before, the last build must be known
+                    if step.status is Planned.CLEAN or step.definition is None:
+                        continue
+                    build = self._build(index, step, BuildState.WANTED)
+                    is_sure = step.status is Planned.WOULD_RUN and step.append is None
+                    if is_sure or self.journal.store.document(BUILD, build.key) is None:
+                        yield build.put
 
     def begin(self, index: int, step: Step) -> Sequence[Put]:
         """Look at what a step reads; return the puts that record that it begins to add rows."""
@@ -167,14 +178,14 @@ class BuildRecorder:
         new = frozenset(each for each in step.requires if each not in seen)
         self.refresh(index, new)
         seen.update((each, mark_of(self.lake, each)) for each in sorted(new, key=str))
-        inputs = {each: seen[each] for each in sorted(step.requires, key=str)}
+        inputs = {each: seen[each] for each in self._named(step.requires)}
         build = replace(self._build(index, step, BuildState.BEGUN), inputs=inputs)
         self._begun[index, step.target] = build
         return () if step.append is None else (build.put,)
 
     def end(self, index: int, step: Step, result: TargetResult) -> Sequence[Put]:
         """Return the puts that record what a step has built, or removed."""
-        if result.is_undone or result.status is Status.FAILED:
+        if step.status is Planned.CLEAN or result.is_undone or result.status is Status.FAILED:
             return ()
         changed = step.provides
         for each in [each for each in self._seen.get(index, {}) if any(map(each.intersects, changed))]:
@@ -182,7 +193,7 @@ class BuildRecorder:
         if step.phase.is_cleanup or step.kind in _REMOVERS:
             return tuple(self._withdrawn(changed))
         build = self._begun.pop((index, step.target), None) if step.phase is Phase.BUILD else None
-        return () if build is None else (self._done(build, step, result).put,)
+        return () if build is None else (self._done(build, result).put,)
 
     def _build(self, index: int, step: Step, state: BuildState) -> RecordedBuild:
         append = step.append_id(self.run.run_id, index)
@@ -193,16 +204,21 @@ class BuildRecorder:
             self.journal.hide_secrets(self.plan.instances[index].parameters),
             step.definition or "",
             state,
-            tuple(sorted(step.provides, key=str)),
+            tuple(self._named(step.provides)),
             append=append,
             is_append=step.append is not None,
             order=f"{self.run.key} {index:08}",
         )
 
-    def _done(self, build: RecordedBuild, step: Step, result: TargetResult) -> RecordedBuild:
+    def _named(self, places: Iterable[Resource]) -> list[Resource]:
+        """Return places in order, without those whose names have a secret in them."""
+        redact = self.journal.redactor.text
+        return [each for each in sorted(places, key=str) if redact(str(each)) == str(each)]
+
+    def _done(self, build: RecordedBuild, result: TargetResult) -> RecordedBuild:
         version = result.metrics.get("delta_version")
         output = {}
-        for place in sorted(step.provides, key=str):
+        for place in build.writes:
             mark = mark_of(self.lake, place)
             table = version_of(mark)
             is_known = table is not None and isinstance(version, int)

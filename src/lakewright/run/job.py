@@ -21,7 +21,7 @@ from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
-from lakewright.manifest.journal import Journal, KeptRows, Origin, Run, TargetPhase
+from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.payload import text_of
@@ -36,17 +36,14 @@ from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.kept_rows import after_build, may_have_added
+from lakewright.run.last_build import LastBuilds, NoBuilds
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
-from lakewright.run.lost_rows import lost_taints
 from lakewright.run.metrics import Published, Publisher
-from lakewright.run.outputs import APPEND, WRITES, is_gone, recorded_places
 from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner
-from lakewright.run.table_marks import TABLE, recorded_mark
 from lakewright.spark.imports import import_engine
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
@@ -54,30 +51,12 @@ from lakewright.spec.project import Project
 from lakewright.targets.context import Context
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["JobRequest", "JobRun", "Recorder", "initial_taints"]
+__all__ = ["JobRequest", "JobRun", "Recorder"]
 
 log = logging.getLogger(__name__)
 
-_STAYS_DIRTY = (Phase.CREATE, Phase.BUILD)
-_KEPT_ELSEWHERE = frozenset({"entity"})
-"""Kinds whose dirtiness follows from the manifest."""
-
-_UNDONE = "was left undone"
-
 MOST_WAITING = 500
 """The largest number of results that wait for the next write: a write per result would slow clean runs."""
-
-
-def initial_taints(run: Run, plan: Plan) -> Iterator[Put]:
-    """Yield the taints to record when a run starts.
-
-    They remember steps whose dirtiness the lake alone cannot show, in case the run is killed.
-    """
-    for index, instance in enumerate(plan.instances):
-        for phase in instance.phases:
-            for step in phase.steps:
-                if step.is_remembered and _is_taintable(step):
-                    yield _place(run, plan, index, step).tainted(_UNDONE, run.run_id, kept=step.kept)
 
 
 @dataclass(slots=True)
@@ -95,8 +74,6 @@ class Recorder:
     _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
     _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
     _left: set[int] = field(default_factory=set, init=False)
-    _begun: dict[tuple[int, str], str | None] = field(default_factory=dict, init=False)
-    _unmade: dict[tuple[int, str], Step] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         number = 0
@@ -113,15 +90,13 @@ class Recorder:
 
     def step_started(self, instance: int, step: Step) -> None:
         """Notify the listeners that a step starts; record it before if it appends rows, in case of a kill."""
-        begun = self.builds.begin(instance, step)
-        if step.append is not None:
-            self._begun[instance, step.target] = step.append_id(self.run.run_id, instance)
-            self.flush([self._undone(instance, step, _UNDONE, is_cut_off=True), *begun])
+        if begun := self.builds.begin(instance, step):
+            self.flush(begun)
         for listener in self.listeners:
             listener.step_started(instance, step)
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Record the result of a step, and whether its target stays dirty, in one write."""
+        """Record the result of a step, and what it has built, in one write."""
         number = self._number(instance, step)
         parameters = dict(self.plan.instances[instance].parameters)
         details = {} if result.error is None else result.error.details
@@ -132,9 +107,8 @@ class Recorder:
             "phase": step.phase.value,
             "instance": parameters,
             **items,
-            **_written(step, result, self._begun.get((instance, step.target))),
         }
-        puts = (*self._taint(instance, step, result), *self.builds.end(instance, step, result))
+        puts = self.builds.end(instance, step, result)
         if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
             self.flush(puts)
         for listener in self.listeners:
@@ -151,66 +125,10 @@ class Recorder:
         phase = next(each for each in self.plan.instances[instance].phases if each.phase is step.phase)
         return self._numbers[instance, step.phase] + phase.steps.index(step)
 
-    def _taint(self, instance: int, step: Step, result: TargetResult) -> tuple[Put, ...]:
-        if step.phase.is_cleanup and not result.is_undone:
-            return lost_taints(self.run.project, self.run.run_id, step)
-        if step.status is Planned.CLEAN or not _is_taintable(step):
-            return ()
-        place = _place(self.run, self.plan, instance, step)
-        ended = "failed" if result.status is Status.FAILED else _UNDONE
-        if not result.is_undone:
-            return (after_build(place, step), *self._lost(instance, step))
-        return (self._undone(instance, step, ended, is_cut_off=result.status is Status.ABORTED),)
-
-    def _lost(self, instance: int, step: Step) -> tuple[Put, ...]:
-        """Return the taints of what was in a table that is made anew, once it is there.
-
-        CREATE leaves a table whose columns are not known yet to BUILD.
-        """
-        key = instance, step.target
-        losing = self._unmade.pop(key, step)
-        if not is_gone(step.provides):
-            return lost_taints(self.run.project, self.run.run_id, losing)
-        if losing.lost is not None:
-            self._unmade[key] = losing
-        return ()
-
-    def _undone(self, instance: int, step: Step, ended: str, *, is_cut_off: bool) -> Put:
-        """Return the taint of a step that is left undone; one that was cut off may have added its rows."""
-        place, key = _place(self.run, self.plan, instance, step), (instance, step.target)
-        append, kept, append_id = step.append, step.kept, None
-        if append is not None and append.is_once:
-            append_id = self._begun.get(key, append.begun)
-        elif append is not None and is_cut_off and key in self._begun and _is_unsure(kept):
-            kept = may_have_added(self.run.run_id, append.words)
-        return place.tainted(ended, self.run.run_id, kept=kept, append_id=append_id)
-
 
 def _refresh(contexts: Contexts, index: int, places: frozenset[Resource]) -> None:
     """Discard what an instance has read of places: what is looked at now must be what is read."""
     contexts.of(index).workspace.invalidate(places)
-
-
-def _written(step: Step, result: TargetResult, append_id: str | None) -> dict[str, Any]:
-    """Return what a target has written, so that it is known after it was renamed, and its append, if any."""
-    if step.phase is not Phase.BUILD or result.status not in (Status.SUCCESS, Status.SUCCESS_WITH_ERRORS):
-        return {}
-    places = () if step.kind in _KEPT_ELSEWHERE else step.provides
-    found = {WRITES: recorded_places(places), APPEND: append_id, TABLE: recorded_mark(places)}
-    return {name: told for name, told in found.items() if told}
-
-
-def _is_unsure(kept: KeptRows | None) -> bool:
-    """Return whether it is not sure that a target holds rows of before."""
-    return kept is None or kept.origin is Origin.UNSURE
-
-
-def _is_taintable(step: Step) -> bool:
-    return step.phase in _STAYS_DIRTY and step.kind not in _KEPT_ELSEWHERE
-
-
-def _place(run: Run, plan: Plan, instance: int, step: Step) -> TargetPhase:
-    return TargetPhase(run.project, step.target, step.phase.value, dict(plan.instances[instance].parameters))
 
 
 _PARALLELISM = "lakewright.execution.executor.parallelism"
@@ -224,6 +142,7 @@ class JobRun:
         context: Makes the context of an instance's targets from its workspace.
         clock: Returns the current time, in UTC.
         environ: The environment variables that commands of hooks get.
+        last_builds: Tells how the builds of its instances stand.
     """
 
     project: Project
@@ -233,6 +152,7 @@ class JobRun:
     context: Callable[[Workspace], Context]
     clock: Callable[[], datetime]
     environ: Mapping[str, str] = field(default_factory=dict)
+    last_builds: LastBuilds = field(default_factory=NoBuilds)
 
     def plan(self) -> Plan:
         """Return what the run would do; nothing is written.
@@ -244,7 +164,9 @@ class JobRun:
 
     def nodes(self) -> dict[str, Node]:
         """Return the resources that the first instance's targets require and provide in the phase."""
-        planning = Planning(self.project, self.lake, self.journal, self.request, self.context)
+        planning = Planning(
+            self.project, self.lake, self.journal, self.request, self.context, self.last_builds
+        )
         return planning.nodes(self.project.job(self.request.job))
 
     def run(
@@ -298,7 +220,7 @@ class JobRun:
             facts={**facts, **asked},
         )
         builds = BuildRecorder(self.journal, run, plan, self.lake, partial(_refresh, contexts))
-        run = self.journal.start_run(run, (*initial_taints(run, plan), *builds.wanted()))
+        run = self.journal.start_run(run, tuple(builds.wanted()))
         notifier = self._notifier(job, plan, contexts, run)
         lineage = self._lineage(job, contexts, run)
         told = [each for each in (listener, notifier, lineage) if each is not None]
@@ -365,7 +287,9 @@ class JobRun:
         )
 
     def _planned(self) -> tuple[Plan, Contexts]:
-        planning = Planning(self.project, self.lake, self.journal, self.request, self.context)
+        planning = Planning(
+            self.project, self.lake, self.journal, self.request, self.context, self.last_builds
+        )
         return planning.plan(self.project.job(self.request.job))
 
     def _notifier(self, job: Job, plan: Plan, contexts: Contexts, run: Run) -> HookNotifier | None:

@@ -10,38 +10,32 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
+from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.lake import Lake
-from lakewright.manifest.journal import Journal, KeptRows, Origin, Run, Taint
+from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.plan.graph import Node
-from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
-from lakewright.plan.step import Append, Plan
-from lakewright.run.added_before import AddedBefore
-from lakewright.run.build_history import BuildHistory
+from lakewright.plan.status import Status
+from lakewright.plan.step import Plan
 from lakewright.run.contexts import Contexts
-from lakewright.run.former_names import FormerNames
-from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
-from lakewright.run.leftovers import Leftovers, is_built, is_entry_undone, tells_outcome
+from lakewright.run.last_build import LastBuild, LastBuilds, NoBuilds
+from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
 from lakewright.run.look import look
 from lakewright.run.look_ahead import looking_ahead
-from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
-from lakewright.run.outputs import are_near, filled, is_gone
-from lakewright.run.replaced_rows import without_rebuilt
 from lakewright.run.request import JobRequest
+from lakewright.run.rows_of_others import lost_rows, rows_added_again
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.unknown_columns import unknown_column
 from lakewright.run.withheld import withheld_candidate
 from lakewright.spec.arguments import expand_arguments
-from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
@@ -52,9 +46,12 @@ from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from lakewright.plan.resource import Resource
+    from lakewright.plan.step import Append
 
 __all__ = ["Planning", "node_of"]
+
+_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value, RUNNING)
+"""Statuses of runs on which no other one goes on."""
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +63,7 @@ class Planning:
     Attributes:
         journal: The history of earlier runs.
         context: Makes the context of an instance's targets from its workspace.
+        last_builds: Tells how the builds of instances stand.
     """
 
     project: Project
@@ -73,6 +71,7 @@ class Planning:
     journal: Journal
     request: JobRequest
     context: Callable[[Workspace], Context]
+    last_builds: LastBuilds = field(default_factory=NoBuilds)
 
     def plan(self, job: Job) -> tuple[Plan, Contexts]:
         """Return the plan of a run of a job, and the contexts to execute it in.
@@ -85,19 +84,15 @@ class Planning:
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        history = BuildHistory(self.project, self.lake, self.journal, job)
-        lost = LostRows(history, contexts.parameters)
-        added = AddedBefore(history)
-        observer = _Observer(contexts, names, self._leftovers(), lost, added, self.request.resume)
+        observer = _Observer(contexts, names, job, self.last_builds, since=self._since())
         plan_request = self._plan_request(job, observer)
-        lost.choose(plan_request.targets or names)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
             instances = observer.instances()
             found = ahead.over(instances) if self.lake.storage.is_used else instances
             plan = build_plan(self.project.name, job.name, found, plan_request, count=len(contexts))
         observer.check_faults()
-        return name_other_jobs(without_rebuilt(plan), self.project), contexts
+        return name_other_jobs(plan, self.project), contexts
 
     def nodes(self, job: Job) -> dict[str, Node]:
         """Return what the targets of the first instance require and provide in the request's phase.
@@ -107,10 +102,7 @@ class Planning:
         """
         contexts = self._contexts(job)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        history = BuildHistory(self.project, self.lake, self.journal, job)
-        lost = LostRows(history, contexts.parameters)
-        added = AddedBefore(history)
-        observer = _Observer(contexts, names, lambda *_: {}, lost, added)
+        observer = _Observer(contexts, names, job, NoBuilds())
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()
         phase = self.request.phase
@@ -128,23 +120,6 @@ class Planning:
 
         texts = [{name: render_value(value) for name, value in values.items()} for values in instances]
         return Contexts(texts, make)
-
-    def _leftovers(self) -> Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]:
-        taints: dict[tuple[str, tuple[tuple[str, str], ...]], dict[Phase, Taint]] = {}
-        for taint in FormerNames(self.project, self.lake, self.journal).taints():
-            key = (taint.place.target, tuple(sorted(taint.place.parameters.items())))
-            taints.setdefault(key, {})[Phase(taint.place.phase)] = taint
-        hidden = self.journal.hide_secrets
-
-        def leftovers(target: str, parameters: Mapping[str, str]) -> Mapping[Phase, Taint]:
-            if not taints:
-                return {}
-            # A taint of an unknown instance holds for any, until one is built.
-            unknown = tuple(sorted((name, HIDDEN) for name in parameters))
-            own = taints.get((target, tuple(sorted(hidden(parameters).items()))))
-            return taints.get((target, unknown), {}) if own is None else own
-
-        return leftovers
 
     def _plan_request(self, job: Job, observer: _Observer) -> PlanRequest:
         request = self.request
@@ -199,21 +174,20 @@ class Planning:
         for run in reversed(since):
             told = (each for each in self.journal.targets(run.run_id) if tells_outcome(each))
             leftovers = leftovers.after(Leftovers.of(told, instances, is_whole=True))
-        leftovers = leftovers.beside(self._appended_since(first, found, contexts), instances)
         targets = (first.facts.get("targets", ()), *(run.facts.get("targets", ()) for run in since))
         return tuple(dict.fromkeys(chain(*targets))) if targets[0] else (), leftovers
 
-    def _appended_since(
-        self, first: Run, resumed: Sequence[Run], contexts: Contexts
-    ) -> Iterator[Mapping[str, Any]]:
-        """Yield what other runs have built since of targets that append: their rows must not come twice."""
-        if not contexts.parameters:
-            return
-        context, known = contexts.of(0), {run.run_id for run in resumed}
-        for run in self.journal.runs(project=self.project.name, since=first.started):
-            for each in self.journal.targets(run.run_id) if run.run_id not in known else ():
-                if is_built(each) and _appends(each["name"], context):
-                    yield each
+    def _since(self) -> str | None:
+        """Return the key of the first of the runs on which this one goes on; None if it goes on with none.
+
+        With `--resume` and `--retry` these are the last runs with the same arguments, as far as they failed.
+        """
+        request = self.request
+        if not (request.resume or request.retry):
+            return None
+        runs = self.journal.runs(project=self.project.name, job=request.job, parameters=request.given)
+        failed = takewhile(lambda run: run.status not in _DONE, filter(self._is_of_lifecycle, runs))
+        return min((run.key for run in failed), default=None)
 
     def _has_all_steps(self, run: Run) -> bool:
         """Return whether a run had all steps up to the phase that is asked for."""
@@ -229,20 +203,18 @@ class _Observer:
 
     Attributes:
         targets: Names of the targets, in the order written.
-        leftover: For a target and parameters, its taints, by phase.
-        lost: Finds what was built into tables that do not exist any more.
-        added: Finds earlier builds of what adds rows in each build.
-        is_resumed: Whether the run goes on with one that was killed, or failed.
+        job: The job.
+        last_builds: Tells how the builds of the instances stand.
+        since: The order from which on rows that were appended are those of this run's earlier attempts.
         faults: Faults that show only when expressions are evaluated.
         definitions: The digests of definitions, by the names of targets.
     """
 
     contexts: Contexts
     targets: Sequence[str]
-    leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]
-    lost: LostRows
-    added: AddedBefore
-    is_resumed: bool = False
+    job: Job
+    last_builds: LastBuilds
+    since: str | None = None
     faults: dict[Fault, None] = field(default_factory=dict)
     definitions: dict[str, str | None] = field(default_factory=dict)
 
@@ -286,30 +258,31 @@ class _Observer:
         except SpecError as error:
             self._tell(context, name, error)
             return None
-        taints = self._taints(target, context, parameters)
-        tainted = taints.get(Phase.BUILD)
-        kept = None if tainted is None else self._kept(target, context, tainted)
-        notice = None if tainted is None else self._notice(target, context, parameters, tainted, kept)
+        last_build = cache(partial(self.last_builds.of, self.job, name, parameters))
         return Candidate(
             name=name,
             kind=target.kind,
             nodes=nodes,
             observe=partial(look, target, context, partial(self._tell, context, name)),
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
-            unfinished={phase: taint.reason for phase, taint in taints.items()},
-            notice=notice,
-            kept=kept,
-            lost=partial(self.lost.lost, target, context, parameters),
+            lost=partial(
+                lost_rows, self.last_builds, (name, parameters), partial(target.provides, context.workspace)
+            ),
             lacks=partial(unknown_column, target, context.workspace),
-            added=partial(self.added.added, target, context.workspace, parameters, context.defaults),
-            appended=partial(self._appended, target, context, tainted),
-            lacking=partial(self.lost.lacking, target, context, parameters),
-            missing=partial(self._missing, target, context, parameters),
+            added=lambda: None if append is None else rows_added_again(target, parameters, last_build()),
+            appended=lambda: ADDED_ALREADY if self._is_appended(append, last_build()) else None,
+            stale=lambda: last_build().stale,
+            missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),
-            append=self._resumed(append, tainted),
+            append=None if append is None else replace(append, begun=last_build().begun),
             definition=self._definition(target, context) if Phase.BUILD in nodes else None,
         )
+
+    def _is_appended(self, append: Append | None, last_build: LastBuild) -> bool:
+        """Return whether an earlier attempt at the run has added rows, so that they must not come twice."""
+        is_own = self.since is not None and last_build.order >= self.since
+        return append is not None and last_build.holds_rows and last_build.begun is None and is_own
 
     def _definition(self, target: Target, context: Context) -> str | None:
         """Return the digest of what is declared of a target's rows, which is the same in all instances."""
@@ -317,84 +290,9 @@ class _Observer:
             self.definitions[target.name] = definition_of(target, context.workspace)
         return self.definitions[target.name]
 
-    def _missing(
-        self,
-        target: Target,
-        context: Context,
-        parameters: Mapping[str, str],
-        is_made: Callable[[Resource], bool],
-    ) -> Fault | None:
-        """Return the warning of what a target reads, or else of what others have done to its table."""
-        found = missing_input(target, context.workspace, is_made)
-        return found or self.lost.changed_warning(target, context, parameters)
-
-    def _taints(
-        self, target: Target, context: Context, parameters: Mapping[str, str]
-    ) -> Mapping[Phase, Taint]:
-        """Return the taints of a target, without that of lost rows which somebody has brought back."""
-        found = self.leftover(target.name, parameters)
-        built = found.get(Phase.BUILD)
-        if built is None or not self.added.is_back(built, target, context.workspace):
-            return found
-        return {phase: taint for phase, taint in found.items() if phase is not Phase.BUILD}
-
     def _tell(self, context: Context, target: str, error: SpecError) -> None:
         """Collect the faults of a target's declaration."""
         self.faults.update(dict.fromkeys(_placed(error, target, context).faults))
-
-    def _resumed(self, append: Append | None, taint: Taint | None) -> Append | None:
-        """Return an append with the identity under which a run that is resumed has begun it."""
-        if append is None or taint is None or not self.is_resumed:
-            return append
-        return replace(append, begun=taint.append_id)
-
-    def _kept(self, target: Target, context: Context, taint: Taint) -> KeptRows | None:
-        """Return the rows of before that building a dirty target leaves; None if none are there."""
-        places = target.provides(context.workspace, Phase.BUILD)
-        if taint.kept is None or is_gone(places):
-            return None
-        is_meant = taint.kept.origin is Origin.TWICE and target.is_built_always
-        is_empty = are_near(places) and filled(target, context.workspace) is Answer.NO
-        return None if is_meant or is_empty else taint.kept
-
-    def _notice(
-        self,
-        target: Target,
-        context: Context,
-        parameters: Mapping[str, str],
-        taint: Taint,
-        kept: KeptRows | None,
-    ) -> Fault | None:
-        """Return the warning of a dirty target, if building it leaves or repeats rows of before."""
-        if kept is not None:
-            return kept_rows_warning(self.lost.job.name, parameters, target.name, kept)
-        if taint.kept is not None or self.is_resumed or not _has_appended(target, context, taint):
-            return None
-        return repeated_rows_warning(self.lost.job.name, parameters, taint)
-
-    def _appended(self, target: Target, context: Context, taint: Taint | None) -> str | None:
-        """Return why a run that is resumed adds none of a target's rows; None if it adds them."""
-        is_left_out = self.is_resumed and taint is not None and _has_appended(target, context, taint)
-        return ADDED_ALREADY if is_left_out else None
-
-
-def _has_appended(target: Target, context: Context, taint: Taint) -> bool:
-    """Return whether the rows are there of the append that a run has begun and not recorded."""
-    if taint.append_id is None:
-        return False
-    try:
-        return target.has_appended(context.workspace, taint.append_id)
-    except LakewrightError:  # observing the target tells it
-        return False
-
-
-def _appends(name: str, context: Context) -> bool:
-    if name not in context.workspace.project.targets:
-        return False
-    try:
-        return Target.named(context.workspace, name).append(context.workspace, context.defaults) is not None
-    except SpecError:  # planning tells it
-        return False
 
 
 def _placed(error: SpecError, target: str, context: Context) -> SpecError:

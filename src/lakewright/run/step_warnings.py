@@ -10,10 +10,7 @@ from lakewright.errors import Fault
 from lakewright.errors.phrase import Phrase
 from lakewright.plan.planner import MAY_BE_ADDED
 from lakewright.plan.status import Status
-from lakewright.run.added_before import ADDED_BEFORE
-from lakewright.run.kept_rows import KEPT_ROWS, REPEATED_ROWS
-from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS, REPLACED_ROWS
-from lakewright.run.table_marks import CHANGED_ROWS
+from lakewright.run.rows_of_others import REMOVED_ROWS, ROWS_ADDED_AGAIN
 
 if TYPE_CHECKING:
     from lakewright.plan.outcome import Outcome
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["with_warning"]
 
-_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS, CHANGED_ROWS, MAY_BE_ADDED, ADDED_BEFORE)
+_CODES = (MAY_BE_ADDED, ROWS_ADDED_AGAIN)
 """Those that are known before the step runs; entities tell theirs by themselves."""
 
 
@@ -34,7 +31,7 @@ def with_warning(outcome: Outcome, step: Step) -> Outcome:
     if outcome.status.is_failure:
         return outcome
     is_meant = step.added is not None and step.added.is_meant
-    mild = (REMOVED_ROWS, REPLACED_ROWS, *((ADDED_BEFORE,) if is_meant else ()))
+    mild = (REMOVED_ROWS, *((ROWS_ADDED_AGAIN,) if is_meant else ()))
     told = (Phrase(f"{each.message}. ", each.remedy or "") for each in step.warnings if each.code in mild)
     outcome = replace(outcome, warnings=(*outcome.warnings, *told))
     errors = [each for each in step.warnings if each.code in _CODES and each.code not in mild]

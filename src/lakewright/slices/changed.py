@@ -15,6 +15,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query
+from lakewright.plan.other_runs import commands_of
 from lakewright.slices.chain import archived_for_undo
 from lakewright.slices.deviations import (
     MOST_NAMED,
@@ -293,7 +294,7 @@ def _is_done(context: ProcessingContext, item: Item) -> bool:
 def _jobs(context: ProcessingContext, names: Sequence[str]) -> tuple[Command, ...]:
     """Return the commands of the runs that take slices; none if this run takes them all."""
     options = context.options
-    return () if all(map(options.selection.takes, names)) else options.commands(options.other_runs(names))
+    return () if all(map(options.selection.takes, names)) else commands_of(options.other_runs(names))
 
 
 def is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:

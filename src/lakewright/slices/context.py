@@ -10,9 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
-from lakewright.errors.phrase import Command
 from lakewright.manifest.ledger import Takeover
-from lakewright.plan.other_runs import commands_of
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.chain import SliceChain
 from lakewright.slices.discover import natural_key
@@ -100,7 +98,6 @@ class ProcessingOptions:
         selection: The slices to take; those not taken are left to others.
         settle: How long a slice without `_SUCCESS` must have stayed unchanged; others are left for later.
         other_runs: Returns runs of jobs that take slices of the entity.
-        commands: Returns what to type for such runs.
     """
 
     strategy: Strategy | None = None
@@ -114,7 +111,6 @@ class ProcessingOptions:
     selection: SliceSelection = ALL_SLICES
     settle: timedelta = timedelta()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
-    commands: Callable[[Sequence[OtherRun]], tuple[Command, ...]] = commands_of
 
 
 def strategy_of(text: str | None) -> Strategy | None:

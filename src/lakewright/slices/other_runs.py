@@ -31,11 +31,9 @@ __all__ = [
     "find_other_runs",
     "instance_taking",
     "is_limited",
-    "is_mentioned",
     "processing_jobs",
     "run_taking",
     "strategy_of_jobs",
-    "takes_recorded",
     "takes_slice",
 ]
 
@@ -127,44 +125,6 @@ def takes_slice(
     except SpecError:
         return False
     return SliceSelection(given.get("slices"), given.get("until")).takes(name)
-
-
-def takes_recorded(
-    project: Project, job: Job, declared: Mapping[str, Any], parameters: Mapping[str, str], name: str
-) -> bool:
-    """Return whether an instance of a job's target takes a slice; False if that is not known.
-
-    Args:
-        project: The project.
-        job: The job.
-        declared: The target as declared.
-        parameters: The parameters of the instance, as the history records them.
-        name: Name of the slice.
-    """
-    try:
-        values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
-    except (KeyError, ValueError):  # a secret value is not recorded, parameters have changed
-        values = {}
-    return takes_slice(project, job, declared, values, name)
-
-
-def is_mentioned(
-    parameter: Parameter, text: str, name: str, matches: Callable[[Any], bool] | None = None
-) -> bool:
-    """Return whether a slice's name contains a parameter's value: a date, a number, a part of it.
-
-    Args:
-        parameter: The parameter.
-        text: Its value.
-        name: The slice.
-        matches: Whether a value that the name contains counts as it; by default, equal ones do.
-    """
-    if parameter.type is ValueType.STRING:
-        found = re.search(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])", name)
-        return found is not None or text in _guesses(parameter, name)
-    wanted = parameter.parse(text)
-    is_it = matches or (lambda value: value == wanted)
-    return any(is_it(value) for value in _values(parameter, name))
 
 
 def declared_time(declared: Mapping[str, Any]) -> str | None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakewright.errors.phrase import Command
 from lakewright.manifest.ledger import Takeover
-from lakewright.plan.other_runs import commands_of
 from lakewright.plan.permissions import Permissions
 from lakewright.targets.defaults import TargetDefaults
 
 if TYPE_CHECKING:
     from lakewright.manifest.lease import Leases
     from lakewright.manifest.ledger import Ledger
-    from lakewright.plan.other_runs import OtherRun
     from lakewright.slices.result import SliceReport
     from lakewright.workspace.workspace import Workspace
 
@@ -51,7 +48,6 @@ class Context:
         report: Reports the end of a slice.
         redact: Replaces the project's secrets in a text.
         dependents: Returns how many targets each job builds from the table of an entity with a name.
-        commands: Returns what to type for runs of jobs.
         takeover: Who may take over a stale lock.
         append_id: The identity of the append of the step that runs; None if it has none.
         is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
@@ -71,7 +67,6 @@ class Context:
     report: Callable[[SliceReport], None] = lambda _: None
     redact: Callable[[str], str] = str
     dependents: Callable[[str], Mapping[str, int]] | None = None
-    commands: Callable[[Sequence[OtherRun]], tuple[Command, ...]] = commands_of
     takeover: Takeover = Takeover.AUTO
     append_id: str | None = None
     is_stopping: Callable[[], bool] = lambda: False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lakewright.errors import LakewrightError, SpecError
@@ -59,7 +60,7 @@ def _texts(target: Target, workspace: Workspace) -> Iterator[str]:
     if own is None:
         yield target.model_dump_json()
     else:
-        yield from _written(own, _without(own.raw), workspace)
+        yield from _written(replace(own, name=""), _without(own.raw), workspace)  # it may be renamed
     yield from _behind(target, workspace, set())
 
 

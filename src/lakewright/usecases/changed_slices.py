@@ -26,9 +26,8 @@ from lakewright.slices.other_runs import (
 )
 from lakewright.spec.models.entity import Entity
 from lakewright.usecases.placed import chain_of
+from lakewright.usecases.readers import dependents
 from lakewright.usecases.slice_times.declared_times import declared_slice_time
-from lakewright.usecases.staleness.readers import dependents
-from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -74,7 +73,6 @@ def _context(app: App, entity: Entity) -> ProcessingContext:
     jobs = list(processing_jobs(app.project, entity.called))
     options = ProcessingOptions(
         other_runs=partial(find_other_runs, app.project, entity.called, dependents=partial(dependents, app)),
-        commands=partial(commands_adding_once, app),
         declared_time=partial(declared_slice_time, app, entity.called),
     )
     timed = [each for each in jobs if declared_time(each[1]) is not None]

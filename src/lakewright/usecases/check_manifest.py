@@ -14,7 +14,7 @@ from lakewright.slices.audit import Repair, audit, repairs
 from lakewright.slices.other_runs import entity_targets, find_other_runs
 from lakewright.spec.models.entity import Entity
 from lakewright.usecases.items import inventory_of
-from lakewright.usecases.staleness.readers import dependents
+from lakewright.usecases.readers import dependents
 
 __all__ = ["ManifestCheck", "check_manifest"]
 

@@ -13,7 +13,7 @@ from lakewright.documentation.document import Ref
 from lakewright.documentation.gathering.gather import DataFlow, declared_flow
 from lakewright.errors import LakewrightError
 from lakewright.targets.target import Target
-from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Flows", "declared_workspace", "read_flows"]

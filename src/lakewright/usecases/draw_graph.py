@@ -13,7 +13,7 @@ from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.other_runs import entity_name
 from lakewright.usecases import plan_job as planning
-from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 
 __all__ = [
     "DrawnTarget",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -14,15 +14,12 @@ from lakewright.manifest import run_comparison
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
 from lakewright.plan.status import Status
-from lakewright.run.outputs import WRITES
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.suggestions import suggestion
-from lakewright.usecases.failed_runs.undone_runs import RECENT, runs_to_resume
 
 __all__ = [
     "RunComparison",
     "accept_runs",
-    "alike_left",
     "compare_runs",
     "find_run",
     "list_runs",
@@ -150,17 +147,6 @@ def accept_runs(app: App, texts: Iterable[str], *, author: str, reason: str) -> 
     return [app.journal.accept_run(run, by=author, reason=reason) for run in runs]
 
 
-def alike_left(app: App, accepted: Sequence[Run]) -> list[Run]:
-    """Return the failed runs with the jobs and parameters of accepted ones that are still told, in order."""
-    alike = {(run.project, run.job, *sorted(run.parameters.items())) for run in accepted}
-    runs = tuple(app.journal.runs(RECENT, project=app.project.name))
-    return [
-        run
-        for run in runs_to_resume(app, runs)
-        if (run.project, run.job, *sorted(run.parameters.items())) in alike
-    ]
-
-
 def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:
     """Compare two runs target by target; a single run is compared with the previous one like it.
 
@@ -217,7 +203,11 @@ def _earlier_runs(app: App, run: Run) -> Iterator[Run]:
     return (other for other in found if other.started < run.started)
 
 
+_LEFT_OUT = ("phase", "instance", "writes", "table", "append")
+"""Entries of a result that are told elsewhere, or that earlier versions recorded of builds."""
+
+
 def _without_place(target: Any) -> dict[str, Any]:
     # Results that earlier versions recorded have no warnings.
-    kept = {key: value for key, value in target.items() if key not in ("phase", "instance", WRITES)}
+    kept = {key: value for key, value in target.items() if key not in _LEFT_OUT}
     return {"warnings": [], **kept}

@@ -12,7 +12,6 @@ from lakewright.app import App
 from lakewright.errors import SpecError
 from lakewright.manifest.store import Store
 from lakewright.plan.graph import Node
-from lakewright.plan.phase import Phase
 from lakewright.plan.selectors import Selectable, select
 from lakewright.plan.step import Plan
 from lakewright.run.execute import Interruption
@@ -25,18 +24,15 @@ from lakewright.stores.registry import read_store, select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.target import Target
-from lakewright.usecases.failed_runs.retry import retried
-from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
-from lakewright.usecases.staleness.emptied import appends_of
-from lakewright.usecases.staleness.readers import dependents
-from lakewright.usecases.staleness.repeated_appends import commands_adding_once
+from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.due.last_builds import RecordedBuilds
+from lakewright.usecases.readers import dependents
 
 if TYPE_CHECKING:
-    from lakewright.run.build_history import Instance
     from lakewright.spec.models.job import Job
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["appends_to_build", "check_request", "instance_parameters", "job_run", "plan_job", "target_nodes"]
+__all__ = ["check_request", "instance_parameters", "job_run", "plan_job", "target_nodes"]
 
 
 def plan_job(app: App, request: JobRequest) -> Plan:
@@ -48,7 +44,6 @@ def plan_job(app: App, request: JobRequest) -> Plan:
         SpecError: The job, its arguments or a definition are wrong.
     """
     settings = app.manifest_settings
-    request = retried(app, request)
     plan = read_store(settings, lambda store: job_run(app, request, store).plan())
     return replace(plan, warning=write_fault(select_backend(settings)))
 
@@ -96,18 +91,6 @@ def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
                 yield Selectable(name, target.kind, target.labels(workspace))
 
 
-def appends_to_build(app: App, request: JobRequest) -> frozenset[Instance]:
-    """Return the targets of a run that append, in the instances in which it is to build them."""
-    if Phase.BUILD not in request.phases:
-        return frozenset()
-    job = app.project.job(request.job)
-    workspace = sample_workspace(app.project, job, offline_lake(app))
-    names = select(request.targets, list(_selectables(workspace, job)), undone=frozenset())
-    instances = map(app.journal.hide_secrets, instance_parameters(app, request))
-    keys = [tuple(sorted(each.items())) for each in instances]
-    return frozenset((name, key) for name in appends_of(app, job, sorted(names)) for key in keys)
-
-
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
     """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
@@ -117,6 +100,15 @@ def job_run(app: App, request: JobRequest, store: Store, interruption: Interrupt
         store,
         interruption,
         dependents=partial(dependents, app),
-        commands=partial(commands_adding_once, app, building=partial(appends_to_build, app, request)),
     )
-    return JobRun(app.project, app.lake, app.journal_of(store), request, context, app.clock, app.environ)
+    journal = app.journal_of(store)
+    return JobRun(
+        app.project,
+        app.lake,
+        journal,
+        request,
+        context,
+        app.clock,
+        app.environ,
+        RecordedBuilds(app, journal),
+    )

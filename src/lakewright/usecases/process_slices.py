@@ -21,11 +21,9 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
+from lakewright.usecases.readers import dependents
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.slice_times.declared_times import declared_slice_time, process_times
-from lakewright.usecases.staleness.downstream import taint_after_processing
-from lakewright.usecases.staleness.readers import dependents
-from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 
 __all__ = ["process_slices"]
 
@@ -90,7 +88,6 @@ def process_slices(
         app,
         interruption=interruption,
         dependents=partial(dependents, app),
-        commands=partial(commands_adding_once, app),
     )(app.workspace)
     with (
         told_command(app, "process", found) as told,
@@ -101,10 +98,6 @@ def process_slices(
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
     if times.note is not None and result.slices:
         result = replace(result, notes=(times.note, *result.notes))
-    changed = [one.item_id for one in result.slices if one.summary.delta_version is not None]
-    untainted = taint_after_processing(app, found, changed)
-    if untainted is not None:
-        result = replace(result, errors=(*result.errors, untainted))
     if result.slices and result.error is None and not result.is_stopped:
         _maintain(app, found)
     return result

@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.observation import observe_table
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption
-from lakewright.slices.lost_table import lacked_items
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.outdated import outdated_parts
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.included_slices import included_slices
+from lakewright.usecases.readers import readers, readers_words
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -36,17 +34,9 @@ from lakewright.usecases.rewinding import (
     under_lease,
 )
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.staleness.downstream import (
-    downstream_taints,
-    recovered_words,
-    table_words,
-    tainted_words,
-)
-from lakewright.usecases.staleness.earlier_builds import Arrival, first_arrivals
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run
-    from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
@@ -70,7 +60,7 @@ class Rebuilt:
         plan: What was built.
         difference: Its rows compared with those of the old one; None if that has none, or can't be read.
         version: The table's version after the swap; None if it was not swapped in.
-        tainted_words: The targets that are to be built again; None for none.
+        readers: The targets that are built from the table, if its rows have changed.
         beside: Where the table is that was not swapped in; None if it was.
     """
 
@@ -78,7 +68,7 @@ class Rebuilt:
     plan: RebuildPlan
     difference: TableDifference | None
     version: int | None = None
-    tainted_words: str | None = None
+    readers: tuple[str, ...] = ()
     beside: Address | None = None
 
     @property
@@ -138,7 +128,7 @@ class Rebuilt:
             self.requeued_words,
             *(f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign),
             self.missing_words,
-            self.tainted_words,
+            readers_words(self.readers),
             self.beside_words,
         )
         return tuple(each for each in found if each is not None)
@@ -223,9 +213,6 @@ def rebuild_table(
             difference = None if plan.missing else compare_beside(context, found, plan.state)
             told = f"{words} by {author}: {reason}"
             is_same = difference is not None and difference.is_none
-            words = f"{table_words(found)} was built again from its slices"
-            brought_back = _brought_back(app, context, found, plan)
-            taints = () if is_same else downstream_taints(app, found, words, brought_back)
             version = rewind_table(
                 context,
                 found,
@@ -234,10 +221,8 @@ def rebuild_table(
                 reason=told,
                 check=app.lake.check_commit,
                 contents=contents,
-                taints=taints,
             )
-    tainted = tainted_words(taints, recovered_words(app, found))
-    return Rebuilt(found.called, plan, difference, version, tainted)
+    return Rebuilt(found.called, plan, difference, version, () if is_same else readers(app, found))
 
 
 def ended_rebuild(
@@ -262,25 +247,6 @@ def ended_rebuild(
 def _facts(from_slice: str | None, from_time: str | None, include: Sequence[str]) -> dict[str, Any]:
     """Return what tells a rebuild from others of the same table, as the history has it."""
     return {"from": from_slice, "from-time": from_time, "include": list(include) or None}
-
-
-def _brought_back(
-    app: App, context: ProcessingContext, entity: Entity, plan: RebuildPlan
-) -> tuple[Arrival, ...]:
-    """Return when slices first came that a rebuild only brings back into an older copy of a table.
-
-    What was built before these slices came is as it was. None are returned if the rebuild changes more.
-    """
-    chain = context.chain(entity)
-    last = chain.last_number if plan.state.exists else None
-    lacked = () if last is None else lacked_items(chain, last)
-    changes = (plan.skipped, plan.requeued, plan.foreign, any(each.is_new for each in plan.slices))
-    if not lacked or any(changes) or plan.base is not None:
-        return ()
-    state, built = plan.state, observe_table(app.lake, side_address(chain.silver))
-    if state.names != built.names or outdated_parts(state, entity, app.project.lake):
-        return ()
-    return first_arrivals(app, context.application, lacked) or ()
 
 
 def _was_compared(app: App, entity: Entity) -> bool:

@@ -13,7 +13,6 @@ from lakewright.lake.paths import local_path
 from lakewright.manifest.lock import command
 from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
-from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.execution import beside_undo, check_each_once, rewind_table
@@ -22,6 +21,7 @@ from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
+from lakewright.usecases.readers import readers, readers_words
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -33,18 +33,9 @@ from lakewright.usecases.rewinding import (
     under_lease,
 )
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.staleness.downstream import (
-    arrival_answered,
-    downstream_taints,
-    recovered_words,
-    table_words,
-    tainted_words,
-)
-from lakewright.usecases.staleness.earlier_builds import first_arrivals
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run
-    from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.rewind.side_table import Beside
     from lakewright.spec.models.entity import Entity
@@ -70,8 +61,7 @@ class Undone:
         difference: The rows that change; None if they were not compared.
         version: The table's version after; None if the undo was only planned.
         beside: What an earlier rewind left beside the table, and what becomes of it; None for nothing.
-        taints: What makes the targets dirty that are built from the table.
-        recovered_words: That builds from before a lost manifest was recovered are not known, or None.
+        readers: The targets that are built from the table, if it changes.
         told_again: What tells how the slice is processed again, as the end of a sentence.
     """
 
@@ -80,14 +70,8 @@ class Undone:
     difference: TableDifference | None = None
     version: int | None = None
     beside: Beside | None = None
-    taints: tuple[Put, ...] = ()
-    recovered_words: str | None = None
+    readers: tuple[str, ...] = ()
     told_again: str = TOLD_AGAIN
-
-    @property
-    def tainted_words(self) -> str | None:
-        """The targets that are to be built again, and what is not known of others; None for none."""
-        return tainted_words(self.taints, self.recovered_words)
 
     @property
     def table_words(self) -> str:
@@ -170,7 +154,7 @@ class Undone:
             self.skipped_words,
             *(f"lost: {words}" for words in self.lost_words),
             None if self.beside is None else self.beside.text,
-            self.tainted_words,
+            readers_words(self.readers),
             self.uncompared_words,
         )
         return tuple(each for each in found if each is not None)
@@ -219,9 +203,7 @@ def preview_undo(
     plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
     beside = beside_undo(context, found, plan)
     difference = _difference(context, found, plan) if with_rows else None
-    taints = _taints(app, found, plan)
-    recovered = None if plan.undone is None else recovered_words(app, found)
-    return Undone(found.called, plan, difference, beside=beside, taints=taints, recovered_words=recovered)
+    return Undone(found.called, plan, difference, beside=beside, readers=_readers(app, found, plan))
 
 
 def ended_undo(app: App, entity: str, slice: str, *, is_requeued: bool, author: str) -> Run | None:
@@ -298,16 +280,14 @@ def undo_slice(
         check_each_once(context, found, plan, check=check)
         with announced(app, context, found, words, attempt) as rewind:
             beside = beside_undo(context, found, plan)
-            told, taints = f"{words} by {author}: {reason}", _taints(app, found, plan)
-            version = rewind_table(context, found, plan, rewind, reason=told, check=check, taints=taints)
-    recovered = None if plan.undone is None else recovered_words(app, found)
+            told = f"{words} by {author}: {reason}"
+            version = rewind_table(context, found, plan, rewind, reason=told, check=check)
     return Undone(
         found.called,
         plan,
         version=version,
         beside=beside,
-        taints=taints,
-        recovered_words=recovered,
+        readers=_readers(app, found, plan),
         told_again=_told_again(app, found, slice),
     )
 
@@ -321,27 +301,6 @@ def _told_again(app: App, entity: Entity, name: str) -> str:
     return TOLD_AGAIN
 
 
-def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
-    """Return what makes targets dirty that read the table; nothing if it stays as it is.
-
-    What was built before the slice first came has nothing of it.
-    """
-    if plan.undone is None:
-        return ()
-    arrivals = first_arrivals(app, application_of(app.project.name, entity), [plan.item]) or ()
-    dirty = downstream_taints(app, entity, f"{table_words(entity)} {_changed_words(plan)}", arrivals)
-    # A slice that is processed again makes the same targets dirty.
-    if plan.is_requeued:
-        return dirty
-    keys = {put.key for put in dirty}
-    return (*dirty, *(put for put in arrival_answered(app, entity, plan.item) if put.key not in keys))
-
-
-def _changed_words(plan: UndoPlan) -> str:
-    """Return what an undo has made of the table, as the end of a sentence about it."""
-    if plan.replayed and plan.is_requeued:
-        return f"was built again from the slices before {plan.slice}"
-    if plan.base is None:
-        return f"was built again without {plan.slice}" if plan.replayed else "became empty"
-    without = f", without {plan.slice}" if plan.replayed else ""
-    return f"went back to version {plan.base}{without}"
+def _readers(app: App, entity: Entity, plan: UndoPlan) -> tuple[str, ...]:
+    """Return the targets that are built from the table; none if it stays as it is."""
+    return () if plan.undone is None else readers(app, entity)

@@ -27,8 +27,8 @@ from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
+from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.run_tests import select_tests
-from lakewright.usecases.staleness.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validation.definitions import evaluate_project
 from lakewright.usecases.validation.documented_columns import documented_column_faults
 from lakewright.usecases.validation.mappings import analyse_with_spark, mapping_faults

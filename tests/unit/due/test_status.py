@@ -16,8 +16,7 @@ from tests.commands import InProcess
 from tests.documents import checked
 from tests.silver import sign_last_commit
 from tests.unit.usecases.slice_times.test_blocking_times import shop_with
-from tests.unit.usecases.slice_times.test_refused_times import app_of
-from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed, record_processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, app_of, processed, record_processed
 
 from lakewright.app import App
 from lakewright.manifest.journal import Run

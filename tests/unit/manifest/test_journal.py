@@ -1,8 +1,7 @@
-"""History of runs, and taints: `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
+"""History of runs: `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,16 +12,11 @@ from lakewright.errors import StoreUnavailable
 from lakewright.manifest.journal import (
     ABORTED,
     RUNNING,
-    TAINT,
     Journal,
-    KeptRows,
-    Origin,
     Run,
-    Taint,
-    TargetPhase,
 )
 from lakewright.manifest.redact import Redactor
-from lakewright.manifest.store import Put, Write, Written
+from lakewright.manifest.store import Write, Written
 from lakewright.testing import MemoryStore
 
 
@@ -130,56 +124,3 @@ def test_parameters_with_secrets_are_still_found() -> None:
     journal = Journal(MemoryStore())
     journal.start_run(run(1, parameters={"token": "x"}))
     assert [each.run_id for each in journal.runs(parameters={"token": "x"})] == ["run-1"]
-
-
-PLACE = TargetPhase("demo", "regions", "BUILD", {"day": "2022-01-01", "zone": "a"})
-
-
-def test_a_taint_has_its_run_as_a_field_and_that_of_an_earlier_version_tells_it_in_its_reason() -> None:
-    """A reason may end like that of a run: an operator's words are part of what an undo says."""
-    journal = Journal(MemoryStore())
-    told = PLACE.tainted("was left undone", "r1")
-    assert told.value is not None
-    assert told.value["reason"] == "was left undone in run r1"
-    old = {name: value for name, value in told.value.items() if name != "run_id"}
-    by_hand = PLACE.tainted("it went back: the day was wrong in run 7")
-    for put, run_id in ((told, "r1"), (Put(TAINT, PLACE.key, old), "r1"), (by_hand, None)):
-        journal.store.write(Write(puts=(put,)))
-        assert [taint.run_id for taint in journal.taints("demo")] == [run_id]
-
-
-def test_a_taint_has_what_is_known_of_kept_rows_as_codes_and_earlier_versions_told_it_in_words() -> None:
-    kept = KeptRows("a build adds its rows")
-    for written in (kept, replace(kept, origin=Origin.TWICE), replace(kept, origin=Origin.UNSURE)):
-        put = PLACE.tainted("it went back", kept=written, is_built=True)
-        assert put.value is not None
-        found = Taint.from_json(put.value)
-        assert (found.kept, found.is_built, found.put) == (written, True, put)
-    plain = PLACE.tainted("was built with rows of before").value
-    assert plain is not None
-    assert not Taint.from_json(plain).is_built
-
-    def earlier(reason: str, why: str) -> Taint:
-        return Taint.from_json({"place": plain["place"], "reason": reason, "run_id": None, "kept": why})
-
-    twice = "its rows came more than once: run 1 had added them"
-    assert earlier("was built with rows of before", twice) == Taint(
-        PLACE, "was built with rows of before", kept=KeptRows(twice, Origin.TWICE), is_built=True
-    )
-    unsure = "run 1 may have added its rows already, and a build adds its rows"
-    assert earlier("failed", unsure) == Taint(PLACE, "failed", kept=KeptRows(unsure, Origin.UNSURE))
-    assert earlier("failed", "adds") == Taint(PLACE, "failed", kept=KeptRows("adds"))
-
-
-def test_a_taint_stays_until_it_is_removed() -> None:
-    store = Counting(Clock())
-    journal = Journal(store)
-    begun = journal.start_run(run(1))
-    before = store.writes
-    journal.record_targets(begun, {0: {}}, [PLACE.tainted("it failed")])
-    assert store.writes == before + 1
-    assert [(taint.place, taint.reason) for taint in journal.taints("demo")] == [(PLACE, "it failed")]
-    assert list(journal.taints("dem")) == []
-    again = TargetPhase("demo", "regions", "BUILD", {"zone": "a", "day": "2022-01-01"})
-    journal.record_targets(begun, {1: {}}, [again.untainted()])
-    assert list(journal.taints("demo")) == []

@@ -11,7 +11,7 @@ from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, 
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.journal import Journal, Run, TargetPhase
+from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, Record
@@ -140,17 +140,14 @@ def test_the_history_of_runs_is_exported_and_leases_are_not() -> None:
     store = lived_in()
     holder = Holder(host="bench", pid=1, started="", run_id="run-1")
     journal = Journal(store)
-    place = TargetPhase("lake", "regions", "BUILD", {})
-    run = journal.start_run(
-        Run("run-1", "lake", "main", "BUILD", {"day": "1"}, store.now(), holder), [place.tainted("half done")]
-    )
+    build = Put(BUILD, "lake/1", {"project": "lake", "target": "regions", "parameters": {}})
+    run = journal.start_run(Run("run-1", "lake", "main", "BUILD", {"day": "1"}, store.now(), holder), [build])
     claim(ledger_of(store, ids=numbered("later")), found("d").item_id)
     assert list(store.documents(LEASE))
     copy = MemoryStore()
     import_manifest(copy, export_manifest(store))
     assert [each.as_json() for each in Journal(copy).runs()] == [{**run.as_json(), "status": "ABORTED"}]
-    assert len(list(journal.taints("lake"))) == 1
-    assert list(Journal(copy).taints("lake")) == list(journal.taints("lake"))
+    assert [each.value for each in copy.documents(BUILD)] == [build.value]
     assert not list(copy.documents(LEASE))
 
 
@@ -372,7 +369,9 @@ def test_secrets_in_imported_runs_and_watermarks_are_removed() -> None:
     run = Run(
         "r1", "lake", "daily", "BUILD", {"token": "abc", "day": "1"}, store.now(), Holder("h", 1, "", "r1")
     )
-    journal.start_run(run, [TargetPhase("lake", "t", "BUILD", {"day": "hunter2!"}).tainted("failed")])
+    build = {"project": "lake", "target": "t", "parameters": {"day": "hunter2!"}}
+    taint = {"place": {**build, "phase": "BUILD"}, "reason": "failed"}
+    journal.start_run(run, [Put(BUILD, "lake/1", build), Put(TAINT, "lake/2", taint)])
     journal.record_targets(run, {0: {"name": "t", "instance": {"token": "abc"}, "error": "hunter2!"}})
     mark = Watermark.from_json({"type": "date", "value": "2022-01-01"})
     Watermarks(store).change(COUNTRIES, "day", mark, author="me", reason="hunter2!", change_id="c1")

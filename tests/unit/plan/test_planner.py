@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lakewright.errors import Fault
-from lakewright.manifest.journal import KeptRows
 from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
@@ -21,7 +20,7 @@ from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import MAY_BE_ADDED, Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
-from lakewright.plan.step import Added, Append, Lost, LostBuild, Plan, done_reasons
+from lakewright.plan.step import Added, Append, Plan, done_reasons
 from lakewright.spec.models.job import Execution
 
 BUILD_ONLY = PlanRequest(phases=(Phase.BUILD,))
@@ -58,7 +57,7 @@ def target(
         dict.fromkeys(phases, place),
         lambda: found,
         dirty,
-        {Phase.BUILD: leftover} if leftover else {},
+        stale=lambda: leftover or None,
     )
 
 
@@ -284,20 +283,6 @@ def test_a_step_that_is_clean_only_by_an_earlier_one_names_it() -> None:
     assert {key: found for key, found in relies.items() if found is not None} == {
         ("1", Phase.CREATE, "table"): (0, Phase.CREATE, "table"),
         ("1", Phase.BUILD, "table"): (0, Phase.BUILD, "table"),
-    }
-
-
-def test_only_what_nothing_else_tells_is_to_be_noted() -> None:
-    plan = plan_of(
-        target("empty", provides="/a"),
-        target("tainted", filled=True, requires="/a"),
-        target("both", requires="/a"),
-    )
-
-    assert {step.target: step.is_remembered for step in plan.steps()} == {
-        "empty": False,
-        "tainted": True,
-        "both": False,
     }
 
 
@@ -543,36 +528,20 @@ def test_a_view_that_a_step_creates_over_a_table_that_another_step_makes_is_told
     assert told == ["view"]
 
 
-def test_a_build_whose_rows_the_run_to_resume_has_added_says_that_it_adds_none() -> None:
-    """The reason was that each build adds rows, and the warning that it adds them once more."""
+def test_a_build_whose_rows_an_earlier_attempt_has_added_adds_none() -> None:
     warning = Fault("adds its rows once more")
     adding = replace(
-        target("log", filled=True, leftover="was FAILED"), added=lambda: Added(warning, "", is_meant=False)
+        target("log", filled=True, leftover="was cut off"), added=lambda: Added(warning, is_meant=False)
     )
     (step,) = plan_of(adding).steps()
-    assert step.warning == warning
-    resumed = replace(adding, appended=lambda: "has added its rows already")
-    (step,) = plan_of(resumed).steps()
-    assert (step.status, step.warning) == (Planned.WOULD_RUN, None)
-    assert step.reasons == ("has added its rows already", "was FAILED")
-
-
-def test_what_a_build_does_to_rows_is_told_beside_other_warnings_and_displaces_none() -> None:
-    """The rows that an older copy lacked were forgotten if the build had another warning."""
-    notice, older, again = Fault("holds rows of before"), Fault("an older copy"), Fault("adds rows")
-    lost = Lost(older, "was an older copy", (LostBuild("log", {"day": "1"}),), is_older=True)
-    added = Added(again, "run 1 had added them", is_meant=False)
-    candidate = replace(
-        target("log", filled=True, leftover="was FAILED"), lost=lambda *_: lost, added=lambda: added
+    assert (step.status, step.warning) == (Planned.WOULD_RUN, warning)
+    again = replace(adding, appended=lambda: "has added its rows already")
+    (step,) = plan_of(again, selection=PlanRequest((Phase.BUILD,), is_forced=True)).steps()
+    assert (step.status, step.warning, step.reasons) == (
+        Planned.CLEAN,
+        None,
+        ("has added its rows already",),
     )
-    (step,) = plan_of(replace(candidate, notice=notice)).steps()
-    assert (step.lost, step.added, step.warnings) == (lost, added, (older, notice, again))
-    assert step.warning is not None
-    assert step.warning.message == "an older copy\nholds rows of before\nadds rows"
-    # The rows of before are those that it would add again.
-    kept = KeptRows("was undone, and a build adds its rows")
-    (step,) = plan_of(replace(candidate, notice=notice, kept=kept)).steps()
-    assert (step.lost, step.added, step.kept) == (lost, None, kept)
 
 
 def test_rows_that_a_step_of_the_plan_empties_are_added_again() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from pydantic import Field as Declared
 from lakewright import connections
 from lakewright.errors import Fault, TargetError
 from lakewright.lake.lake import Lake
-from lakewright.manifest.journal import Journal
+from lakewright.manifest.journal import BUILD, Journal
 from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
@@ -29,12 +29,15 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Append, Plan, Step
 from lakewright.run import hooks
+from lakewright.run.builds import BuildState, RecordedBuild, build_key
 from lakewright.run.job import JobRequest, JobRun
+from lakewright.run.last_build import NOTHING, LastBuild
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import Texts
+from lakewright.spec.models.job import Job
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
@@ -113,6 +116,9 @@ class FakeTarget(Target):
 
     def phases(self) -> frozenset[Phase]:
         return frozenset(Phase(phase.upper()) for phase in self.in_phases)
+
+    def builds_rows(self, workspace: Workspace) -> bool:
+        return bool(self.writes)
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         if phase is Phase.VERIFY:
@@ -203,6 +209,27 @@ class Listening:
         self.told.append(f"{instance} {step.phase} {step.target} {result.status}")
 
 
+class FakeBuilds:
+    """Tells of builds what is recorded of them; what they have written is there."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    def of(self, job: Job, target: str, parameters: Mapping[str, str]) -> LastBuild:
+        key = build_key("fake", target, self.journal.hide_secrets(parameters))
+        document = self.journal.store.document(BUILD, key)
+        if document is None:
+            return NOTHING
+        build = RecordedBuild.from_json(document.value)
+        if build.state is BuildState.DONE:
+            return LastBuild(holds_rows=True, order=build.order)
+        is_unsure = build.is_append and build.append is None and build.state is BuildState.BEGUN
+        return LastBuild("left undone", build.append, is_unsure=is_unsure)
+
+    def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
+        return {}
+
+
 class Bench:
     """A project of fakes, and runs of its job `daily`."""
 
@@ -249,7 +276,14 @@ class Bench:
             return self.context(workspace, signals or Listening())
 
         return JobRun(
-            self.project, self.lake, self.journal, request, context, self.clock, {"PATH": "/bin:/usr/bin"}
+            self.project,
+            self.lake,
+            self.journal,
+            request,
+            context,
+            self.clock,
+            {"PATH": "/bin:/usr/bin"},
+            FakeBuilds(self.journal),
         )
 
     def clock(self) -> datetime:

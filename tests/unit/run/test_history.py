@@ -10,13 +10,16 @@ import pytest
 from tests.unit.run.bench import Bench, Listening, ended, would_run
 
 from lakewright.errors import StoreUnavailable
-from lakewright.manifest.journal import RUN, RUN_TARGET, TAINT, Journal
+from lakewright.lake.place_marks import mark_of
+from lakewright.manifest.journal import BUILD, RUN, RUN_TARGET, Journal
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Write, Written
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
+from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.stores.memory import MemoryStore
 
 RANGE = ("day:start=2022-01-01", "day:end=2022-01-03")
@@ -71,13 +74,14 @@ def test_what_has_nothing_to_do_costs_no_write_of_its_own(tmp_path: Path) -> Non
     assert len(list(bench.journal.targets("run-2"))) == 150
 
 
-def test_a_target_that_was_built_is_recorded_with_what_it_wrote(tmp_path: Path) -> None:
-    """It is known by that if it is renamed."""
-    bench, _ = bench_of(tmp_path, a={"writes": "/a/$day"})
+def test_a_target_that_was_built_is_recorded_with_what_it_read_and_wrote(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("rows")
+    bench, _ = bench_of(tmp_path, a={"reads": [str(tmp_path / "in")], "writes": "/a/$day"})
     bench.run(Phase.BUILD, "day=2022-01-01")
-    written = {each["phase"]: each.get("writes") for each in bench.journal.targets("run-1")}
-    assert {phase for phase, places in written.items() if places} == {"BUILD"}
-    assert written["BUILD"] == ["file:/a/2022-01-01"]
+    (build,) = map(RecordedBuild.from_json, (each.value for each in bench.store.documents(BUILD)))
+    assert (build.target, build.parameters, build.state) == ("a", {"day": "2022-01-01"}, BuildState.DONE)
+    assert build.writes == (Resource.file("/a/2022-01-01"),)
+    assert build.inputs == {Resource.file(str(tmp_path / "in")): mark_of(bench.lake, *build.inputs)}
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -187,7 +191,7 @@ def test_a_target_that_itself_finds_nothing_to_do_is_not_dirty_for_ever(tmp_path
 
     bench.run(Phase.BUILD, dirty=("a",))
 
-    assert list(bench.journal.taints("fake")) == []
+    assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SKIPPED}
 
 
 def test_an_input_that_changed_is_built_anew_and_nothing_else(tmp_path: Path) -> None:
@@ -248,8 +252,8 @@ def test_a_secret_argument_is_kept_nowhere_and_its_run_is_resumed(tmp_path: Path
     bench.journal = Journal(bench.store, redactor=Redactor(met=bench.project.scope.seen_secrets))
     bench.world.broken.add("b")
     bench.run(Phase.BUILD, day, secret)
-    documents = [found for kind in (RUN, RUN_TARGET, TAINT) for found in bench.store.documents(kind)]
-    assert len(documents) == 1 + 2 + 1
+    documents = [found for kind in (RUN, RUN_TARGET, BUILD) for found in bench.store.documents(kind)]
+    assert len(documents) == 1 + 2 + 2
     assert "correct-horse" not in str(documents)
     bench.world.broken.clear()
     bench.world.versions["/b/2022-01-01"] = 1
@@ -257,7 +261,8 @@ def test_a_secret_argument_is_kept_nowhere_and_its_run_is_resumed(tmp_path: Path
     resumed = bench.run(Phase.BUILD, day, secret, resume=True)
 
     assert ended(resumed) == {"BUILD b": Status.SUCCESS}
-    assert list(bench.journal.taints("fake")) == []
+    states = [RecordedBuild.from_json(each.value).state for each in bench.store.documents(BUILD)]
+    assert states == [BuildState.DONE] * 2
 
 
 def test_a_run_that_broke_off_is_not_running_although_its_process_goes_on(

@@ -15,7 +15,7 @@ from lakewright.cli.page import Branch
 from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.discover import item_id, list_slices
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
-from lakewright.usecases.undo_slice import Undone, _changed_words
+from lakewright.usecases.undo_slice import Undone
 
 
 def folded(place: Place, *names: str, **told: Any) -> None:
@@ -66,7 +66,6 @@ def test_an_undo_after_a_whole_rebuild_says_which_slices_are_applied_again(tmp_p
         "once its file is corrected, `lakewright status` and the plan of its job name what processes it in "
         "its place"
     ]
-    assert _changed_words(plan) == "was built again without s2"
 
     requeued = undo_of(place, "s2", is_requeued=True)
     assert (names_of(requeued.replayed), names_of(requeued.requeued)) == (["s1"], ["s2", "s3"])
@@ -74,13 +73,11 @@ def test_an_undo_after_a_whole_rebuild_says_which_slices_are_applied_again(tmp_p
         "the table is built again from 1 slice: s1",
         "s2, s3 are ready for the next run",
     ]
-    assert _changed_words(requeued) == "was built again from the slices before s2"
     first = undo_of(place, "s1", is_requeued=True)
     assert said(Undone("orders", first)) == [
         "it was the first: the table becomes empty",
         "s1, s2, s3 are ready for the next run",
     ]
-    assert _changed_words(first) == "became empty"
 
 
 def test_an_undo_of_the_first_slice_says_what_becomes_of_those_after_it(tmp_path: Path) -> None:
@@ -91,7 +88,6 @@ def test_an_undo_of_the_first_slice_says_what_becomes_of_those_after_it(tmp_path
     assert requeued.table_words == "it was the first: the table becomes empty"
     last = undo_of(place, "s2")
     assert Undone("orders", last).table_words == "the table goes from version 1 back to version 0"
-    assert _changed_words(last) == "went back to version 0"
 
 
 def test_an_undo_names_the_skipped_slices_that_leave_the_table_with_it(tmp_path: Path) -> None:
@@ -116,7 +112,6 @@ def test_an_undo_of_one_of_several_slices_of_a_commit_says_why_no_rows_are_compa
     words = Undone("orders", plan)
     assert words.table_words == "the table goes from version 1 back to version 0, then s3 again"
     assert words.uncompared_words is not None
-    assert _changed_words(plan) == "went back to version 0, without s2"
     requeued = undo_of(place, "s3", is_requeued=True)
     assert Undone("orders", requeued).table_words == (
         "the table goes from version 1 back to version 0, then s2 again"

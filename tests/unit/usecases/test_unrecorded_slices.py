@@ -11,8 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 from tests.commands import InProcess
-from tests.unit.usecases.slice_times.test_refused_times import app_of
-from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, app_of, processed
 
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import list_slices

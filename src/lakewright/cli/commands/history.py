@@ -13,7 +13,6 @@ from lakewright.cli.page import Block, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.history import diff_page, run_page, runs_table
 from lakewright.cli.render.words import counted, status
-from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING
 from lakewright.plan.status import Status
 
@@ -104,13 +103,6 @@ def accept(call: Call, /, runs: tuple[str, ...], *, author: str, reason: str) ->
     accepted = use_case.accept_runs(call.app, runs, author=author, reason=reason)
     page = [line(status(run.status), f" {run.job} run {run.run_id}: accepted") for run in accepted]
     call.output.result([use_case.run_as_json(run) for run in accepted], page)
-    for run in use_case.alike_left(call.app, accepted):
-        call.output.note(
-            Phrase(
-                f"run {run.run_id} of {run.job} has the same parameters, failed too, and is still told: ",
-                Command("history", "show", run.run_id),
-            )
-        )
 
 
 @history.add(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.documentation.document import Ref
+from lakewright.due.facts import Kind
 from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import format_instant
@@ -18,10 +19,12 @@ from lakewright.serve.page.views import View, declared_columns
 from lakewright.usecases.column_flow import read_column_flow
 from lakewright.usecases.data_flow import Flows, read_flows
 from lakewright.usecases.declarations import show_definition
+from lakewright.usecases.due.words import reason_text
 from lakewright.usecases.entity_standing import EntityStanding, read_standings
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.due.plan import Plan
 
 __all__ = ["LineagePage"]
 
@@ -40,8 +43,13 @@ class Tone(NamedTuple):
 
 @dataclass(slots=True)
 class LineagePage:
-    """Draws the lineage; the drawing is kept until the project is loaded again."""
+    """Draws the lineage; the drawing is kept until the project is loaded again.
 
+    Attributes:
+        plan: Returns what is due, as far as somebody has looked.
+    """
+
+    plan: Callable[[View], Plan | None] = lambda _: None
     _kept: tuple[int, Flows, FlowDrawing] | None = field(default=None)
     _lock: Lock = field(default_factory=Lock)
 
@@ -52,7 +60,7 @@ class LineagePage:
         if focus is not None:
             flows = flows.around(focus)
             drawing = draw_flows(flows)
-        states = _states(view.app, flows.nodes, flows.writers)
+        states = _states(view.app, flows.nodes, flows.writers, self.plan(view))
         definition = _definition(view.app, focus)
         entity = view.app.project.entities.get(focus.name) if focus and focus.category == "entity" else None
         return {
@@ -103,22 +111,23 @@ def _definition(app: App, focus: Ref | None) -> Mapping[str, Any]:
     return {"text": text, "location": shown["location"]}
 
 
-def _states(app: App, nodes: Iterable[Ref], writers: Mapping[str, str]) -> dict[Ref, Tone]:
+def _states(app: App, nodes: Iterable[Ref], writers: Mapping[str, str], plan: Plan | None) -> dict[Ref, Tone]:
     standings = {each.name: each for each in read_standings(app, with_last_slices=False).entities}
-    tainted = {taint.place.target: taint.reason for taint in app.journal.taints(app.project.name)}
+    steps = [] if plan is None else [each for each in plan.steps if each.subject.kind is Kind.TARGET]
+    stale = {each.subject.name: reason_text(each.reason) for each in reversed(steps)}
     endings = _endings(app)
     found = {}
     for ref in nodes:
         if ref.category == "entity":
             standing = standings.get(ref.name)
-            taint = tainted.get(writers.get(ref.name, ""))
-            found[ref] = Tone() if standing is None else _entity_tone(standing, taint)
+            why = stale.get(writers.get(ref.name, ""))
+            found[ref] = Tone() if standing is None else _entity_tone(standing, why)
         else:
-            found[ref] = _target_tone(tainted.get(ref.name), endings.get(ref.name))
+            found[ref] = _target_tone(stale.get(ref.name), endings.get(ref.name))
     return found
 
 
-def _entity_tone(each: EntityStanding, taint: str | None) -> Tone:
+def _entity_tone(each: EntityStanding, stale: str | None) -> Tone:
     standing = each.standing
     broken = standing.count(Verdict.FAILED) + standing.count(Verdict.INVALID)
     ready = standing.count(Verdict.READY)
@@ -127,15 +136,15 @@ def _entity_tone(each: EntityStanding, taint: str | None) -> Tone:
     )
     if broken:
         return Tone("failed", "held back", f"{broken} failed, {ready} behind; {fresh}")
-    if ready or taint:
-        why = f"{ready} to process" if ready else str(taint)
+    if ready or stale:
+        why = f"{ready} to process" if ready else str(stale)
         return Tone("dirty", "dirty", f"{why}; {fresh}")
     return Tone("clean", "clean", fresh)
 
 
-def _target_tone(taint: str | None, ending: tuple[str, str] | None) -> Tone:
-    if taint is not None:
-        return Tone("dirty", "dirty", taint)
+def _target_tone(stale: str | None, ending: tuple[str, str] | None) -> Tone:
+    if stale is not None:
+        return Tone("dirty", "dirty", stale)
     if ending is None:
         return Tone()
     status, text = ending

@@ -35,16 +35,17 @@ from lakewright.serve.http.guard import CSRF_FIELD
 from lakewright.serve.page import views
 from lakewright.serve.page.inbox import inbox_view
 from lakewright.serve.page.lineage import LineagePage
-from lakewright.serve.page.observer import BackgroundObserver
+from lakewright.serve.page.observer import BackgroundObserver, Look
 from lakewright.serve.page.render import render
 from lakewright.serve.page.search import search_view
 from lakewright.serve.page.undo import undo_view
-from lakewright.usecases.failed_runs.resume import is_resumable, resume_command
+from lakewright.usecases.failed_runs import is_resumable, resume_command
 from lakewright.usecases.history import find_run
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
+    from lakewright.due.plan import Plan
     from lakewright.serve.http.commands import BegunCommand
     from lakewright.serve.http.site import Site
     from lakewright.spec.project import Project
@@ -103,8 +104,8 @@ class Pages:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.lineage = LineagePage()
         self.observer = BackgroundObserver()
+        self.lineage = LineagePage(self._plan)
         self._acts = 0
 
     def routes(self) -> list[Route]:
@@ -137,8 +138,15 @@ class Pages:
         ]
 
     def _inbox(self, view: views.View) -> Values:
+        return inbox_view(view, self._look(view))
+
+    def _look(self, view: views.View) -> Look | None:
         changes = self._acts + view.site.commands.ended
-        return inbox_view(view, self.observer.latest(view.app, view.site.project.loads, changes))
+        return self.observer.latest(view.app, view.site.project.loads, changes)
+
+    def _plan(self, view: views.View) -> Plan | None:
+        look = self._look(view)
+        return None if look is None else look.plan
 
     def error_page(self, scope: Scope, status: int, error: Exception) -> Response:
         """Return the page for a request that failed."""

@@ -21,8 +21,7 @@ from lakewright.slices.discover import modified_seconds
 from lakewright.strategies.summary import plain_names
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings
-from lakewright.usecases.failed_runs.resume import is_resumable, resume_command
-from lakewright.usecases.failed_runs.undone_runs import is_of_former_job, is_superseded
+from lakewright.usecases.failed_runs import is_of_former_job, is_resumable, is_superseded, resume_command
 from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
-    from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.rewind.plan import RewindPlan
     from lakewright.slices.rewind.plan_undo import UndoPlan
@@ -189,7 +188,6 @@ def rewind_table(
     reason: str,
     check: Callable[[], None],
     contents: Sequence[Mapping[str, Any]] | None = None,
-    taints: Sequence[Put] = (),
 ) -> int | None:
     """Rewind a table as planned, and record it; return the table's version after.
 
@@ -202,7 +200,6 @@ def rewind_table(
         check: Raises `LeaseLost` if the lease on the table is no longer held.
         contents: What the commits beside the table say of each slice that was applied there; by default, the
             slices are applied first, if there are any.
-        taints: Documents that make targets dirty which read the table; they are written with the records.
 
     Raises:
         CommitConflict: The table has changed since the rewind was planned; nothing was written.
@@ -217,7 +214,6 @@ def rewind_table(
         "operation": plan.operation,
         "base": plan.base,
         "reason": reason,
-        "taints": [{"key": put.key, "value": put.value} for put in taints],
         "slices": list(map(asdict, taken_back)),
     }
     if contents is not None:

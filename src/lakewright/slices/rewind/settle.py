@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item
-from lakewright.manifest.journal import TAINT, Journal
+from lakewright.manifest.journal import Journal
 from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
-from lakewright.manifest.store import Put
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import StoredWatermark
 from lakewright.slices.discover import slice_name
@@ -111,9 +110,8 @@ def record_landed(
         for column, mark in told["watermarks"].items()
     }
     slices = tuple(_with_version(each, commit) for each in rewound_slices(told["slices"]))
-    taints = tuple(Put(TAINT, each["key"], each["value"]) for each in told.get("taints", ()))
     # A rebuild processes its slices again; an undo processes none, though it may apply later slices again.
-    also = (*taints, processed_put(application)) if told.get("operation") == "rebuild" else taints
+    also = (processed_put(application),) if told.get("operation") == "rebuild" else ()
     return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"], also=also)
 
 

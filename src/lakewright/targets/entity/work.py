@@ -102,7 +102,6 @@ class EntityWork:
                 self.entity.called,
                 dependents=self.context.dependents,
             ),
-            commands=self.context.commands,
         )
         return processing_context(self.context, self.entity, options)
 

@@ -6,18 +6,16 @@ Each table's log is read once, however many instances read or write it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Build, Kind, Output, Subject
 from lakewright.errors import LakewrightError
-from lakewright.lake.history import read_table_history
-from lakewright.lake.place_marks import ABSENT, UNSEEN, mark_of, version_of
+from lakewright.lake.place_marks import ABSENT, UNSEEN
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.phase import Phase
-from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
 from lakewright.run.builds import BuildState, RecordedBuild, read_builds
 from lakewright.run.planning import node_of
@@ -26,14 +24,13 @@ from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.definition import definition_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
-from lakewright.usecases.due.silver_changes import SilverChanges
-from lakewright.usecases.placed import chain_of
-from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.due.build_marks import BuildMarks, last_builds
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.lake.history import TableHistory
     from lakewright.plan.graph import Node
+    from lakewright.plan.resource import Resource
     from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.job import Job
 
@@ -80,8 +77,6 @@ class OutputObserver:
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
     slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unknown: dict[Subject, str] = field(default_factory=dict)
-    _histories: dict[str, TableHistory | None] = field(default_factory=dict)
-    _marks: dict[Resource, str] = field(default_factory=dict)
 
     def outputs(self, names: Collection[str] = ()) -> tuple[Output, ...]:
         """Return the instances of targets, each after those whose outputs it reads.
@@ -129,17 +124,24 @@ class OutputObserver:
         return TargetDefaults.of(self.app.project.config)
 
     @cached_property
+    def _marks(self) -> BuildMarks:
+        builds = last_builds(read_builds(self.app.journal, self.app.project.name))
+        return BuildMarks(self.app, builds, self.chains)
+
+    @cached_property
     def _builds(self) -> Mapping[str, list[RecordedBuild]]:
-        """The builds of each target; of those that replace the rows at the same places, only the last one."""
-        last: dict[object, RecordedBuild] = {}
-        for build in read_builds(self.app.journal, self.app.project.name):
-            place = build.key if build.is_append or not build.writes else frozenset(build.writes)
-            if place not in last or last[place].order < build.order:
-                last[place] = build
+        """The builds of each target."""
         found: dict[str, list[RecordedBuild]] = {}
-        for build in last.values():
-            found.setdefault(build.target, []).append(build)
+        for build in self._marks.builds:
+            found.setdefault(self._named(build), []).append(build)
         return found
+
+    def _named(self, build: RecordedBuild) -> str:
+        """Return the target of a build; one that was renamed is known by what it writes."""
+        if build.target in self.targets:
+            return build.target
+        makers = {maker for each in build.writes for maker in self._makers.touching(each.whole)}
+        return makers.pop() if len(makers) == 1 else build.target
 
     @cached_property
     def _written(self) -> frozenset[frozenset[Resource]]:
@@ -196,8 +198,10 @@ class OutputObserver:
                 yield self._unbuilt(name, declared)
 
     def _unbuilt(self, name: str, declared: _Declared) -> Output:
-        marks = {each: self._now(each) for each in declared.node.requires}
-        is_there = declared.is_append and any(self._now(each) != ABSENT for each in declared.node.provides)
+        marks = {each: self._marks.now(each) for each in declared.node.requires}
+        is_there = declared.is_append and any(
+            self._marks.now(each) != ABSENT for each in declared.node.provides
+        )
         return Output(
             Subject(name, "", Kind.TARGET),
             declared.definition,
@@ -213,17 +217,20 @@ class OutputObserver:
 
     def _mark_of_unbuilt(self, declared: _Declared) -> str | None:
         """Return the mark of what is there of a target whose build nobody has recorded."""
-        marks = [self._now(each) for each in declared.node.provides]
+        marks = [self._marks.now(each) for each in declared.node.provides]
         return None if ABSENT in marks else ", ".join(marks)
 
     def _output(self, name: str, declared: _Declared, build: RecordedBuild) -> Output:
-        build = self._recovered(build)
-        inputs = {each: self._input(each, mark, declared.job, build) for each, mark in build.inputs.items()}
+        build = self._marks.recovered(build)
+        inputs = {
+            each: self._marks.input_now(each, mark, declared.job, build)
+            for each, mark in build.inputs.items()
+        }
         recorded = {str(each): mark for each, mark in build.inputs.items()}
         is_done = build.state in (BuildState.DONE, BuildState.WITHDRAWN)
         text = ", ".join(mark for _, mark in sorted(build.output.items(), key=str))
-        held, foreign = self._held(build, declared)
-        unseen = tuple(sorted(str(each) for each in inputs if self._now(each) == UNSEEN))
+        held, foreign = self._marks.held(build, is_append=declared.is_append)
+        unseen = tuple(sorted(str(each) for each in inputs if self._marks.now(each) == UNSEEN))
         is_cut = build.state is BuildState.BEGUN and declared.is_append
         return Output(
             Subject(name, part_of(build.parameters), Kind.TARGET),
@@ -244,93 +251,13 @@ class OutputObserver:
             instance=build.parameters,
         )
 
-    def _recovered(self, build: RecordedBuild) -> RecordedBuild:
-        """Return the build of an append that was cut off after its rows were there as one that is done."""
-        if build.state is not BuildState.BEGUN or build.append is None:
-            return build
-        output = {}
-        for place in build.writes:
-            history = self._history(place) if place.category == "file" else None
-            version = None if history is None else history.version_of_append(build.append)
-            if history is not None and version is not None:
-                output[place] = f"{history.id}@{version}"
-        return replace(build, state=BuildState.DONE, output=output) if output else build
-
-    def _input(self, place: Resource, recorded: str, job: Job, build: RecordedBuild) -> str | None:
-        """Return the present mark of what a build has read: the recorded one if nothing of it has changed."""
-        now = self._now(place)
-        if now == recorded or UNSEEN in (now, recorded):
-            return recorded
-        if now == ABSENT:
-            return None
-        was, is_ = version_of(recorded), version_of(now)
-        if was is None or is_ is None or was[0] != is_[0]:
-            return now
-        silver = self._silver.get(place)
-        if silver is not None and silver.history is not None:
-            return now if silver.last_change(job, build.parameters) > was[1] else recorded
-        history = self._history(place)
-        has_changed = history is None or history.has_changed(was[1], dict(place.partition))
-        return now if has_changed else recorded
-
-    def _held(self, build: RecordedBuild, declared: _Declared) -> tuple[bool, str]:
-        """Return whether what a build has written is there, and what others have done to it since."""
-        foreign = ""
-        if build.state is not BuildState.DONE:
-            return False, foreign
-        for place, mark in build.output.items():
-            now, was = self._now(place), version_of(mark)
-            if UNSEEN in (now, mark) or now == mark or self._is_in_bronze(place):
-                continue
-            if was is None:
-                if now == ABSENT:
-                    return False, ""
-                foreign = "" if declared.is_append else now
-                continue
-            history = self._history(place)
-            if history is None or history.id != was[0] or history.version < was[1]:
-                return False, ""
-            if not history.holds(was[1], dict(place.partition)):
-                return False, ""
-            version = history.foreign_since(was[1], self._own_versions.get(history.id, frozenset()))
-            foreign = foreign if version is None else str(version)
-        return True, foreign
-
-    def _is_in_bronze(self, place: Resource) -> bool:
-        """Return whether a place is a slice, which may leave bronze, and may be corrected."""
-        return any(bronze.contains(place) for bronze in self._bronze)
-
-    @cached_property
-    def _bronze(self) -> tuple[Resource, ...]:
-        settings = self.app.project.lake
-        return tuple(Resource.file(e.places(settings).bronze) for e in self.app.project.entities.values())
-
-    @cached_property
-    def _own_versions(self) -> Mapping[str, frozenset[int]]:
-        """The versions that builds have written, by the identity of the table."""
-        found: dict[str, set[int]] = {}
-        for builds in self._builds.values():
-            for mark in (mark for build in builds for mark in build.output.values()):
-                if (written := version_of(mark)) is not None:
-                    found.setdefault(written[0], set()).add(written[1])
-        return {name: frozenset(versions) for name, versions in found.items()}
-
-    @cached_property
-    def _silver(self) -> Mapping[Resource, SilverChanges]:
-        found = {}
-        for entity in self.app.project.entities.values():
-            chain = self.chains.get(entity.called) or chain_of(self.app, entity)
-            place = table_resource(entity.places(self.app.project.lake).silver)
-            found[place] = SilverChanges(self.app.project, chain)
-        return found
-
     def _slices(
         self, places: Iterable[Resource], job: Job, instance: Mapping[str, str]
     ) -> dict[str, frozenset[str]]:
         """Return for the entities among some places which slices concern an instance."""
         found = {}
         for place in places:
-            silver = self._silver.get(place)
+            silver = self._marks.silver.get(place)
             if silver is None or not job.parameters:
                 continue
             entity = silver.chain.entity.called
@@ -342,20 +269,6 @@ class OutputObserver:
 
     def _makers_of(self, places: Iterable[Resource]) -> dict[str, frozenset[str]]:
         return {str(each): frozenset(self._makers.touching(each.whole)) for each in places}
-
-    def _now(self, place: Resource) -> str:
-        whole = place.whole
-        if whole not in self._marks:
-            self._marks[whole] = mark_of(self.app.lake, whole)
-        return self._marks[whole]
-
-    def _history(self, place: Resource) -> TableHistory | None:
-        if place.name not in self._histories:
-            try:
-                self._histories[place.name] = read_table_history(self.app.lake, place.name)
-            except LakewrightError:
-                self._histories[place.name] = None
-        return self._histories[place.name]
 
 
 def _fits(job: Job, instance: Mapping[str, str]) -> bool:

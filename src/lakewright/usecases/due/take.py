@@ -26,6 +26,7 @@ from lakewright.slices.other_runs import run_taking
 from lakewright.slices.pending import find_pending
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
+from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.placed import chain_of
@@ -311,8 +312,21 @@ class _Taker:
                 if result.error is not None:
                     raise result.error
                 continue
-            arguments = tuple(f"{key}={text}" for key, text in run.parameters)
-            self.run(JobRequest(run.job, Phase.BUILD, arguments, permissions=self._permissions)).check()
+            self.run(self._request(run)).check()
+
+    def _request(self, run: OtherRun) -> JobRequest:
+        """Return the request of a run that takes slices; what has appended its rows is left out of it."""
+        job = self.app.project.job(run.job)
+        arguments = tuple(f"{key}={text}" for key, text in run.parameters)
+        added = RecordedBuilds(self.app, self.app.journal).appended(job, dict(run.parameters))
+        names = job.target_names(self.app.project.job_scope(job)) if added else ()
+        return JobRequest(
+            run.job,
+            Phase.BUILD,
+            arguments,
+            targets=tuple(name for name in names if name not in added),
+            permissions=self._permissions,
+        )
 
     @property
     def _permissions(self) -> Permissions:

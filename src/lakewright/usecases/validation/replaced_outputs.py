@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault, LakewrightError
 from lakewright.plan.graph import build_graph
 from lakewright.plan.phase import Phase
-from lakewright.run.lost_rows import overwrites
+from lakewright.relations.relation import OutputMode
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
-from lakewright.usecases.staleness.declared_nodes import declared_nodes, sample_workspace
+from lakewright.targets.writing import WritingTarget
+from lakewright.usecases.declared_nodes import declared_nodes, sample_workspace
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -42,7 +43,7 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
         nodes = {node.name: node for node in declared_nodes(workspace, names, Phase.BUILD)}
         order = build_graph(list(nodes.values()), Phase.BUILD).order
         defaults = TargetDefaults.of(project.config)
-        replacing = [name for name in order if overwrites(Target.named(workspace, name), defaults)]
+        replacing = [name for name in order if _overwrites(Target.named(workspace, name), defaults)]
     except LakewrightError:  # told elsewhere
         return
     for name in replacing:
@@ -76,3 +77,8 @@ def _are_apart(project: Project, name: str, other: str) -> bool:
 
 def _share(nodes: Mapping[str, Node], name: str, other: str) -> bool:
     return any(each.intersects(one) for each in nodes[name].provides for one in nodes[other].provides)
+
+
+def _overwrites(target: Target, defaults: TargetDefaults) -> bool:
+    """Return whether a build of a target replaces all rows that are where it writes."""
+    return isinstance(target, WritingTarget) and target.mode_of(defaults) is OutputMode.OVERWRITE

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tests.commands import InProcess
 from tests.silver import make_empty_silver
 
 from lakewright import Project
+from lakewright.app import App
 from lakewright.errors import LakewrightWarning
 from lakewright.slices.application import application_of
 
@@ -34,6 +37,12 @@ jobs:
 BY_SLICE = 'processingTime: "${slice.date}"'
 BY_DAY = 'slices: "${day}*", processingTime: "${day}"'
 DAYS = [datetime(2024, 5, day, tzinfo=UTC) for day in (1, 2, 3)]
+
+
+@contextmanager
+def app_of(folder: Path) -> Iterator[App]:
+    with Project.load(folder) as project:
+        yield project.app
 
 
 def processed(folder: Path, strategy: str, target: str) -> InProcess:

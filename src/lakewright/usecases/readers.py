@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
+from lakewright.spec.words import first_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
-from lakewright.usecases.staleness.declared_nodes import nodes_of_job, offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import nodes_of_job, offline_lake, sample_workspace
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["dependents", "readers_of", "views_of"]
+__all__ = ["dependents", "readers", "readers_of", "readers_words", "views_of"]
+
+MOST_NAMED = 3
 
 
 def dependents(app: App, entity: str) -> dict[str, int]:
@@ -56,6 +60,18 @@ def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:
             return {job: names - views_of(app, app.project.jobs[job], names) for job, names in found.items()}
         for job, of_job in nodes.items():
             changed.update(*(node.provides for node in of_job if node.name in found[job]))
+
+
+def readers(app: App, entity: Entity) -> tuple[str, ...]:
+    """Return the names of the targets that are built from an entity's table, of all valid jobs."""
+    return tuple(sorted(frozenset().union(*readers_of(app, entity).values())))
+
+
+def readers_words(names: Sequence[str]) -> str | None:
+    """Return that what is built from a table is to be built again; None if nothing is."""
+    if not names:
+        return None
+    return Phrase(f"built from it: {first_of(names, MOST_NAMED)}; ", Command("plan"), " names what is stale")
 
 
 def views_of(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:

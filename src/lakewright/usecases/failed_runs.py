@@ -1,29 +1,39 @@
-"""The commands that do again what a failed run left undone."""
+"""Failed runs: what stands for them, and the command that runs what they have left undone.
+
+What is due follows from the lake alone; this is for those who look at a run.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lakewright.errors.phrase import Command, Placeholder
-from lakewright.manifest.item import Item
-from lakewright.manifest.journal import Run
+from lakewright.manifest.journal import ABORTED, ACCEPTED
 from lakewright.manifest.lock import FAILED_ITEMS
-from lakewright.plan.phase import Phase
+from lakewright.plan.phase import Phase, phases_until
+from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
-from lakewright.usecases.failed_runs.undone_runs import hidden_parameters
+from lakewright.spec.expressions.secrets import HIDDEN
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.journal import Run
+    from lakewright.spec.project import Project
 
 __all__ = [
     "failed_items",
+    "is_of_former_job",
     "is_resumable",
     "is_rewind",
+    "is_superseded",
     "resume_command",
 ]
 
 REWINDS = ("UNDO", "REBUILD")
 """The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
+
+_FAILED = (Status.FAILED.value, Status.BLOCKED.value, ABORTED)
 
 
 def failed_items(app: App, run: Run) -> list[Item]:
@@ -31,6 +41,40 @@ def failed_items(app: App, run: Run) -> list[Item]:
     undone = (each for each in app.journal.targets(run.run_id) if is_entry_undone(each))
     ids = dict.fromkeys(item for each in undone for item in each.get(FAILED_ITEMS, ()))
     return [item for item in app.store.read(list(ids)).values() if item.failed is not None]
+
+
+def is_superseded(app: App, run: Run) -> bool:
+    """Return whether a later run stands for a failed one, however it ended, or its failure was accepted.
+
+    It has the same arguments, and all steps that the failed one had.
+    """
+    if run.status not in _FAILED:
+        return False
+    since = run.finished or run.started
+    later = app.journal.runs(project=run.project, job=run.job, parameters=run.parameters, since=since)
+    return bool(run.facts.get(ACCEPTED)) or any(
+        each.run_id != run.run_id and each.started >= since and _has_steps(each, run) for each in later
+    )
+
+
+def _has_steps(later: Run, run: Run) -> bool:
+    """Return whether a later run was of all targets and phases of a run."""
+    if later.facts.get("check") or later.facts.get("refused"):
+        return False
+    chosen, wanted = (set(each.facts.get("targets") or ()) for each in (later, run))
+    if chosen and not (wanted and wanted <= chosen):
+        return False
+    if later.phase == run.phase:
+        return bool(run.facts.get("no_lifecycle") or not later.facts.get("no_lifecycle"))
+    phases = Phase.__members__
+    is_of_job = {later.phase, run.phase} <= phases.keys() and not later.facts.get("no_lifecycle")
+    return is_of_job and phases[run.phase] in phases_until(phases[later.phase])
+
+
+def is_of_former_job(project: Project, run: Run) -> bool:
+    """Return whether a run is of a job that a project without faults does not declare any more."""
+    is_job = run.phase in Phase.__members__ and run.project == project.name
+    return is_job and run.job not in project.jobs and not project.faults
 
 
 def is_rewind(run: Run) -> bool:
@@ -53,7 +97,7 @@ def resume_command(run: Run) -> Command:
 
 def _job_command(run: Run, *options: str) -> Command:
     """Return the command that runs the job of a run again, with further options."""
-    hidden = hidden_parameters(run)
+    hidden = {name for name, value in run.parameters.items() if HIDDEN in str(value)}
     arguments = [
         Placeholder(f"{name}=<{name}>") if name in hidden else argument
         for name, argument in zip(run.parameters, run.arguments, strict=True)

@@ -1,0 +1,149 @@
+"""Whether builds are still made from what is there: the marks of what they read and wrote, as they are now.
+
+Each table's log is read once, however many instances read or write it. Spark is not started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.history import read_table_history
+from lakewright.lake.place_marks import ABSENT, UNSEEN, mark_of, version_of
+from lakewright.plan.resource import Resource
+from lakewright.run.builds import BuildState, RecordedBuild
+from lakewright.targets.lease import table_resource
+from lakewright.usecases.due.silver_changes import SilverChanges
+from lakewright.usecases.placed import chain_of
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.lake.history import TableHistory
+    from lakewright.slices.chain import SliceChain
+    from lakewright.spec.models.job import Job
+
+__all__ = ["BuildMarks", "last_builds"]
+
+
+def last_builds(builds: Iterable[RecordedBuild]) -> list[RecordedBuild]:
+    """Return the builds that count: of those that replace the rows at the same places, only the last one."""
+    last: dict[object, RecordedBuild] = {}
+    for build in builds:
+        place = build.key if build.is_append or not build.writes else frozenset(build.writes)
+        if place not in last or last[place].order < build.order:
+            last[place] = build
+    return list(last.values())
+
+
+@dataclass
+class BuildMarks:
+    """Looks at what builds have read and written.
+
+    Attributes:
+        builds: The builds that count.
+        chains: The chains of entities that were observed already, by what commands call them.
+    """
+
+    app: App
+    builds: Iterable[RecordedBuild]
+    chains: Mapping[str, SliceChain] = field(default_factory=dict)
+    _histories: dict[str, TableHistory | None] = field(default_factory=dict)
+    _marks: dict[Resource, str] = field(default_factory=dict)
+
+    def recovered(self, build: RecordedBuild) -> RecordedBuild:
+        """Return the build of an append that was cut off after its rows were there as one that is done."""
+        if build.state is not BuildState.BEGUN or build.append is None:
+            return build
+        output = {}
+        for place in build.writes:
+            history = self._history(place) if place.category == "file" else None
+            version = None if history is None else history.version_of_append(build.append)
+            if history is not None and version is not None:
+                output[place] = f"{history.id}@{version}"
+        return replace(build, state=BuildState.DONE, output=output) if output else build
+
+    def input_now(self, place: Resource, recorded: str, job: Job, build: RecordedBuild) -> str | None:
+        """Return the present mark of what a build has read: the recorded one if nothing of it has changed."""
+        now = self.now(place)
+        if now == recorded or UNSEEN in (now, recorded):
+            return recorded
+        if now == ABSENT:
+            return None
+        was, is_ = version_of(recorded), version_of(now)
+        if was is None or is_ is None or was[0] != is_[0]:
+            return now
+        silver = self.silver.get(place)
+        if silver is not None and silver.history is not None:
+            return now if silver.last_change(job, build.parameters) > was[1] else recorded
+        history = self._history(place)
+        has_changed = history is None or history.has_changed(was[1], dict(place.partition))
+        return now if has_changed else recorded
+
+    def held(self, build: RecordedBuild, *, is_append: bool) -> tuple[bool, str]:
+        """Return whether what a build has written is there, and what others have done to it since."""
+        foreign = ""
+        if build.state is not BuildState.DONE:
+            return False, foreign
+        for place, mark in build.output.items():
+            now, was = self.now(place), version_of(mark)
+            if UNSEEN in (now, mark) or now == mark or self._is_in_bronze(place):
+                continue
+            if was is None:
+                if now == ABSENT:
+                    return False, ""
+                foreign = "" if is_append else now
+                continue
+            history = self._history(place)
+            if history is None or history.id != was[0] or history.version < was[1]:
+                return False, ""
+            if not history.holds(was[1], dict(place.partition)):
+                return False, ""
+            version = history.foreign_since(was[1], self._own_versions.get(history.id, frozenset()))
+            foreign = foreign if version is None else str(version)
+        return True, foreign
+
+    def _is_in_bronze(self, place: Resource) -> bool:
+        """Return whether a place is a slice, which may leave bronze, and may be corrected."""
+        return any(bronze.contains(place) for bronze in self._bronze)
+
+    @cached_property
+    def _bronze(self) -> tuple[Resource, ...]:
+        settings = self.app.project.lake
+        return tuple(Resource.file(e.places(settings).bronze) for e in self.app.project.entities.values())
+
+    @cached_property
+    def _own_versions(self) -> Mapping[str, frozenset[int]]:
+        """The versions that builds have written, by the identity of the table."""
+        found: dict[str, set[int]] = {}
+        for mark in (mark for build in self.builds for mark in build.output.values()):
+            if (written := version_of(mark)) is not None:
+                found.setdefault(written[0], set()).add(written[1])
+        return {name: frozenset(versions) for name, versions in found.items()}
+
+    @cached_property
+    def silver(self) -> Mapping[Resource, SilverChanges]:
+        """The changes of silver tables, by their places."""
+        found = {}
+        for entity in self.app.project.entities.values():
+            chain = self.chains.get(entity.called) or chain_of(self.app, entity)
+            place = table_resource(entity.places(self.app.project.lake).silver)
+            found[place] = SilverChanges(self.app.project, chain)
+        return found
+
+    def now(self, place: Resource) -> str:
+        """Return the present mark of a place; of a partition, that of its table."""
+        whole = place.whole
+        if whole not in self._marks:
+            self._marks[whole] = mark_of(self.app.lake, whole)
+        return self._marks[whole]
+
+    def _history(self, place: Resource) -> TableHistory | None:
+        if place.name not in self._histories:
+            try:
+                self._histories[place.name] = read_table_history(self.app.lake, place.name)
+            except LakewrightError:
+                self._histories[place.name] = None
+        return self._histories[place.name]
