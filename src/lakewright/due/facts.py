@@ -378,6 +378,7 @@ class Facts:
         locks: The locks, by their subjects.
         unknown: Why something could not be observed, by its subject.
         undeclared: Entities that are not declared, and have slices.
+        unrecorded: Targets of which something is there, and no build of any instance is recorded.
         items: Failed items of programs that are no entities, and those that runs have left locked, with the
             lock: the program and the item.
     """
@@ -388,6 +389,7 @@ class Facts:
     locks: Mapping[Subject, Lock] = field(default_factory=dict)
     unknown: Mapping[Subject, Unknown] = field(default_factory=dict)
     undeclared: tuple[Undeclared, ...] = ()
+    unrecorded: tuple[Subject, ...] = ()
     items: Mapping[Subject, Lock | None] = field(default_factory=dict)
 
     def decided(self, subject: Subject, basis: str) -> Verb | None:

@@ -52,6 +52,8 @@ def _others(facts: Facts) -> Iterator[Finding]:
     for each in facts.undeclared:
         params = {"application": each.application, "processed": each.processed, "others": each.others}
         yield Finding(Reason(Code.UNDECLARED, params), Subject(each.name))
+    for subject in facts.unrecorded:
+        yield Finding(Reason(Code.UNRECORDED), subject)
     for item, lock in facts.items.items():
         code, held = (Code.FAILED_ITEM, {}) if lock is None else (Code.LEFT_ITEM, {"holder": lock.holder})
         yield Finding(Reason(code, {"item": item.part, **held}), item)

@@ -88,6 +88,7 @@ class Code(StrEnum):
     BAD_ROWS = "bad_rows"
     DISABLED = "disabled"
     UNDECLARED = "undeclared"
+    UNRECORDED = "unrecorded"
     FAILED_ITEM = "failed_item"
     LEFT_ITEM = "left_item"
     BROKEN = "broken"

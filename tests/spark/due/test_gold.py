@@ -215,3 +215,51 @@ def test_a_chain_of_targets_is_built_in_its_order(tmp_path: Path, spark: SparkSe
     assert due(project.plan()) == [("top", Code.INPUT_MOVED)]
     project.done()
     assert project.built("top") == [(3,)]
+
+
+def test_what_was_built_before_the_manifest_was_lost_is_known_to_be_unknown(daily: SmallProject) -> None:
+    daily.put("01", {1: 1})
+    daily.done()
+    for each in (daily.folder / ".lakewright").glob("manifest.db*"):
+        each.unlink()
+    daily.done()
+    (finding,) = daily.plan().findings
+    assert (finding.reason.code, finding.subject.name) == (Code.UNRECORDED, "days")
+    daily.job("daily", "day=01", dirty=("days",)).check()
+    assert daily.plan().findings == ()
+
+
+def test_a_target_that_was_renamed_keeps_its_builds(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.done()
+    project.gold["targets"] = {"by_age": project.gold["targets"]["ages"]}
+    project.write()
+    assert project.plan().steps == ()
+    project.put("02", {2: 20})
+    project.job("daily", targets=("people",)).check()
+    assert due(project.plan()) == [("by_age", Code.INPUT_MOVED)]
+    project.done()
+    assert project.plan().steps == ()
+
+
+def test_a_failed_run_s_work_is_found_by_the_next_one(daily: SmallProject) -> None:
+    """Rules, "Runs": a scheduler's repeat goes on from what is there."""
+    daily.put("01", {1: 1})
+    daily.gold["mappings"]["of_day"]["sql"] = "select nothing as age, '${day}' as day from people"
+    daily.write()
+    assert not daily.job("daily", "day=01").is_success
+    daily.gold = by_day()
+    daily.write()
+    daily.job("daily", "day=01").check()
+    assert daily.plan().steps == ()
+    assert [row[1] for row in daily.built("days")] == ["01"]
+
+
+def test_slices_of_other_days_concern_no_day(daily: SmallProject) -> None:
+    for day in ("01", "02", "03"):
+        daily.put(day, {int(day): int(day)})
+        daily.job("daily", f"day={day}").check()
+    daily.put("02", {2: 22})
+    daily.decide("people/02.csv", "take")
+    daily.done()
+    assert daily.plan().steps == ()

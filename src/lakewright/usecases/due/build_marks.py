@@ -89,7 +89,7 @@ class BuildMarks:
             return False, foreign
         for place, mark in build.output.items():
             now, was = self.now(place), version_of(mark)
-            if UNSEEN in (now, mark) or now == mark or self._is_in_bronze(place):
+            if UNSEEN in (now, mark) or now == mark or self.is_in_bronze(place):
                 continue
             if was is None:
                 if now == ABSENT:
@@ -105,7 +105,7 @@ class BuildMarks:
             foreign = foreign if version is None else str(version)
         return True, foreign
 
-    def _is_in_bronze(self, place: Resource) -> bool:
+    def is_in_bronze(self, place: Resource) -> bool:
         """Return whether a place is a slice, which may leave bronze, and may be corrected."""
         return any(bronze.contains(place) for bronze in self._bronze)
 

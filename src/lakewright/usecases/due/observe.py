@@ -113,8 +113,10 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
         slices = {e.name: frozenset(_to_come(e.bronze, frozenset(e.table.slices))) for e in enabled}
         outputs = OutputObserver(app, chains, slices)
         built = outputs.outputs(targets) if targets or not named else ()
+        unrecorded = outputs.unrecorded(targets) if targets or not named else ()
     unseen = {subject: Unknown(why) for subject, why in outputs.unknown.items()}
     facts = Facts(tuple(entities), built, tuple(decisions), locks, {**unknown, **unseen})
+    facts = replace(facts, unrecorded=unrecorded)
     return facts if named else replace(facts, undeclared=_undeclared(app), items=_items(app))
 
 

@@ -177,6 +177,21 @@ class OutputObserver:
         except CycleError:  # targets of several jobs read each other
             return tuple(self.targets)
 
+    def unrecorded(self, names: Collection[str] = ()) -> tuple[Subject, ...]:
+        """Return the targets of which something is there, and no build is recorded of any instance.
+
+        Their instances are not known: the manifest was lost, or is older than the builds.
+        """
+        found = []
+        for name, jobs in self.targets.items():
+            is_asked = (not names or name in names) and not self._builds.get(name)
+            if is_asked and all(each.job.parameters for each in jobs.values()):
+                places = {place.whole for each in jobs.values() for place in each.node.provides}
+                marks = {self._marks.now(each) for each in places if not self._marks.is_in_bronze(each)}
+                if marks - {ABSENT, UNSEEN}:
+                    found.append(Subject(name, kind=Kind.TARGET))
+        return tuple(found)
+
     def _of_target(self, name: str) -> Iterator[Output]:
         jobs = self.targets[name]
         builds = sorted(self._builds.get(name, ()), key=lambda each: each.order)

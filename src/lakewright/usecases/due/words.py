@@ -76,6 +76,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.ELSEWHERE: "open slices were recorded in {place}, which no run reads: {slices}",
     Code.BAD_ROWS: "bad rows of {slices} were put aside in {folder}: {rows}",
     Code.DISABLED: "the entity is disabled, so that nothing processes {slices}",
+    Code.UNRECORDED: "no build of it is recorded, and something is there: run its job to build what is stale",
     Code.UNDECLARED: "it is not declared; slices that it has processed: {processed}, others: {others}",
     Code.FAILED_ITEM: "{item} failed",
     Code.LEFT_ITEM: "{item} is locked, and {holder} has ended",
@@ -138,7 +139,8 @@ def step_text(step: Step) -> str:
         'process 2 slices: d1, d2'
     """
     if step.action is Action.REPLAY and not step.slices:
-        return f"go back, without {_shown(step.removes)}"
+        without = f", without {_shown(step.removes)}" if step.removes else ""
+        return f"go back to what the slices make{without}"
     names = _shown([each.name for each in step.slices])
     return _DOES[step.action].format(slices=f"{counted(len(step.slices), 'slice')}: {names}")
 
