@@ -77,6 +77,7 @@ class OutputObserver:
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
     slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unknown: dict[Subject, str] = field(default_factory=dict)
+    _found: dict[Resource, frozenset[str]] = field(default_factory=dict)
 
     def outputs(self, names: Collection[str] = ()) -> tuple[Output, ...]:
         """Return the instances of targets, each after those whose outputs it reads.
@@ -140,8 +141,8 @@ class OutputObserver:
         """Return the target of a build; one that was renamed is known by what it writes."""
         if build.target in self.targets:
             return build.target
-        makers = {maker for each in build.writes for maker in self._makers.touching(each.whole)}
-        return makers.pop() if len(makers) == 1 else build.target
+        makers = frozenset().union(*(self._makers_at(each.whole) for each in build.writes))
+        return next(iter(makers)) if len(makers) == 1 else build.target
 
     @cached_property
     def _written(self) -> frozenset[frozenset[Resource]]:
@@ -167,7 +168,7 @@ class OutputObserver:
                 maker
                 for declared in jobs.values()
                 for place in declared.node.requires
-                for maker in self._makers.touching(place.whole)
+                for maker in self._makers_at(place.whole)
                 if maker in self.targets and maker != name
             }
             for name, jobs in self.targets.items()
@@ -283,7 +284,12 @@ class OutputObserver:
         return found
 
     def _makers_of(self, places: Iterable[Resource]) -> dict[str, frozenset[str]]:
-        return {str(each): frozenset(self._makers.touching(each.whole)) for each in places}
+        return {str(each): self._makers_at(each.whole) for each in places}
+
+    def _makers_at(self, place: Resource) -> frozenset[str]:
+        if place not in self._found:
+            self._found[place] = frozenset(self._makers.touching(place))
+        return self._found[place]
 
 
 def _fits(job: Job, instance: Mapping[str, str]) -> bool:
