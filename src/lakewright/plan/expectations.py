@@ -35,6 +35,7 @@ class Candidate:
             given whether a step of the plan creates or migrates a table.
         added: Returns that its build adds rows which an earlier one has added; None if it does not.
         appended: Returns why it is not built again, as an earlier attempt has added its rows; else None.
+        landed: Returns that a build which is done again adds none, as its rows are there; else None.
         stale: Returns why it is dirty, as it is not built from what is there; None if it is.
         missing: Returns a notice if it is to be built from a table that does not exist. It is given whether
             a step of the plan makes a table.
@@ -55,6 +56,7 @@ class Candidate:
     lacks: Callable[[Phase, Callable[[Resource], bool]], Fault | None] = lambda *_: None
     added: Callable[[], Added | None] = lambda: None
     appended: Callable[[], str | None] = lambda: None
+    landed: Callable[[], str | None] = lambda: None
     stale: Callable[[], str | None] = lambda: None
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()

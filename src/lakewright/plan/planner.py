@@ -228,7 +228,8 @@ class _InstancePlanning:
             )
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,), is_reached=False)
-        if is_build:
+        landed = candidate.landed() if is_build and observation.filled is not Answer.NO else None
+        if is_build and landed is None:
             step = self._with_effects(step, candidate, observation)
         if phase in _TAINTING and step.warning is None:
             step = replace(step, notice=self._new(candidate.lacks(phase, expected.is_created)))
@@ -236,7 +237,7 @@ class _InstancePlanning:
         return replace(
             step,
             status=Planned.WOULD_RUN,
-            reasons=(*_own_reasons(phase, observation, own), *forced, *left),
+            reasons=(*((landed,) if landed else _own_reasons(phase, observation, own)), *forced, *left),
             slices=observation.pending if is_build else (),
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,

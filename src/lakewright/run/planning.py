@@ -14,7 +14,7 @@ from functools import cache, partial
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import RUNNING, Journal, Run
@@ -271,6 +271,7 @@ class _Observer:
             lacks=partial(unknown_column, target, context.workspace),
             added=lambda: None if append is None else rows_added_again(target, parameters, last_build()),
             appended=lambda: ADDED_ALREADY if self._is_appended(append, last_build()) else None,
+            landed=lambda: _landed(target, context, last_build()) if append else None,
             stale=lambda: last_build().stale,
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
@@ -293,6 +294,16 @@ class _Observer:
     def _tell(self, context: Context, target: str, error: SpecError) -> None:
         """Collect the faults of a target's declaration."""
         self.faults.update(dict.fromkeys(_placed(error, target, context).faults))
+
+
+def _landed(target: Target, context: Context, last_build: LastBuild) -> str | None:
+    """Return that the rows of an append are there which was begun, and of which no end is recorded."""
+    if last_build.begun is None:
+        return None
+    try:
+        return ADDED_ALREADY if target.has_appended(context.workspace, last_build.begun) else None
+    except LakewrightError:  # observing the target raises it
+        return None
 
 
 def _placed(error: SpecError, target: str, context: Context) -> SpecError:

@@ -47,7 +47,7 @@ def test_rows_that_a_run_has_added_are_there_once_after_it_is_resumed(
         assert (cut_off.code, cut_off.all.count("failpoint after_append") > 2) == (1, True), cut_off.all
 
         planned = shop.run("plan", "daily", "build", "day=2022-01-02").all
-        assert planned.count("has added its rows and did not record it") == 3, planned
+        assert "log, named, copied: an earlier attempt has added its rows already" in planned, planned
         # Somebody puts a table back to before the append, and adds other rows.
         log = f"delta.`{tmp_path / 'gold/log'}`"
         spark.sql(f"RESTORE TABLE {log} TO VERSION AS OF 0")
