@@ -299,6 +299,7 @@ class Output:
         is_last: Whether the rows of its append are the last ones of its table.
         only_if_empty: Whether its owner said not to build it again while it is filled.
         is_withdrawn: Whether a person has emptied or removed it since.
+        is_unrecorded: Whether only the log of its table tells its last build.
         is_unsure: Whether nobody knows if an append that was cut off has added its rows.
         makers: For places that are named otherwise than what makes them: the entities and targets that do.
         unseen: The places of which nobody knows whether they have changed.
@@ -320,6 +321,7 @@ class Output:
     is_last: bool = True
     only_if_empty: bool = False
     is_withdrawn: bool = False
+    is_unrecorded: bool = False
     is_unsure: bool = False
     makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()

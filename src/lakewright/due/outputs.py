@@ -76,6 +76,8 @@ def output_plan(output: Output, facts: Facts, before: Moves) -> tuple[tuple[Step
         held = Reason(Code.LOCKED, {"holder": lock.holder})
         return ((_step(Action.HOLD, output, held, State.WAITS),) if reason else ()), ()
     releases = [] if lock is None else [_release(output, lock.holder)]
+    if output.is_unrecorded:
+        releases.append(_step(Action.RECORD, output, Reason(Code.HELD_UNRECORDED)))
     noticed = _noticed(output, facts)
     if reason is None:
         return (*releases, *_check(output, facts, None)), noticed

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
 __all__ = [
+    "BUILT",
     "EMPTIED",
     "FOLDED",
     "METADATA",
@@ -42,6 +44,9 @@ __all__ = [
     "LandedCommit",
     "Since",
     "Token",
+    "building_signature",
+    "built_content",
+    "carrying_build",
     "carrying_token",
     "changes_of_others",
     "check_version",
@@ -560,7 +565,34 @@ def emptying_signature(partition: Mapping[str, str]) -> str:
 
     Without it, the log would not tell whether the rows of an earlier commit are there.
     """
-    return json.dumps({_BY: _NAME, EMPTIED: dict(partition)})
+    return json.dumps({_BY: _NAME, EMPTIED: dict(partition), **built_content()})
+
+
+BUILT = "build"
+"""Key of a commit's content under which the build is that has made it, as the manifest records it."""
+
+_building: ContextVar[Mapping[str, Any] | None] = ContextVar("building", default=None)
+
+
+@contextmanager
+def carrying_build(build: Mapping[str, Any] | None) -> Iterator[None]:
+    """Have the commits of rows that this thread writes inside the block carry the build that they are of."""
+    token = _building.set(build)
+    try:
+        yield
+    finally:
+        _building.reset(token)
+
+
+def built_content() -> dict[str, Any]:
+    """Return what a commit says of the build that it is of; nothing outside of one."""
+    build = _building.get()
+    return {} if build is None else {BUILT: dict(build)}
+
+
+def building_signature() -> str:
+    """Return the signature of a commit that writes rows."""
+    return json.dumps({_BY: _NAME, **built_content()})
 
 
 def is_signing(session: SparkSession) -> bool:

@@ -21,6 +21,7 @@ from lakewright.lake.commit import (
     replaces_all,
 )
 from lakewright.lake.observation import open_log
+from lakewright.lake.place_marks import may_be_table
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class TableHistory:
         return f"{self.id}@{self.version}"
 
     @cached_property
-    def _standing(self) -> tuple[Commit, ...]:
+    def standing(self) -> tuple[Commit, ...]:
         """The commits on which its last version builds, newest first."""
         return tuple(commit for commit, _ in going_back(self.log, self.log))
 
@@ -101,15 +102,15 @@ class TableHistory:
 
     @cached_property
     def _versions(self) -> frozenset[int]:
-        return frozenset(commit.version for commit in self._standing)
+        return frozenset(commit.version for commit in self.standing)
 
     @cached_property
     def _cleared(self) -> int:
-        return max((each.version for each in self._standing if replaces_all(each)), default=-1)
+        return max((each.version for each in self.standing if replaces_all(each)), default=-1)
 
     @cached_property
     def _emptied(self) -> _Latest:
-        return _Latest(_in_partitions(self._standing))
+        return _Latest(_in_partitions(self.standing))
 
     def holds(self, version: int, partition: Partition) -> bool:
         """Return whether what a version wrote into a partition is there, and was not replaced since."""
@@ -119,14 +120,14 @@ class TableHistory:
 
     def version_of_append(self, identity: str) -> int | None:
         """Return the version in which an append was made whose rows are there; None if none was."""
-        own = (each.version for each in self._standing if each.content.get("app") == identity)
+        own = (each.version for each in self.standing if each.content.get("app") == identity)
         return next((version for version in own if self.holds(version, {})), None)
 
     @cached_property
     def _foreign(self) -> tuple[int, ...]:
         return tuple(
             each.version
-            for each in self._standing
+            for each in self.standing
             if has_changed_rows(each) and each.operation != "RESTORE" and not is_own(each)
         )
 
@@ -160,7 +161,7 @@ def read_table_history(lake: Lake, location: str) -> TableHistory | None:
         LakewrightError: The log can't be read.
     """
     address = Address(location=location)
-    table = open_log(lake, address).table
+    table = open_log(lake, address).table if may_be_table(location) else None
     if table is None:
         return None
     return TableHistory(str(table.metadata().id), table.version(), read_commits(lake, address))

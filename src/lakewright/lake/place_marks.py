@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.plan.resource import Resource
 
-__all__ = ["ABSENT", "UNSEEN", "mark_of", "version_of"]
+__all__ = ["ABSENT", "UNSEEN", "mark_of", "may_be_table", "version_of"]
 
 ABSENT = ""
 """The mark of a place at which nothing is."""
@@ -34,7 +34,7 @@ def mark_of(lake: Lake, place: Resource) -> str:
     if place.category != "file" or not (is_s3(place.name) or local_path(place.name)):
         return UNSEEN
     try:
-        if _may_be_table(place.name):
+        if may_be_table(place.name):
             table = open_log(lake, Address(location=place.name)).table
             if table is not None:
                 return f"{table.metadata().id}@{table.version()}"
@@ -43,7 +43,8 @@ def mark_of(lake: Lake, place: Resource) -> str:
         return UNSEEN
 
 
-def _may_be_table(name: str) -> bool:
+def may_be_table(name: str) -> bool:
+    """Return whether a table may be at a place, which is no file and no pattern."""
     local = local_path(name)
     return _PATTERN_SIGNS.isdisjoint(name) and (local is None or local.is_dir())
 

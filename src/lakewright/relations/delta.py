@@ -12,7 +12,14 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import SpecError, TargetError
-from lakewright.lake.commit import EffectiveCommit, LandedCommit, Token, find_effective, read_table_at
+from lakewright.lake.commit import (
+    EffectiveCommit,
+    LandedCommit,
+    Token,
+    built_content,
+    find_effective,
+    read_table_at,
+)
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import delta_table, observe_table, read_table
@@ -171,7 +178,7 @@ class DeltaRelation(MigratedTable):
         """Append the rows; Delta skips the commit if another process has made it meanwhile."""
         found = self._effective(workspace, append_id, partition)
         number = found.number if found.commit is not None else found.number + 1
-        text = Token(append_id, number, content).text
+        text = Token(append_id, number, {**content, **built_content()}).text
         token = {"txnAppId": append_id, "txnVersion": str(number), "userMetadata": text}
         options = {**token, **self.options}
         return self._write(workspace, frame, partition=partition, mode=OutputMode.APPEND, options=options)

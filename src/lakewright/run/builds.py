@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from lakewright.lake.commit import BUILT
 from lakewright.lake.place_marks import mark_of, version_of
 from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.store import Put
@@ -21,11 +22,12 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 
 if TYPE_CHECKING:
+    from lakewright.lake.history import TableHistory
     from lakewright.lake.lake import Lake
     from lakewright.plan.step import Plan, Step
     from lakewright.run.result import TargetResult
 
-__all__ = ["BuildRecorder", "BuildState", "RecordedBuild", "build_key", "read_builds"]
+__all__ = ["BuildRecorder", "BuildState", "RecordedBuild", "build_key", "logged_builds", "read_builds"]
 
 _REMOVERS = frozenset({"truncate", "drop", "deleteFile"})
 """Kinds of targets whose work is to remove what others have built."""
@@ -76,7 +78,12 @@ class RecordedBuild:
     @property
     def put(self) -> Put:
         """The put that records it."""
-        value = {
+        return Put(BUILD, self.key, self.value)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The value of its document."""
+        return {
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
             "parameters": dict(self.parameters),
             "state": self.state.value,
@@ -84,7 +91,6 @@ class RecordedBuild:
             "inputs": [[_place(each), mark] for each, mark in self.inputs.items()],
             "output": [[_place(each), mark] for each, mark in self.output.items()],
         }
-        return Put(BUILD, self.key, value)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RecordedBuild:
@@ -136,6 +142,16 @@ def read_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
                 yield marked
 
 
+def logged_builds(history: TableHistory, project: str) -> Iterator[RecordedBuild]:
+    """Yield the builds that the log of a table tells, of commits on which its last version builds."""
+    for commit in history.standing:
+        value = commit.content.get(BUILT)
+        if isinstance(value, Mapping) and value.get("project") == project:
+            build = RecordedBuild.from_json(value)
+            mark = f"{history.id}@{commit.version}"
+            yield replace(build, state=BuildState.DONE, output=dict.fromkeys(build.writes, mark))
+
+
 @dataclass(slots=True)
 class BuildRecorder:
     """Records the builds of a run.
@@ -182,6 +198,11 @@ class BuildRecorder:
         build = replace(self._build(index, step, BuildState.BEGUN), inputs=inputs)
         self._begun[index, step.target] = build
         return () if step.append is None else (build.put,)
+
+    def content(self, index: int, step: Step) -> Mapping[str, Any] | None:
+        """Return the build that a step has begun, as its commits carry it; None if it makes none."""
+        build = self._begun.get((index, step.target)) if step.phase is Phase.BUILD else None
+        return None if build is None else build.value
 
     def end(self, index: int, step: Step, result: TargetResult) -> Sequence[Put]:
         """Return the puts that record what a step has built, or removed."""

@@ -248,7 +248,9 @@ class JobRun:
 
         return ExecutionOptions(
             run_id=run.run_id,
-            perform=StepRunner(contexts, self.lake, run.run_id, is_over.is_set).perform,
+            perform=StepRunner(
+                contexts, self.lake, run.run_id, is_over.is_set, recorder.builds.content
+            ).perform,
             clock=self.clock,
             listener=recorder,
             interruption=interruption,

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from itertools import count
 from threading import Event, Thread
+from typing import Any
 
 from lakewright.errors import SpecError, TargetTimeout, retryable_codes
 from lakewright.errors.phrase import Phrase
+from lakewright.lake.commit import carrying_build
 from lakewright.lake.lake import Lake
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.tracing import span
@@ -48,6 +50,7 @@ class StepRunner:
 
     Attributes:
         is_cut_off: Returns whether the running steps were cancelled.
+        build_of: Returns the build that a step makes, as its commits carry it; None if it makes none.
         sleep: Waits for a number of seconds.
     """
 
@@ -55,6 +58,7 @@ class StepRunner:
     lake: Lake
     run_id: str
     is_cut_off: Callable[[], bool] = lambda: False
+    build_of: Callable[[int, Step], Mapping[str, Any] | None] = lambda *_: None
     sleep: Callable[[float], None] = time.sleep
 
     def perform(self, instance: int, step: Step) -> Outcome:
@@ -71,7 +75,7 @@ class StepRunner:
             with span(
                 f"{step.target} {step.phase}", kind=step.kind, target=step.target, phase=step.phase
             ) as traced:
-                with target.located(context.workspace):
+                with target.located(context.workspace), carrying_build(self.build_of(instance, step)):
                     outcome = with_warning(self._run_limited(target, context, instance, step), step)
                 traced.note(status=outcome.status.value)
                 if outcome.status.is_failure:

@@ -217,16 +217,59 @@ def test_a_chain_of_targets_is_built_in_its_order(tmp_path: Path, spark: SparkSe
     assert project.built("top") == [(3,)]
 
 
-def test_what_was_built_before_the_manifest_was_lost_is_known_to_be_unknown(daily: SmallProject) -> None:
+def lose_manifest(project: SmallProject) -> None:
+    for each in (project.folder / ".lakewright").glob("manifest.db*"):
+        each.unlink()
+
+
+@pytest.mark.parametrize("mode", ["OVERWRITE", "APPEND"])
+def test_the_log_tells_what_was_built_if_the_manifest_is_lost(
+    tmp_path: Path, spark: SparkSession, mode: str
+) -> None:
+    """Rules, "Gold: builds": a build is in the commit, and in the manifest."""
+    daily = SmallProject(tmp_path / "project", spark, by_day=True, gold=by_day(mode=mode))
+    daily.put("01", {1: 1})
+    daily.put("02", {2: 2})
+    daily.done()
+    rows = daily.built("days")
+    lose_manifest(daily)
+    actions = [(each.action, each.subject.text) for each in daily.plan().ready]
+    assert actions == [
+        (Action.RECORD, "people"),
+        (Action.RECORD, "days/day=01"),
+        (Action.RECORD, "days/day=02"),
+    ]
+    daily.done()
+    assert (daily.built("days"), daily.plan().findings) == (rows, ())
+    daily.put("02", {2: 22})
+    daily.decide("people/02.csv", "take")
+    daily.apply()
+    codes = [step.reason.code for step in daily.plan().steps]
+    assert codes == ([] if mode == "OVERWRITE" else [Code.APPENDED_BEFORE])
+
+
+def test_what_was_built_before_the_manifest_was_lost_may_be_unknown(daily: SmallProject) -> None:
+    """A file, or a merge, has no log that tells it."""
+    place = "${project.basedir}/lake/gold/days.csv"
+    local = {"kind": "local", "mapping": "of_day", "filename": place}
+    daily.gold["targets"] = {"days": local}
+    daily.write()
     daily.put("01", {1: 1})
     daily.done()
-    for each in (daily.folder / ".lakewright").glob("manifest.db*"):
-        each.unlink()
+    lose_manifest(daily)
     daily.done()
     (finding,) = daily.plan().findings
     assert (finding.reason.code, finding.subject.name) == (Code.UNRECORDED, "days")
-    daily.job("daily", "day=01", dirty=("days",)).check()
-    assert daily.plan().findings == ()
+
+
+def test_gold_of_a_lake_that_was_moved_is_built_again(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.done()
+    project.gold["targets"]["ages"]["relation"]["location"] = "${project.basedir}/lake/gold/elsewhere"
+    project.write()
+    assert due(project.plan()) == [("ages", Code.NO_BUILD)]
+    project.done()
+    assert project.built("elsewhere") == [(10, 1)]
 
 
 def test_a_target_that_was_renamed_keeps_its_builds(project: SmallProject) -> None:

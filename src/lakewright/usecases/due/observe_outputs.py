@@ -6,18 +6,21 @@ Each table's log is read once, however many instances read or write it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Build, Kind, Output, Subject
 from lakewright.errors import LakewrightError
+from lakewright.lake.history import read_table_history
 from lakewright.lake.place_marks import ABSENT, UNSEEN
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
-from lakewright.run.builds import BuildState, RecordedBuild, read_builds
+from lakewright.run.builds import BuildState, RecordedBuild, logged_builds, read_builds
 from lakewright.run.planning import node_of
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.targets.defaults import TargetDefaults
@@ -71,12 +74,14 @@ class OutputObserver:
         chains: The chains of entities that were observed already, by what commands call them.
         slices: The slices of these that may be processed next.
         unknown: Why targets could not be observed.
+        logged: The builds that only the logs of tables tell, by their keys.
     """
 
     app: App
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
     slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unknown: dict[Subject, str] = field(default_factory=dict)
+    logged: dict[str, RecordedBuild] = field(default_factory=dict)
     _found: dict[Resource, frozenset[str]] = field(default_factory=dict)
 
     def outputs(self, names: Collection[str] = ()) -> tuple[Output, ...]:
@@ -126,8 +131,25 @@ class OutputObserver:
 
     @cached_property
     def _marks(self) -> BuildMarks:
-        builds = last_builds(read_builds(self.app.journal, self.app.project.name))
-        return BuildMarks(self.app, builds, self.chains)
+        recorded = list(read_builds(self.app.journal, self.app.project.name))
+        return BuildMarks(self.app, last_builds([*recorded, *self._logged(recorded)]), self.chains)
+
+    def _logged(self, recorded: Collection[RecordedBuild]) -> Iterator[RecordedBuild]:
+        """Yield the builds that only logs tell, of targets of which the manifest has none."""
+        known = {each.target for each in recorded}
+        for name, jobs in self.targets.items():
+            places = {place.whole for each in jobs.values() for place in each.node.provides}
+            for place in places if name not in known else ():
+                for build in self._in_log_of(place):
+                    if build.target == name:
+                        self.logged.setdefault(build.key, build)
+        yield from self.logged.values()
+
+    def _in_log_of(self, place: Resource) -> Iterator[RecordedBuild]:
+        if place.category == "file":
+            with suppress(LakewrightError):  # a table that can't be read is not seen, which is said of it
+                history = read_table_history(self.app.lake, place.name)
+                yield from () if history is None else logged_builds(history, self.app.project.name)
 
     @cached_property
     def _builds(self) -> Mapping[str, list[RecordedBuild]]:
@@ -196,7 +218,7 @@ class OutputObserver:
     def _of_target(self, name: str) -> Iterator[Output]:
         jobs = self.targets[name]
         builds = sorted(self._builds.get(name, ()), key=lambda each: each.order)
-        told = set()
+        told, has_moved = set(), bool(builds) and self._is_elsewhere(builds[-1], jobs)
         for build in builds:
             fitting = (each for each in jobs.values() if _fits(each.job, build.parameters))
             declared = jobs.get(build.job) or next(fitting, None)
@@ -206,20 +228,39 @@ class OutputObserver:
             if any(HIDDEN in text for text in build.parameters.values()):
                 self.unknown[Subject(name, part, Kind.TARGET)] = "its parameters are secret, and not recorded"
                 continue
-            yield self._output(name, declared, build)
+            if has_moved:
+                yield self._unbuilt(name, declared, build.parameters)
+            else:
+                yield self._output(name, declared, build)
         for declared in jobs.values():
             is_new = "" not in told and frozenset(declared.node.provides) not in self._written
             if not declared.job.parameters and is_new:
                 told.add("")
                 yield self._unbuilt(name, declared)
 
-    def _unbuilt(self, name: str, declared: _Declared) -> Output:
+    def _is_elsewhere(self, build: RecordedBuild, jobs: Mapping[str, _Declared]) -> bool:
+        """Return whether a build was made into other places than those that are declared for it now."""
+        declared = jobs.get(build.job)
+        written = {each.whole for each in build.writes}
+        if declared is None or not written or not written.isdisjoint(e.whole for e in declared.node.provides):
+            return False
+        given = [f"{name}={text}" for name, text in build.parameters.items()]
+        try:  # the place may depend on the parameters
+            workspace = sample_workspace(self.app.project, declared.job, offline_lake(self.app), given)
+            node = node_of(Target.named(workspace, declared.node.name), workspace, Phase.BUILD)
+        except LakewrightError:
+            return False
+        return written.isdisjoint(each.whole for each in node.provides)
+
+    def _unbuilt(
+        self, name: str, declared: _Declared, instance: Mapping[str, str] = MappingProxyType({})
+    ) -> Output:
         marks = {each: self._marks.now(each) for each in declared.node.requires}
         is_there = declared.is_append and any(
             self._marks.now(each) != ABSENT for each in declared.node.provides
         )
         return Output(
-            Subject(name, "", Kind.TARGET),
+            Subject(name, part_of(instance), Kind.TARGET),
             declared.definition,
             {str(each): mark or None for each, mark in marks.items()},
             is_append=declared.is_append,
@@ -229,6 +270,7 @@ class OutputObserver:
             mark=self._mark_of_unbuilt(declared),
             makers=self._makers_of(marks),
             job=declared.job.name,
+            instance=instance,
         )
 
     def _mark_of_unbuilt(self, declared: _Declared) -> str | None:
@@ -259,6 +301,7 @@ class OutputObserver:
             is_last=False,
             only_if_empty=declared.only_if_empty,
             is_withdrawn=build.state is BuildState.WITHDRAWN,
+            is_unrecorded=build.key in self.logged,
             is_unsure=is_cut and build.append is None,
             makers=self._makers_of(inputs),
             unseen=unseen,

@@ -17,6 +17,7 @@ from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, Step
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.manifest.item import is_changed
+from lakewright.manifest.store import Write
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -28,6 +29,7 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe
+from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.placed import chain_of
 from lakewright.usecases.process_slices import process_slices
@@ -155,7 +157,9 @@ class _Taker:
         for planned in plan.ready:
             if any(each.step.id == planned.id for each in self.taken[before:]) or self._has_failed(planned):
                 continue
-            if planned.subject.kind is Kind.TARGET:
+            if planned.action is Action.RECORD and planned.subject.kind is Kind.TARGET:
+                self._record_builds(plan)
+            elif planned.subject.kind is Kind.TARGET:
                 self._build(planned, plan)
             elif (due := self._still_due(planned)) is not None:
                 step, entity = due
@@ -190,6 +194,19 @@ class _Taker:
             if each.fault is not None and (is_same or each.step.id in step.after):
                 return True
         return False
+
+    def _record_builds(self, plan: Plan) -> None:
+        """Record the builds that only the logs of tables tell, of all targets at once."""
+        due = [each for each in plan.ready if each.action is Action.RECORD]
+        steps = [each for each in due if each.subject.kind is Kind.TARGET]
+        for step in steps:
+            self.on_step(step)
+        self.app.make_store()
+        observer = OutputObserver(self.app)
+        observer.outputs()
+        if puts := tuple(each.put for each in observer.logged.values()):
+            self.app.store.write(Write(puts=puts))
+        self.taken += [Taken(step, self._repeated(step)) for step in steps]
 
     def _build(self, planned: Step, plan: Plan) -> None:
         """Build an instance of a target, with others of the same instance of its job that come next."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakewright.due.facts import Verb
+from lakewright.due.facts import Kind, Verb
 from lakewright.due.plan import Action, Code, State
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.words import counted, first_of
@@ -138,6 +138,8 @@ def step_text(step: Step) -> str:
         >>> step_text(Step("1", Action.FORWARD, Subject("o"), Reason(Code.NEW_SLICES), slices=slices))
         'process 2 slices: d1, d2'
     """
+    if step.action is Action.RECORD and step.subject.kind is Kind.TARGET:
+        return "record the build"
     if step.action is Action.REPLAY and not step.slices:
         without = f", without {_shown(step.removes)}" if step.removes else ""
         return f"go back to what the slices make{without}"
