@@ -126,7 +126,7 @@ def build_key(project: str, target: str, parameters: Mapping[str, str]) -> str:
 def read_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
     """Yield the last build of each instance of a project's targets.
 
-    What earlier versions have marked as to be built again is wanted, until a build of it is recorded.
+    What earlier versions have marked as to be built again counts as begun, until a build of it is recorded.
     """
     known = set()
     for document in journal.store.documents(BUILD, prefix=f"{project}/"):
@@ -137,7 +137,7 @@ def read_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
     for document in journal.store.documents(TAINT, prefix=f"{project}/"):
         place = document.value["place"]
         if place["phase"] == Phase.BUILD.value and place["project"] == project:
-            marked = RecordedBuild(project, "", place["target"], place["parameters"], "", BuildState.WANTED)
+            marked = RecordedBuild(project, "", place["target"], place["parameters"], "", BuildState.BEGUN)
             if marked.key not in known:
                 yield marked
 
@@ -147,7 +147,10 @@ def logged_builds(history: TableHistory, project: str) -> Iterator[RecordedBuild
     for commit in history.standing:
         value = commit.content.get(BUILT)
         if isinstance(value, Mapping) and value.get("project") == project:
-            build = RecordedBuild.from_json(value)
+            try:
+                build = RecordedBuild.from_json(value)
+            except (KeyError, TypeError, ValueError):  # of another version of Lakewright
+                continue
             mark = f"{history.id}@{commit.version}"
             yield replace(build, state=BuildState.DONE, output=dict.fromkeys(build.writes, mark))
 

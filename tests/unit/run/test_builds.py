@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.unit.run.bench import Bench
 
+from lakewright.lake.commit import Commit
+from lakewright.lake.history import TableHistory
 from lakewright.lake.place_marks import mark_of
 from lakewright.manifest.journal import BUILD, TAINT, Journal
 from lakewright.manifest.store import Put, Write
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.run.builds import BuildState, RecordedBuild, read_builds
+from lakewright.run.builds import BuildState, RecordedBuild, logged_builds, read_builds
 from lakewright.stores.memory import MemoryStore
 
 
@@ -58,7 +61,7 @@ def test_what_a_person_removes_is_withdrawn_with_all_that_was_in_it(tmp_path: Pa
     assert {each.state for each in builds(bench).values()} == {BuildState.WITHDRAWN}
 
 
-def test_what_an_earlier_version_marked_as_to_be_built_again_is_wanted() -> None:
+def test_what_an_earlier_version_marked_as_to_be_built_again_counts_as_begun() -> None:
     journal = Journal(MemoryStore())
     place = {"project": "lake", "target": "t", "phase": "BUILD", "parameters": {"day": "1"}}
     other = {**place, "phase": "CREATE"}
@@ -68,8 +71,20 @@ def test_what_an_earlier_version_marked_as_to_be_built_again_is_wanted() -> None
     )
     journal.store.write(Write(puts=taints))
     (found,) = read_builds(journal, "lake")
-    assert (found.target, found.parameters, found.state) == ("t", {"day": "1"}, BuildState.WANTED)
+    assert (found.target, found.parameters, found.state) == ("t", {"day": "1"}, BuildState.BEGUN)
     done = RecordedBuild("lake", "j", "t", {"day": "1"}, "d", BuildState.DONE)
     journal.store.write(Write(puts=(done.put,)))
     assert list(read_builds(journal, "lake")) == [done]
     assert [each.kind for each in journal.store.documents(BUILD)] == [BUILD]
+
+
+def test_a_log_tells_builds_of_its_project_that_this_version_understands() -> None:
+    done = RecordedBuild("lake", "j", "t", {"day": "1"}, "d", BuildState.BEGUN, (Resource.file("/t"),))
+    others = replace(done, project="other")
+    contents = [{"build": done.value}, {"build": others.value}, {"build": {"project": "lake"}}, {}]
+    log = tuple(
+        Commit(number, None, "WRITE", {"mode": "Append"}, {"by": "lakewright", **content})
+        for number, content in enumerate(contents)
+    )
+    (found,) = logged_builds(TableHistory("id", 3, log), "lake")
+    assert (found.state, found.output) == (BuildState.DONE, {Resource.file("/t"): "id@0"})
