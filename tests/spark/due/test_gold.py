@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.due.gold import ages, by_day, delta
+from tests.spark.due.gold import SILVER, ages, by_day, delta
 from tests.spark.due.small import SmallProject
 
 from lakewright.due.facts import Kind
@@ -306,3 +307,46 @@ def test_slices_of_other_days_concern_no_day(daily: SmallProject) -> None:
     daily.decide("people/02.csv", "take")
     daily.done()
     assert daily.plan().steps == ()
+
+
+def test_targets_that_share_a_table_are_each_built_into_their_own_part(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shared = delta("shared", partitions=[{"name": "part", "type": "string"}])
+    young, old = (
+        {"kind": "sql", "sql": f"select age, '{part}' as part from people where age {where}"}
+        for part, where in (("young", "< 50"), ("old", ">= 50"))
+    )
+    gold: dict[str, dict[str, Any]] = {
+        "mappings": {"people": SILVER, "young": young, "old": old},
+        "relations": {"shared": shared},
+        "targets": {
+            name: {"kind": "relation", "mapping": name, "relation": "shared", "partition": {"part": name}}
+            for name in ("young", "old")
+        },
+    }
+    project = SmallProject(tmp_path / "project", spark, gold=gold)
+    project.put("01", {1: 10, 2: 90})
+    project.done()
+    assert project.built("shared") == [(10, "young"), (90, "old")]
+    gold["mappings"]["old"] = {**old, "sql": old["sql"].replace("select age", "select age + 1 as age")}
+    project.write()
+    assert due(project.plan()) == [("old", Code.REDEFINED)]
+    project.done()
+    assert project.built("shared") == [(10, "young"), (91, "old")]
+    shutil.rmtree(project.folder / "lake" / "gold" / "shared")
+    assert sorted(due(project.plan())) == [("old", Code.OUTPUT_GONE), ("young", Code.OUTPUT_GONE)]
+    project.done()
+    assert project.built("shared") == [(10, "young"), (91, "old")]
+
+
+def test_two_who_apply_at_once_build_what_is_due_once(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.done()
+    project.put("02", {2: 20})
+    project.job("daily", targets=("people",)).check()
+    with ThreadPoolExecutor(2) as pool:
+        both = [each.result() for each in [pool.submit(project.apply) for _ in range(2)]]
+    assert any(each.failed == () for each in both)
+    project.apply()
+    assert (project.plan().steps, project.built("ages")) == ((), [(10, 1), (20, 1)])
