@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from lakewright.plan.step import Plan, Step
     from lakewright.run.result import TargetResult
 
-__all__ = ["BuildRecorder", "BuildState", "RecordedBuild", "build_key", "logged_builds", "read_builds"]
+__all__ = [
+    "BuildRecorder",
+    "BuildState",
+    "RecordedBuild",
+    "build_key",
+    "logged_builds",
+    "marked_builds",
+    "read_builds",
+]
 
 _REMOVERS = frozenset({"truncate", "drop", "deleteFile"})
 """Kinds of targets whose work is to remove what others have built."""
@@ -134,12 +142,15 @@ def read_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
         if build.project == project:
             known.add(build.key)
             yield build
+    yield from (each for each in marked_builds(journal, project) if each.key not in known)
+
+
+def marked_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
+    """Yield what earlier versions have marked as to be built again."""
     for document in journal.store.documents(TAINT, prefix=f"{project}/"):
         place = document.value["place"]
         if place["phase"] == Phase.BUILD.value and place["project"] == project:
-            marked = RecordedBuild(project, "", place["target"], place["parameters"], "", BuildState.BEGUN)
-            if marked.key not in known:
-                yield marked
+            yield RecordedBuild(project, "", place["target"], place["parameters"], "", BuildState.BEGUN)
 
 
 def logged_builds(history: TableHistory, project: str) -> Iterator[RecordedBuild]:

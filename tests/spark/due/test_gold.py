@@ -12,6 +12,7 @@ from tests.spark.due.small import SmallProject
 
 from lakewright.due.facts import Kind
 from lakewright.due.plan import Action, Code, State
+from lakewright.plan.status import Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -350,3 +351,17 @@ def test_two_who_apply_at_once_build_what_is_due_once(project: SmallProject) -> 
     assert any(each.failed == () for each in both)
     project.apply()
     assert (project.plan().steps, project.built("ages")) == ((), [(10, 1), (20, 1)])
+
+
+def test_a_run_asks_for_single_builds_where_there_are_many(
+    daily: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakewright.usecases.due.last_builds.FEW", 1)
+    for day in ("01", "02", "03"):
+        daily.put(day, {int(day): int(day)})
+        daily.job("daily", f"day={day}").check()
+    assert daily.job("daily", "day=01").status is Status.SKIPPED
+    shutil.rmtree(daily.folder / "lake" / "gold" / "days")
+    daily.job("daily", "day=02").check()
+    assert [row[1] for row in daily.built("days")] == ["02", "02", "02"]
+    assert due(daily.plan()) == [("days/day=01", Code.OUTPUT_GONE), ("days/day=03", Code.OUTPUT_GONE)]

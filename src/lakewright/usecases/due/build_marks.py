@@ -82,28 +82,34 @@ class BuildMarks:
         has_changed = history is None or history.has_changed(was[1], dict(place.partition))
         return now if has_changed else recorded
 
-    def held(self, build: RecordedBuild, *, is_append: bool) -> tuple[bool, str]:
-        """Return whether what a build has written is there, and what others have done to it since."""
-        foreign = ""
-        if build.state is not BuildState.DONE:
-            return False, foreign
+    def held(self, build: RecordedBuild) -> bool:
+        """Return whether what a build has written is there, whatever others have done to parts of it."""
+        return build.state is BuildState.DONE and all(self._is_held(*each) for each in build.output.items())
+
+    def _is_held(self, place: Resource, mark: str) -> bool:
+        now, was = self.now(place), version_of(mark)
+        if UNSEEN in (now, mark) or now == mark or self.is_in_bronze(place):
+            return True
+        if was is None:
+            return now != ABSENT
+        history = self._history(place)
+        is_same = history is not None and history.id == was[0] and history.version >= was[1]
+        return history is not None and is_same and history.holds(was[1], dict(place.partition))
+
+    def foreign(self, build: RecordedBuild, *, is_append: bool) -> str:
+        """Return what others have done to rows of a build that is held; an empty text for nothing."""
         for place, mark in build.output.items():
             now, was = self.now(place), version_of(mark)
             if UNSEEN in (now, mark) or now == mark or self.is_in_bronze(place):
                 continue
             if was is None:
-                if now == ABSENT:
-                    return False, ""
-                foreign = "" if is_append else now
-                continue
-            history = self._history(place)
-            if history is None or history.id != was[0] or history.version < was[1]:
-                return False, ""
-            if not history.holds(was[1], dict(place.partition)):
-                return False, ""
-            version = history.foreign_since(was[1], self._own_versions.get(history.id, frozenset()))
-            foreign = foreign if version is None else str(version)
-        return True, foreign
+                if not is_append:
+                    return now
+            elif (history := self._history(place)) is not None:
+                version = history.foreign_since(was[1], self._own_versions.get(history.id, frozenset()))
+                if version is not None:
+                    return str(version)
+        return ""
 
     def is_in_bronze(self, place: Resource) -> bool:
         """Return whether a place is a slice, which may leave bronze, and may be corrected."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.plan import Code, Reason
 from lakewright.errors import LakewrightError
-from lakewright.run.builds import BuildState, build_key, read_builds
+from lakewright.manifest.journal import BUILD
+from lakewright.run.builds import BuildState, RecordedBuild, build_key, marked_builds, read_builds
 from lakewright.run.last_build import NOTHING, LastBuild
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds
 from lakewright.usecases.due.words import reason_text
@@ -18,15 +19,19 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Journal
     from lakewright.plan.resource import Resource
-    from lakewright.run.builds import RecordedBuild
     from lakewright.spec.models.job import Job
 
 __all__ = ["RecordedBuilds"]
 
+FEW = 1000
+"""The largest number of builds that are read at once, whatever a run asks for."""
+
 
 @dataclass
 class RecordedBuilds:
-    """Tells how builds stand; what the manifest has of them is read once.
+    """Tells how builds stand.
+
+    If there are many, they are looked up one by one, and all are read only if one seems to be stale.
 
     Attributes:
         journal: The records of the project.
@@ -36,67 +41,91 @@ class RecordedBuilds:
     journal: Journal
 
     @cached_property
-    def _builds(self) -> Mapping[str, RecordedBuild]:
+    def _last(self) -> Mapping[str, RecordedBuild]:
+        """The builds that count, by their keys."""
         builds = last_builds(read_builds(self.journal, self.app.project.name))
         return {each.key: each for each in builds}
 
     @cached_property
+    def _marked(self) -> Mapping[str, RecordedBuild]:
+        return {each.key: each for each in marked_builds(self.journal, self.app.project.name)}
+
+    @cached_property
     def _marks(self) -> BuildMarks:
-        return BuildMarks(self.app, self._builds.values())
+        return BuildMarks(self.app, ())
 
     @cached_property
     def _written(self) -> frozenset[Resource]:
-        return frozenset(place.whole for build in self._builds.values() for place in build.writes)
+        return frozenset(place.whole for build in self._last.values() for place in build.writes)
+
+    @cached_property
+    def _are_few(self) -> bool:
+        prefix = f"{self.app.project.name}/"
+        documents = self.journal.store.documents(BUILD, prefix=prefix, limit=FEW + 1)
+        return sum(1 for _ in documents) <= FEW
+
+    def _build(self, target: str, parameters: Mapping[str, str]) -> RecordedBuild | None:
+        key = build_key(self.app.project.name, target, self.journal.hide_secrets(parameters))
+        if self._are_few:
+            return self._last.get(key)
+        document = self.journal.store.document(BUILD, key)
+        return self._marked.get(key) if document is None else RecordedBuild.from_json(document.value)
 
     def of(self, job: Job, target: str, parameters: Mapping[str, str]) -> LastBuild:
         """Return how the last build of an instance stands.
 
         Only what entities and targets make counts as changed: whether files that somebody else writes make an
         instance dirty is for its build policy to say. Rows that were appended are never stale by themselves.
+        Of instances that replace the same rows, only the last build counts.
         """
-        key = build_key(self.app.project.name, target, self.journal.hide_secrets(parameters))
-        build = self._builds.get(key)
+        build = self._build(target, parameters)
         if build is None or build.state is BuildState.WITHDRAWN:
             return NOTHING
         try:
-            return self._last_build(job, build)
+            found = self._of_build(job, build)
         except LakewrightError:  # observing the target raises it
             return NOTHING
+        return found if found.stale is None or build.key in self._last else NOTHING
 
-    def _last_build(self, job: Job, build: RecordedBuild) -> LastBuild:
+    def _of_build(self, job: Job, build: RecordedBuild) -> LastBuild:
         recovered = self._marks.recovered(build)
         if recovered.state is not BuildState.DONE:
             is_unsure = build.is_append and build.append is None and build.state is BuildState.BEGUN
             return LastBuild(reason_text(Reason(Code.CUT_OFF)), build.append, is_unsure=is_unsure)
-        held, _ = self._marks.held(recovered, is_append=build.is_append)
         begun = build.append if build.state is BuildState.BEGUN else None
-        if not held:
+        if not self._marks.held(recovered):
             return LastBuild(reason_text(Reason(Code.OUTPUT_GONE)), begun, order=build.order)
-        moved = [] if build.is_append else sorted(map(str, self._moved(job, recovered)))
+        moved = [] if build.is_append else sorted(self._moved(job, recovered))
         stale = reason_text(Reason(Code.INPUT_MOVED, {"places": moved})) if moved else None
         return LastBuild(stale, begun, holds_rows=True, order=build.order)
 
     def appended(self, job: Job, parameters: Mapping[str, str]) -> frozenset[str]:
         """Return the targets of an instance that append, and whose rows are there, or may be."""
-        hidden = dict(self.journal.hide_secrets(parameters))
-        own = (each for each in self._builds.values() if each.is_append and dict(each.parameters) == hidden)
-        names = (each.target for each in own if each.target in job.targets)
-        return frozenset(name for name in names if self.of(job, name, parameters).holds_rows)
+        found = set()
+        for name in job.targets:
+            build = self._build(name, parameters)
+            if build is not None and build.is_append:
+                last = self.of(job, name, parameters)
+                found |= {name} if last.holds_rows or last.is_unsure else set()
+        return frozenset(found)
 
     def _moved(self, job: Job, build: RecordedBuild) -> set[str]:
         """Return the names of what has changed since a build has read it."""
         found = set()
         for place, mark in build.inputs.items():
+            if self._marks.input_now(place, mark, job, build) == mark:
+                continue
             silver = self._marks.silver.get(place)
-            is_made = silver is not None or any(each.intersects(place) for each in self._written)
-            if is_made and self._marks.input_now(place, mark, job, build) != mark:
-                found.add(silver.chain.entity.called if silver is not None else place.name)
+            if silver is not None:
+                found.add(silver.chain.entity.called)
+            elif any(each.intersects(place) for each in self._written):
+                found.add(place.name)
         return found
 
     def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
         """Return the builds whose rows are all in some places: the instances, by the names of targets."""
         found: dict[str, list[Mapping[str, str]]] = {}
-        for build in self._builds.values():
+        for build in self._last.values():
             is_within = all(any(place.contains(each) for place in places) for each in build.writes)
             if build.writes and is_within and build.state is not BuildState.WITHDRAWN:
                 found.setdefault(build.target, []).append(build.parameters)

@@ -287,7 +287,7 @@ class OutputObserver:
         recorded = {str(each): mark for each, mark in build.inputs.items()}
         is_done = build.state in (BuildState.DONE, BuildState.WITHDRAWN)
         text = ", ".join(mark for _, mark in sorted(build.output.items(), key=str))
-        held, foreign = self._marks.held(build, is_append=declared.is_append)
+        held = self._marks.held(build)
         unseen = tuple(sorted(str(each) for each in inputs if self._marks.now(each) == UNSEEN))
         is_cut = build.state is BuildState.BEGUN and declared.is_append
         return Output(
@@ -305,7 +305,7 @@ class OutputObserver:
             is_unsure=is_cut and build.append is None,
             makers=self._makers_of(inputs),
             unseen=unseen,
-            foreign=foreign,
+            foreign=self._marks.foreign(build, is_append=declared.is_append) if held else "",
             job=declared.job.name,
             instance=build.parameters,
         )
