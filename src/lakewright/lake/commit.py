@@ -34,26 +34,24 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
 __all__ = [
-    "BUILT",
     "EMPTIED",
     "FOLDED",
     "METADATA",
+    "OF_BUILD",
     "Commit",
     "EffectiveCommit",
     "Foreign",
     "LandedCommit",
     "Since",
     "Token",
-    "building_signature",
-    "built_content",
     "carrying_build",
     "carrying_token",
     "changes_of_others",
     "check_version",
     "commit_text",
     "commits_since",
+    "content_of_build",
     "empties",
-    "emptying_signature",
     "find_commit",
     "find_effective",
     "going_back",
@@ -70,6 +68,7 @@ __all__ = [
     "replaces_all",
     "restored_version",
     "sign_commits",
+    "signature",
     "slice_key",
     "standing_changes",
     "strict_session",
@@ -557,18 +556,21 @@ def sign_commits(session: SparkSession, emptied: Mapping[str, str] | None = None
         emptied: The partition whose rows they remove, if that is what they are for.
     """
     if session.conf.get(METADATA, None) is None:
-        session.conf.set(METADATA, _SIGNATURE if emptied is None else emptying_signature(emptied))
+        session.conf.set(METADATA, _SIGNATURE if emptied is None else signature(emptied))
 
 
-def emptying_signature(partition: Mapping[str, str]) -> str:
-    """Return the signature of a commit that removes the rows of a partition, or replaces them.
+def signature(emptied: Mapping[str, str] | None = None) -> str:
+    """Return the signature of a commit of this thread, with the build that it is of.
 
-    Without it, the log would not tell whether the rows of an earlier commit are there.
+    Args:
+        emptied: The partition whose rows the commit removes, or replaces. Without it, the log would not tell
+            whether the rows of an earlier commit are there.
     """
-    return json.dumps({_BY: _NAME, EMPTIED: dict(partition), **built_content()})
+    told = {} if emptied is None else {EMPTIED: dict(emptied)}
+    return json.dumps({_BY: _NAME, **told, **content_of_build()})
 
 
-BUILT = "build"
+OF_BUILD = "build"
 """Key of a commit's content under which the build is that has made it, as the manifest records it."""
 
 _building: ContextVar[Mapping[str, Any] | None] = ContextVar("building", default=None)
@@ -584,15 +586,10 @@ def carrying_build(build: Mapping[str, Any] | None) -> Iterator[None]:
         _building.reset(token)
 
 
-def built_content() -> dict[str, Any]:
+def content_of_build() -> dict[str, Any]:
     """Return what a commit says of the build that it is of; nothing outside of one."""
     build = _building.get()
-    return {} if build is None else {BUILT: dict(build)}
-
-
-def building_signature() -> str:
-    """Return the signature of a commit that writes rows."""
-    return json.dumps({_BY: _NAME, **built_content()})
+    return {} if build is None else {OF_BUILD: dict(build)}
 
 
 def is_signing(session: SparkSession) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import glob
+import hashlib
 import os
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -124,6 +125,28 @@ def names_in(folder: str, lake: Lake) -> frozenset[str] | None:
         return frozenset(file.name.partition("/")[0] for file in files_at(folder, lake).listed(folder))
     except OSError:
         return None
+
+
+def digest_of_listing(lake: Lake, patterns: Iterable[str]) -> str | None:
+    """Return a digest of the names, sizes and modification times of files; None if nothing is there.
+
+    Args:
+        lake: The lake.
+        patterns: Paths or URIs of files and folders, which may be patterns.
+    """
+    digest, is_there = hashlib.sha256(), False
+    for pattern in patterns:
+        files = files_at(pattern, lake)
+        for place in files.matching(pattern):
+            is_there = True
+            for entry in files.listed(place):
+                digest.update(f"{place}/{entry.name}\t{entry.size}\t{entry.modified}\n".encode())
+    return digest.hexdigest() if is_there else None
+
+
+def is_pattern(path: str) -> bool:
+    """Return whether a path has signs of a pattern."""
+    return _WILDCARD.search(path) is not None
 
 
 def replace_folder(files: Files, staged: str, target: str) -> None:

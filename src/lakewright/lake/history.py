@@ -6,10 +6,12 @@ The log is read once; each answer then takes the same time, however long it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from lakewright.errors import LakewrightError
 from lakewright.lake.commit import (
     EMPTIED,
     Commit,
@@ -26,8 +28,9 @@ from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
+    from lakewright.plan.resource import Resource
 
-__all__ = ["Partition", "TableHistory", "read_table_history"]
+__all__ = ["Partition", "TableHistories", "TableHistory", "read_table_history"]
 
 Partition: TypeAlias = Mapping[str, str]
 """Values of partition columns, by their names in lower case; empty for the whole table."""
@@ -152,6 +155,24 @@ class TableHistory:
         """Return whether rows of a partition may have changed since a version."""
         whole, parts = self._changed
         return version > self.version or max(whole, parts.touching(partition)) > version
+
+
+class TableHistories:
+    """The histories of tables, each read once. Of a table that can't be read nothing is known."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._read: dict[str, TableHistory | None] = {}
+
+    def of(self, place: Resource) -> TableHistory | None:
+        """Return the history of the table in a folder; None if nothing tells it."""
+        if place.category != "file":
+            return None
+        if place.name not in self._read:
+            self._read[place.name] = None
+            with suppress(LakewrightError):  # its mark says that it was not seen
+                self._read[place.name] = read_table_history(self._lake, place.name)
+        return self._read[place.name]
 
 
 def read_table_history(lake: Lake, location: str) -> TableHistory | None:

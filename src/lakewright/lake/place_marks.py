@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
-from lakewright.lake.files import files_at
+from lakewright.lake.files import digest_of_listing, is_pattern
 from lakewright.lake.observation import open_log
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.spec.models.places import Address
@@ -23,8 +22,6 @@ ABSENT = ""
 UNSEEN = "?"
 """The mark of a place that can't be looked at without Spark, such as a table of a database."""
 
-_PATTERN_SIGNS = frozenset("*?[")
-
 
 def mark_of(lake: Lake, place: Resource) -> str:
     """Return the mark of a place: the identity and version of a table, or a digest of names, sizes and times.
@@ -38,7 +35,8 @@ def mark_of(lake: Lake, place: Resource) -> str:
             table = open_log(lake, Address(location=place.name)).table
             if table is not None:
                 return f"{table.metadata().id}@{table.version()}"
-        return _digest(lake, place.name)
+        digest = digest_of_listing(lake, [place.name])
+        return ABSENT if digest is None else digest[:16]
     except (LakewrightError, OSError):
         return UNSEEN
 
@@ -46,7 +44,7 @@ def mark_of(lake: Lake, place: Resource) -> str:
 def may_be_table(name: str) -> bool:
     """Return whether a table may be at a place, which is no file and no pattern."""
     local = local_path(name)
-    return _PATTERN_SIGNS.isdisjoint(name) and (local is None or local.is_dir())
+    return not is_pattern(name) and (local is None or local.is_dir())
 
 
 def version_of(mark: str) -> tuple[str, int] | None:
@@ -58,13 +56,3 @@ def version_of(mark: str) -> tuple[str, int] | None:
     """
     name, is_table, version = mark.rpartition("@")
     return (name, int(version)) if is_table else None
-
-
-def _digest(lake: Lake, pattern: str) -> str:
-    """Return a digest of the files of all places that match; the mark of nothing if there is none."""
-    files, digest = files_at(pattern, lake), hashlib.sha256()
-    found = sorted(files.matching(pattern))
-    for place in found:
-        for entry in files.listed(place):
-            digest.update(f"{place}/{entry.name}\t{entry.size}\t{entry.modified}\n".encode())
-    return digest.hexdigest()[:16] if found else ABSENT

@@ -194,6 +194,7 @@ class _InstancePlanning:
             return withheld
         is_build = phase is Phase.BUILD
         observation = expected.of(candidate)
+        may_hold = observation.filled is not Answer.NO  # rows that a step before empties are added again
         blocked = self._blocked(candidate.name, upstream)
         hold = observation.hold if is_build and not observation.pending else None
         if is_build:
@@ -213,8 +214,7 @@ class _InstancePlanning:
         left = self._left(phase, candidate, observation)
         if is_build and not (own.is_to_run or forced or blocked or hold):
             forced = tuple(filter(None, (candidate.stale(),)))
-        # Rows that a step before empties are added again.
-        appended = candidate.appended() if is_build and observation.filled is not Answer.NO else None
+        appended = candidate.appended() if is_build and may_hold else None
         # What waits, or depends on what waits, is work that is left: --resume must find it.
         if appended is not None or not (own.is_to_run or forced or blocked or hold):
             relies_on = expected.relied_on(phase, candidate)
@@ -228,7 +228,7 @@ class _InstancePlanning:
             )
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,), is_reached=False)
-        landed = candidate.landed() if is_build and observation.filled is not Answer.NO else None
+        landed = candidate.landed() if is_build and may_hold else None
         if is_build and landed is None:
             step = self._with_effects(step, candidate, observation)
         if phase in _TAINTING and step.warning is None:
@@ -248,10 +248,9 @@ class _InstancePlanning:
     def _with_effects(self, step: Step, candidate: Candidate, observation: Observation) -> Step:
         """Return a step that builds a target with what it does to rows that are there."""
         # Where nothing exists, no rows come twice.
-        if candidate.observation.exists is not Answer.NO:
-            added = None if observation.filled is Answer.NO else candidate.added()
-            step = replace(step, added=added)
-            if step.notice is None and added is None and observation.filled is not Answer.NO:
+        if candidate.observation.exists is not Answer.NO and observation.filled is not Answer.NO:
+            step = replace(step, added=candidate.added())
+            if step.warning is None:
                 step = replace(step, notice=self._may_be_added(candidate))
         return step if step.warnings else replace(step, notice=self._missing(candidate))
 

@@ -16,7 +16,7 @@ from lakewright.lake.commit import (
     EffectiveCommit,
     LandedCommit,
     Token,
-    built_content,
+    content_of_build,
     find_effective,
     read_table_at,
 )
@@ -178,7 +178,7 @@ class DeltaRelation(MigratedTable):
         """Append the rows; Delta skips the commit if another process has made it meanwhile."""
         found = self._effective(workspace, append_id, partition)
         number = found.number if found.commit is not None else found.number + 1
-        text = Token(append_id, number, {**content, **built_content()}).text
+        text = Token(append_id, number, {**content, **content_of_build()}).text
         token = {"txnAppId": append_id, "txnVersion": str(number), "userMetadata": text}
         options = {**token, **self.options}
         return self._write(workspace, frame, partition=partition, mode=OutputMode.APPEND, options=options)

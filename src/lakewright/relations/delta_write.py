@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of, find_column
-from lakewright.lake.commit import building_signature, emptying_signature, is_signing
+from lakewright.lake.commit import is_signing, signature
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.measures import counted
 from lakewright.lake.observation import delta_table, observe_table
@@ -116,8 +116,7 @@ class TableWrite:
         writer = self._with_mode(writer, mode) if state.exists else writer.mode("append")
         if is_signing(spark) and "userMetadata" not in self.options:
             is_replaced = state.exists and self.partition and mode is OutputMode.OVERWRITE
-            signed = emptying_signature(self.partition) if is_replaced else building_signature()
-            writer = writer.option("userMetadata", signed)
+            writer = writer.option("userMetadata", signature(self.partition if is_replaced else None))
         if self.address.location is not None:
             check_written(self.workspace.lake, self.address.location, "the table")
             writer.save(self.address.location)

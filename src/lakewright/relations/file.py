@@ -15,7 +15,7 @@ from lakewright.errors import MigrationError, SpecError, TargetError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.file_probe import has_rows
-from lakewright.lake.files import Files, files_at
+from lakewright.lake.files import Files, digest_of_listing, files_at
 from lakewright.lake.partition import (
     Partition,
     canonical_partition,
@@ -157,14 +157,8 @@ class FileRelation(StoredRelation):
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return a digest of the names, sizes and modification times of the files."""
-        digest = hashlib.sha256()
-        for partition in partitions or [{}]:
-            place = self.place(workspace, partition)
-            files = files_at(place, workspace.lake)
-            for found in files.matching(place):
-                for entry in files.listed(found):
-                    digest.update(f"{found}/{entry.name}\t{entry.size}\t{entry.modified}\n".encode())
-        return digest.hexdigest()
+        places = [self.place(workspace, partition) for partition in partitions or [{}]]
+        return digest_of_listing(workspace.lake, places) or hashlib.sha256().hexdigest()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the files, or of partitions; see the class for how columns are matched.

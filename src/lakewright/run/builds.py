@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import BUILT
+from lakewright.lake.commit import OF_BUILD
 from lakewright.lake.place_marks import mark_of, version_of
 from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.store import Put
@@ -82,6 +82,16 @@ class RecordedBuild:
     def key(self) -> str:
         """The key of its document."""
         return build_key(self.project, self.target, self.parameters)
+
+    def is_within(self, places: Collection[Resource]) -> bool:
+        """Return whether it stands, and all that it writes is in some places."""
+        is_inside = all(any(place.contains(each) for place in places) for each in self.writes)
+        return bool(self.writes) and is_inside and self.state is not BuildState.WITHDRAWN
+
+    @property
+    def may_have_added(self) -> bool:
+        """Whether, if it is an append, it was cut off and no table tells if its rows are there."""
+        return self.state is BuildState.BEGUN and self.append is None
 
     @property
     def put(self) -> Put:
@@ -156,7 +166,7 @@ def marked_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
 def logged_builds(history: TableHistory, project: str) -> Iterator[RecordedBuild]:
     """Yield the builds that the log of a table tells, of commits on which its last version builds."""
     for commit in history.standing:
-        value = commit.content.get(BUILT)
+        value = commit.content.get(OF_BUILD)
         if isinstance(value, Mapping) and value.get("project") == project:
             try:
                 build = RecordedBuild.from_json(value)
@@ -260,10 +270,8 @@ class BuildRecorder:
             output[place] = f"{table[0]}@{version}" if is_known and table is not None else mark
         return replace(build, state=BuildState.DONE, output=output)
 
-    def _withdrawn(self, emptied: Iterable[Resource]) -> Iterator[Put]:
+    def _withdrawn(self, places: Collection[Resource]) -> Iterator[Put]:
         """Yield the puts that record that what others have built was removed on purpose."""
-        places = tuple(emptied)
         for build in read_builds(self.journal, self.run.project) if places else ():
-            is_gone = all(any(place.contains(each) for place in places) for each in build.writes)
-            if build.writes and is_gone and build.state is not BuildState.WITHDRAWN:
+            if build.is_within(places):
                 yield replace(build, state=BuildState.WITHDRAWN, output={}).put

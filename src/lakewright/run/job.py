@@ -164,10 +164,7 @@ class JobRun:
 
     def nodes(self) -> dict[str, Node]:
         """Return the resources that the first instance's targets require and provide in the phase."""
-        planning = Planning(
-            self.project, self.lake, self.journal, self.request, self.context, self.last_builds
-        )
-        return planning.nodes(self.project.job(self.request.job))
+        return self._planning.nodes(self.project.job(self.request.job))
 
     def run(
         self,
@@ -289,10 +286,11 @@ class JobRun:
         )
 
     def _planned(self) -> tuple[Plan, Contexts]:
-        planning = Planning(
-            self.project, self.lake, self.journal, self.request, self.context, self.last_builds
-        )
-        return planning.plan(self.project.job(self.request.job))
+        return self._planning.plan(self.project.job(self.request.job))
+
+    @property
+    def _planning(self) -> Planning:
+        return Planning(self.project, self.lake, self.journal, self.request, self.context, self.last_builds)
 
     def _notifier(self, job: Job, plan: Plan, contexts: Contexts, run: Run) -> HookNotifier | None:
         if not job.hooks:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakewrightError
-from lakewright.lake.history import read_table_history
 from lakewright.lake.place_marks import ABSENT, UNSEEN, mark_of, version_of
 from lakewright.plan.resource import Resource
 from lakewright.run.builds import BuildState, RecordedBuild
@@ -21,7 +19,7 @@ from lakewright.usecases.placed import chain_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.lake.history import TableHistory
+    from lakewright.lake.history import TableHistories
     from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.job import Job
 
@@ -44,13 +42,14 @@ class BuildMarks:
 
     Attributes:
         builds: The builds that count.
+        histories: The logs of the tables.
         chains: The chains of entities that were observed already, by what commands call them.
     """
 
     app: App
     builds: Iterable[RecordedBuild]
+    histories: TableHistories
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
-    _histories: dict[str, TableHistory | None] = field(default_factory=dict)
     _marks: dict[Resource, str] = field(default_factory=dict)
 
     def recovered(self, build: RecordedBuild) -> RecordedBuild:
@@ -59,7 +58,7 @@ class BuildMarks:
             return build
         output = {}
         for place in build.writes:
-            history = self._history(place) if place.category == "file" else None
+            history = self.histories.of(place)
             version = None if history is None else history.version_of_append(build.append)
             if history is not None and version is not None:
                 output[place] = f"{history.id}@{version}"
@@ -76,9 +75,9 @@ class BuildMarks:
         if was is None or is_ is None or was[0] != is_[0]:
             return now
         silver = self.silver.get(place)
-        if silver is not None and silver.history is not None:
+        if silver is not None:
             return now if silver.last_change(job, build.parameters) > was[1] else recorded
-        history = self._history(place)
+        history = self.histories.of(place)
         has_changed = history is None or history.has_changed(was[1], dict(place.partition))
         return now if has_changed else recorded
 
@@ -88,28 +87,33 @@ class BuildMarks:
 
     def _is_held(self, place: Resource, mark: str) -> bool:
         now, was = self.now(place), version_of(mark)
-        if UNSEEN in (now, mark) or now == mark or self.is_in_bronze(place):
+        if self._is_as_left(place, mark):
             return True
         if was is None:
             return now != ABSENT
-        history = self._history(place)
+        history = self.histories.of(place)
         is_same = history is not None and history.id == was[0] and history.version >= was[1]
         return history is not None and is_same and history.holds(was[1], dict(place.partition))
 
     def foreign(self, build: RecordedBuild, *, is_append: bool) -> str:
         """Return what others have done to rows of a build that is held; an empty text for nothing."""
         for place, mark in build.output.items():
-            now, was = self.now(place), version_of(mark)
-            if UNSEEN in (now, mark) or now == mark or self.is_in_bronze(place):
+            if self._is_as_left(place, mark):
                 continue
+            was = version_of(mark)
             if was is None:
                 if not is_append:
-                    return now
-            elif (history := self._history(place)) is not None:
+                    return self.now(place)
+            elif (history := self.histories.of(place)) is not None:
                 version = history.foreign_since(was[1], self._own_versions.get(history.id, frozenset()))
                 if version is not None:
                     return str(version)
         return ""
+
+    def _is_as_left(self, place: Resource, mark: str) -> bool:
+        """Return whether a place is as a build has left it, as far as anybody can tell or has to."""
+        now = self.now(place)
+        return UNSEEN in (now, mark) or now == mark or self.is_in_bronze(place)
 
     def is_in_bronze(self, place: Resource) -> bool:
         """Return whether a place is a slice, which may leave bronze, and may be corrected."""
@@ -145,11 +149,3 @@ class BuildMarks:
         if whole not in self._marks:
             self._marks[whole] = mark_of(self.app.lake, whole)
         return self._marks[whole]
-
-    def _history(self, place: Resource) -> TableHistory | None:
-        if place.name not in self._histories:
-            try:
-                self._histories[place.name] = read_table_history(self.app.lake, place.name)
-            except LakewrightError:
-                self._histories[place.name] = None
-        return self._histories[place.name]

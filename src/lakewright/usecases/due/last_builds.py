@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lakewright.due.plan import Code, Reason
 from lakewright.errors import LakewrightError
+from lakewright.lake.history import TableHistories
 from lakewright.manifest.journal import BUILD
 from lakewright.run.builds import BuildState, RecordedBuild, build_key, marked_builds, read_builds
 from lakewright.run.last_build import NOTHING, LastBuild
@@ -41,10 +43,19 @@ class RecordedBuilds:
     journal: Journal
 
     @cached_property
+    def _first(self) -> list[RecordedBuild]:
+        """The first builds: all if these are few."""
+        return list(islice(read_builds(self.journal, self.app.project.name), FEW + 1))
+
+    @cached_property
     def _last(self) -> Mapping[str, RecordedBuild]:
         """The builds that count, by their keys."""
-        builds = last_builds(read_builds(self.journal, self.app.project.name))
-        return {each.key: each for each in builds}
+        every = self._first if self._are_few else read_builds(self.journal, self.app.project.name)
+        return {each.key: each for each in last_builds(every)}
+
+    @property
+    def _are_few(self) -> bool:
+        return len(self._first) <= FEW
 
     @cached_property
     def _marked(self) -> Mapping[str, RecordedBuild]:
@@ -52,17 +63,11 @@ class RecordedBuilds:
 
     @cached_property
     def _marks(self) -> BuildMarks:
-        return BuildMarks(self.app, ())
+        return BuildMarks(self.app, (), TableHistories(self.app.lake))
 
     @cached_property
     def _written(self) -> frozenset[Resource]:
         return frozenset(place.whole for build in self._last.values() for place in build.writes)
-
-    @cached_property
-    def _are_few(self) -> bool:
-        prefix = f"{self.app.project.name}/"
-        documents = self.journal.store.documents(BUILD, prefix=prefix, limit=FEW + 1)
-        return sum(1 for _ in documents) <= FEW
 
     def _build(self, target: str, parameters: Mapping[str, str]) -> RecordedBuild | None:
         key = build_key(self.app.project.name, target, self.journal.hide_secrets(parameters))
@@ -90,7 +95,7 @@ class RecordedBuilds:
     def _of_build(self, job: Job, build: RecordedBuild) -> LastBuild:
         recovered = self._marks.recovered(build)
         if recovered.state is not BuildState.DONE:
-            is_unsure = build.is_append and build.append is None and build.state is BuildState.BEGUN
+            is_unsure = build.is_append and build.may_have_added
             return LastBuild(reason_text(Reason(Code.CUT_OFF)), build.append, is_unsure=is_unsure)
         begun = build.append if build.state is BuildState.BEGUN else None
         if not self._marks.held(recovered):
@@ -126,7 +131,6 @@ class RecordedBuilds:
         """Return the builds whose rows are all in some places: the instances, by the names of targets."""
         found: dict[str, list[Mapping[str, str]]] = {}
         for build in self._last.values():
-            is_within = all(any(place.contains(each) for place in places) for each in build.writes)
-            if build.writes and is_within and build.state is not BuildState.WITHDRAWN:
+            if build.is_within(places):
                 found.setdefault(build.target, []).append(build.parameters)
         return found

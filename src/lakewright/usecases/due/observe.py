@@ -22,6 +22,7 @@ from lakewright.due.facts import (
     Foreign,
     Kind,
     Lock,
+    Output,
     Record,
     RecordState,
     Slice,
@@ -112,11 +113,11 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
         enabled = (each for each in entities if each.is_enabled)
         slices = {e.name: frozenset(_to_come(e.bronze, frozenset(e.table.slices))) for e in enabled}
         outputs = OutputObserver(app, chains, slices)
-        built = outputs.outputs(targets) if targets or not named else ()
-        unrecorded = outputs.unrecorded(targets) if targets or not named else ()
-    unseen = {subject: Unknown(why) for subject, why in outputs.unknown.items()}
-    facts = Facts(tuple(entities), built, tuple(decisions), locks, {**unknown, **unseen})
-    facts = replace(facts, unrecorded=unrecorded)
+        built, unrecorded = tuple[Output, ...](), tuple[Subject, ...]()
+        if targets or not named:
+            built, unrecorded = outputs.outputs(targets), outputs.unrecorded(targets)
+    unknown |= {subject: Unknown(why) for subject, why in outputs.unknown.items()}
+    facts = Facts(tuple(entities), built, tuple(decisions), locks, unknown, unrecorded=unrecorded)
     return facts if named else replace(facts, undeclared=_undeclared(app), items=_items(app))
 
 

@@ -6,7 +6,6 @@ Each table's log is read once, however many instances read or write it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Build, Kind, Output, Subject
 from lakewright.errors import LakewrightError
-from lakewright.lake.history import read_table_history
+from lakewright.lake.history import TableHistories
 from lakewright.lake.place_marks import ABSENT, UNSEEN
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.phase import Phase
@@ -74,14 +73,12 @@ class OutputObserver:
         chains: The chains of entities that were observed already, by what commands call them.
         slices: The slices of these that may be processed next.
         unknown: Why targets could not be observed.
-        logged: The builds that only the logs of tables tell, by their keys.
     """
 
     app: App
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
     slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unknown: dict[Subject, str] = field(default_factory=dict)
-    logged: dict[str, RecordedBuild] = field(default_factory=dict)
     _found: dict[Resource, frozenset[str]] = field(default_factory=dict)
 
     def outputs(self, names: Collection[str] = ()) -> tuple[Output, ...]:
@@ -130,26 +127,29 @@ class OutputObserver:
         return TargetDefaults.of(self.app.project.config)
 
     @cached_property
-    def _marks(self) -> BuildMarks:
-        recorded = list(read_builds(self.app.journal, self.app.project.name))
-        return BuildMarks(self.app, last_builds([*recorded, *self._logged(recorded)]), self.chains)
+    def _recorded(self) -> tuple[RecordedBuild, ...]:
+        return tuple(read_builds(self.app.journal, self.app.project.name))
 
-    def _logged(self, recorded: Collection[RecordedBuild]) -> Iterator[RecordedBuild]:
-        """Yield the builds that only logs tell, of targets of which the manifest has none."""
-        known = {each.target for each in recorded}
+    @cached_property
+    def logged(self) -> Mapping[str, RecordedBuild]:
+        """The builds that only logs tell, by their keys: of targets of which the manifest has none."""
+        known, found = {each.target for each in self._recorded}, dict[str, RecordedBuild]()
         for name, jobs in self.targets.items():
             places = {place.whole for each in jobs.values() for place in each.node.provides}
-            for place in places if name not in known else ():
-                for build in self._in_log_of(place):
+            for history in map(self._histories.of, places if name not in known else ()):
+                for build in () if history is None else logged_builds(history, self.app.project.name):
                     if build.target == name:
-                        self.logged.setdefault(build.key, build)
-        yield from self.logged.values()
+                        found.setdefault(build.key, build)
+        return found
 
-    def _in_log_of(self, place: Resource) -> Iterator[RecordedBuild]:
-        if place.category == "file":
-            with suppress(LakewrightError):  # a table that can't be read is not seen, which is said of it
-                history = read_table_history(self.app.lake, place.name)
-                yield from () if history is None else logged_builds(history, self.app.project.name)
+    @cached_property
+    def _histories(self) -> TableHistories:
+        return TableHistories(self.app.lake)
+
+    @cached_property
+    def _marks(self) -> BuildMarks:
+        builds = last_builds([*self._recorded, *self.logged.values()])
+        return BuildMarks(self.app, builds, self._histories, self.chains)
 
     @cached_property
     def _builds(self) -> Mapping[str, list[RecordedBuild]]:
@@ -267,16 +267,10 @@ class OutputObserver:
             is_last=False,
             only_if_empty=declared.only_if_empty,
             is_unsure=is_there,
-            mark=self._mark_of_unbuilt(declared),
             makers=self._makers_of(marks),
             job=declared.job.name,
             instance=instance,
         )
-
-    def _mark_of_unbuilt(self, declared: _Declared) -> str | None:
-        """Return the mark of what is there of a target whose build nobody has recorded."""
-        marks = [self._marks.now(each) for each in declared.node.provides]
-        return None if ABSENT in marks else ", ".join(marks)
 
     def _output(self, name: str, declared: _Declared, build: RecordedBuild) -> Output:
         build = self._marks.recovered(build)
@@ -289,7 +283,6 @@ class OutputObserver:
         text = ", ".join(mark for _, mark in sorted(build.output.items(), key=str))
         held = self._marks.held(build)
         unseen = tuple(sorted(str(each) for each in inputs if self._marks.now(each) == UNSEEN))
-        is_cut = build.state is BuildState.BEGUN and declared.is_append
         return Output(
             Subject(name, part_of(build.parameters), Kind.TARGET),
             declared.definition,
@@ -302,7 +295,7 @@ class OutputObserver:
             only_if_empty=declared.only_if_empty,
             is_withdrawn=build.state is BuildState.WITHDRAWN,
             is_unrecorded=build.key in self.logged,
-            is_unsure=is_cut and build.append is None,
+            is_unsure=declared.is_append and build.may_have_added,
             makers=self._makers_of(inputs),
             unseen=unseen,
             foreign=self._marks.foreign(build, is_append=declared.is_append) if held else "",

@@ -8,12 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import has_changed_rows, replaces_all, restored_version
-from lakewright.lake.history import read_table_history
 from lakewright.slices.other_runs import entity_targets, instance_taking
 
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
-    from lakewright.lake.history import TableHistory
     from lakewright.slices.chain import AppliedSlice, SliceChain
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
@@ -34,12 +32,6 @@ class SilverChanges:
 
     def __post_init__(self) -> None:
         self._by_job: dict[str, _Instances] = {}
-
-    @cached_property
-    def history(self) -> TableHistory | None:
-        """The log of the table; None if there is no table, or only Spark can read it."""
-        location = self.chain.silver.location
-        return None if location is None else read_table_history(self.chain.lake, location)
 
     @cached_property
     def _changes(self) -> tuple[int, Mapping[str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -202,31 +202,25 @@ class _Taker:
         for step in steps:
             self.on_step(step)
         self.app.make_store()
-        observer = OutputObserver(self.app)
-        observer.outputs()
-        if puts := tuple(each.put for each in observer.logged.values()):
+        if puts := tuple(each.put for each in OutputObserver(self.app).logged.values()):
             self.app.store.write(Write(puts=puts))
         self.taken += [Taken(step, self._repeated(step)) for step in steps]
 
     def _build(self, planned: Step, plan: Plan) -> None:
         """Build an instance of a target, with others of the same instance of its job that come next."""
-        first = self._due_output(planned)
-        if first is None:
-            return
-        instance = (first[1].job, first[1].instance)
-        rest = plan.ready[plan.ready.index(planned) + 1 :]
+        rest = plan.ready[plan.ready.index(planned) :]
         alike = takewhile(lambda each: each.action is planned.action, rest)
-        others = (self._due_output(each) for each in alike if each.subject.part == planned.subject.part)
-        together = [
-            each for each in others if each is not None and (each[1].job, each[1].instance) == instance
-        ]
-        due = []
-        for step, output in (first, *together):
-            self.on_step(step)
-            if (fault := self._repeated(step)) is not None:
-                self.taken.append(Taken(step, fault))
-            else:
-                due.append((step, output))
+        found = self._due_outputs([each for each in alike if each.subject.part == planned.subject.part])
+        if not found or found[0][0].id != planned.id:
+            return
+        first, due = found[0][1], []
+        for step, output in found:
+            if (output.job, output.instance) == (first.job, first.instance):
+                self.on_step(step)
+                if (fault := self._repeated(step)) is not None:
+                    self.taken.append(Taken(step, fault))
+                else:
+                    due.append((step, output))
         faults = self._run_builds(due) if due else {}
         self.taken += [Taken(step, faults.get(output.subject.name)) for step, output in due]
 
@@ -253,12 +247,18 @@ class _Taker:
             for each in reversed(undone)
         }
 
-    def _due_output(self, planned: Step) -> tuple[Step, Output] | None:
-        """Return a step of a target as it is due now, and its facts; None if it is not due any more."""
-        facts = observe(self.app, [planned.subject.name])
-        steps = {step.id: step for step in make_plan(facts, self.grants).ready}
-        own = (each for each in facts.outputs if each.subject == planned.subject)
-        return next(((steps[planned.id], each) for each in own if planned.id in steps), None)
+    def _due_outputs(self, planned: Sequence[Step]) -> list[tuple[Step, Output]]:
+        """Return those steps of targets that are due now, each by itself, with the facts of the instances."""
+        facts, found = observe(self.app, [each.subject.name for each in planned]), []
+        for name in dict.fromkeys(each.subject.name for each in planned):
+            own = tuple(each for each in facts.outputs if each.subject.name == name)
+            entities = tuple(each for each in facts.entities if each.name == name)
+            alone = replace(facts, outputs=own, entities=entities)
+            steps = {step.id: step for step in make_plan(alone, self.grants).ready}
+            subjects = {each.subject: each for each in own}
+            due = (each for each in planned if each.subject.name == name and each.id in steps)
+            found += [(steps[each.id], subjects[each.subject]) for each in due]
+        return found
 
     def _still_due(self, planned: Step) -> tuple[Step, Entity] | None:
         """Return a step as it is due now, and its entity; None if it is not due any more."""
