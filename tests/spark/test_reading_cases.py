@@ -113,6 +113,35 @@ def test_texts_that_are_no_dates_times_numbers_or_flags_are_misfits(lake: SmallL
     assert [row["fault"] for row in error.details["rows"]] == list(faults.values())
 
 
+def test_a_row_names_all_its_misfits(lake: SmallLake) -> None:
+    """Up to ten columns and paths of a row are named, in the error and in the quarantine."""
+    inner = {"name": "s", "datatype": "struct<a: int, b: array<struct<c: int, d: date>>>"}
+    many = [{"name": f"n{number}", "datatype": "int"} for number in range(12)]
+    settings = {"format": "json", "on_bad_rows": "quarantine"}
+    good = {"id": 1, "s": {"a": 1, "b": [{"c": 1, "d": None}]}}
+    bad = {"id": 2, "s": {"a": "x", "b": [{"c": 2}, {"c": "y", "d": "z\n"}]}, "n0": "v"}
+    worse = {"id": 3, **{each["name"]: "w" for each in many}}
+    text = "\n".join(map(json.dumps, (good, bad, worse)))
+    things = entity(columns=[KEY, inner, *many], settings=settings)
+
+    assert process(lake, things, {"s1.json": text}) == [(1, 0)]
+
+    aside = Path(quarantine_folder(lake.lake, things, "s1.json"), "rows.json").read_text().splitlines()
+    two, three = ([row["fault"], *row["further"]] for row in map(json.loads, aside))
+    found = [(each["column"], each["type"], each["value"], each["reason"]) for each in two]
+    assert found == [
+        ("n0", "int", "v", "not_written_so"),
+        ("s.a", "int", "x", "not_written_so"),
+        ("s.b.c", "int", "y", "not_written_so"),
+        ("s.b.d", "date", "z\n", "not_written_so"),
+    ]
+    assert [each["column"] for each in three] == sorted(each["name"] for each in many)[:10]
+    strict = entity(name="strict", columns=[KEY, inner, *many], settings={"format": "json"})
+    error = refused(lake, strict, {"s1.json": text})
+    assert "column 'n0': the value 'v' doesn't fit the type int, in id=2 (also column 's.a': " in str(error)
+    assert "doesn't fit the type date); further rows: id=3: column 'n0': " in str(error)
+
+
 def test_numbers_are_times_only_in_a_declared_unit(lake: SmallLake) -> None:
     """Case 3."""
     column = {"name": "ts", "datatype": "timestamp"}

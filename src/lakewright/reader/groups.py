@@ -138,7 +138,7 @@ def union_of_groups(
     if len(frames) == 1 and frames[0][1] == columns:
         return frames[0][0]
     groups = [(frame, converted(own)) for frame, own in frames]
-    keeps = corrupt is not None and any(each.fault for _, made in groups for each in made.values())
+    keeps = corrupt is not None and any(each.faults for _, made in groups for each in made.values())
     parts = []
     for frame, made in groups:
         values = {name: each.sql if keeps else each.strict for name, each in made.items()}
@@ -147,7 +147,7 @@ def union_of_groups(
             for name, each in columns.items()
         ]
         if keeps:
-            fault = first_of(each.fault for each in made.values()) or "null"
+            fault = first_of([each for own in made.values() for each in own.faults]) or "null"
             selected.append(f"if({fault} is null, null, to_json(struct(*))) as {name_sql(corrupt or '')}")
         parts.append(frame.selectExpr(*selected))
     return reduce(lambda one, other: one.unionAll(other), parts)

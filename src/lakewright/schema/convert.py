@@ -8,11 +8,11 @@ Source: the rules of reading, "Two steps" and "What fits".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lakewright.schema.fault import Reason, misfit_sql, placed_sql, raised_sql
+from lakewright.schema.fault import Reason, all_faults_sql, misfit_sql, placed_sql, raised_sql
 from lakewright.schema.rules import STRICT, ValueRules
 from lakewright.schema.scalars import Leaf, class_of, convert_leaf, within_years_sql
 from lakewright.schema.shape import matched_fields, plain_type
@@ -29,7 +29,7 @@ class Conversion:
     Attributes:
         value: SQL of the value as it was.
         sql: SQL of the converted value; what does not fit is null, as a whole or inside.
-        fault: SQL of the first misfit, as JSON text, null if all fits; None if every value fits.
+        faults: SQL of each misfit that there may be, as JSON text that is null if there is none.
         misfit: SQL of the misfit of a value that is known not to fit; None if `fault` finds it.
         why_never: Why no value of the type fits but null; None if values may fit.
         is_nested: Whether parts inside the value are converted, so that one may be null where the whole is
@@ -38,10 +38,15 @@ class Conversion:
 
     value: str
     sql: str
-    fault: str | None = None
+    faults: tuple[str, ...] = ()
     misfit: str | None = None
     why_never: Reason | None = None
     is_nested: bool = False
+
+    @property
+    def fault(self) -> str | None:
+        """SQL of the first misfit, null if all fits; None if every value fits."""
+        return first_of(self.faults)
 
     @property
     def is_never(self) -> bool:
@@ -65,8 +70,8 @@ class Conversion:
         Args:
             place: SQL of the place as a text.
         """
-        fault, misfit = (each and placed_sql(each, place) for each in (self.fault, self.misfit))
-        return replace(self, fault=fault, misfit=misfit)
+        faults = tuple(placed_sql(each, place) for each in self.faults)
+        return replace(self, faults=faults, misfit=self.misfit and placed_sql(self.misfit, place))
 
 
 def convert(value: str, source: Type, target: Type, *, column: str, rules: ValueRules = STRICT) -> Conversion:
@@ -90,10 +95,9 @@ def convert(value: str, source: Type, target: Type, *, column: str, rules: Value
     return _Place(column, rules).converted(value, source, target)
 
 
-def first_of(faults: Iterable[str | None]) -> str | None:
+def first_of(faults: Sequence[str]) -> str | None:
     """Return SQL of the first of these texts that is not null; None if there are none."""
-    found = [fault for fault in faults if fault is not None]
-    return f"coalesce({', '.join(found)})" if len(found) > 1 else next(iter(found), None)
+    return f"coalesce({', '.join(faults)})" if len(faults) > 1 else next(iter(faults), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class _Place:
 
     def _never(self, value: str, source: Type, target: Type, reason: Reason) -> Conversion:
         fault = self._fault(value, source, target, reason, when=f"{value} is not null")
-        return Conversion(value, f"cast(null as {plain_type(target).ddl})", fault, why_never=reason)
+        return Conversion(value, f"cast(null as {plain_type(target).ddl})", (fault,), why_never=reason)
 
     def _leaf(self, value: str, source: Type, target: Type) -> Conversion:
         if self.rules.is_lenient or (self.rules.is_assigned and not _is_checked(source, target)):
@@ -163,7 +167,7 @@ class _Place:
             return Conversion(value, leaf.sql)
         misfit = self._misfit(value, source, target, leaf.reason)
         fault = f"if({value} is not null and ({leaf.sql}) is null, {misfit}, null)"
-        return Conversion(value, leaf.sql, fault, misfit)
+        return Conversion(value, leaf.sql, (fault,), misfit)
 
     @staticmethod
     def _why_never(source: Type, target: Type) -> Reason:
@@ -175,7 +179,8 @@ class _Place:
         found = matched_fields(source, target, by_position=self.rules.by_position)
         if source.fields and target.fields and not any(found):
             return self._never(value, source, target, Reason.NO_CONVERSION)
-        parts, faults = [], []
+        parts: list[str] = []
+        faults: list[str] = []
         for field, own in zip(target.fields, found, strict=True):
             if own is None:
                 made = f"cast(null as {plain_type(field.type).ddl})"
@@ -184,14 +189,15 @@ class _Place:
                     f"{value}.{name_sql(own.name)}", own.type, field.type
                 )
                 made = inner.sql
-                faults.append(inner.fault)
+                faults += inner.faults
             parts.append(f"{text_sql(field.name)}, {made}")
         made = f"if({value} is null, null, named_struct({', '.join(parts)}))"
-        return Conversion(value, made, first_of(faults), is_nested=True)
+        return Conversion(value, made, tuple(faults), is_nested=True)
 
     def _map_of_fields(self, value: str, source: Struct, target: MapOf) -> Conversion:
         """Return a struct as a map of its fields that are not null; their names are the keys."""
-        entries, faults = [], []
+        entries: list[str] = []
+        faults: list[str] = []
         for field in source.fields:
             own = f"{value}.{name_sql(field.name)}"
             name = text_sql(field.name)
@@ -200,35 +206,35 @@ class _Place:
             # A name that is no key must not fail the rows that lack it.
             made = key.sql if key.sql == name else f"if({own} is null, null, {key.sql})"
             entries.append(f"struct({made} as key, {held.sql} as value)")
-            faults += [key.fault and f"if({own} is null, null, {key.fault})", held.fault]
+            faults += (f"if({own} is null, null, {fault})" for fault in key.faults)
+            faults += held.faults
         if not entries:
             empty = f"cast(map() as {plain_type(target).ddl})"
             return Conversion(value, f"if({value} is null, null, {empty})")
         present = f"filter(array({', '.join(entries)}), {self._item} -> {self._item}.value is not null)"
-        made, twice = f"map_from_entries({present})", None
+        made = f"map_from_entries({present})"
         if target.key != TEXT:
             made, twice = self._map_of(present, value, source, target)
-        faults.append(twice)
-        return Conversion(value, f"if({value} is null, null, {made})", first_of(faults), is_nested=True)
+            faults = [f"coalesce({', '.join((*faults, twice))})"]  # keys that do not fit are equal
+        return Conversion(value, f"if({value} is null, null, {made})", tuple(faults), is_nested=True)
 
     def _array(self, value: str, source: Array, target: Array) -> Conversion:
         inner = self._deeper().converted(self._item, source.element, target.element)
-        fault = inner.fault and _first_in(value, self._item, inner.fault)
-        return Conversion(value, f"transform({value}, {self._item} -> {inner.sql})", fault, is_nested=True)
+        faults = _first_in(value, self._item, inner.faults)
+        return Conversion(value, f"transform({value}, {self._item} -> {inner.sql})", faults, is_nested=True)
 
     def _map(self, value: str, source: MapOf, target: MapOf) -> Conversion:
         deeper, item = self._deeper(), self._item
         of_key = replace(deeper, column=f"{self.column} key")
         key = of_key.converted(f"{item}.key", source.key, target.key)
         held = deeper.converted(f"{item}.value", source.value, target.value)
-        fault = first_of((key.fault, held.fault))
-        found = fault and _first_in(f"map_entries({value})", item, fault)
+        found = _first_in(f"map_entries({value})", item, (*key.faults, *held.faults))
         if key.sql == f"{item}.key":
             entries = f"transform(map_entries({value}), {item} -> struct({key.sql}, {held.sql}))"
             return Conversion(value, f"map_from_entries({entries})", found, is_nested=True)
         entries = f"transform(map_entries({value}), {item} -> struct({key.sql} as key, {held.sql} as value))"
         made, twice = self._map_of(entries, value, source, target)
-        return Conversion(value, made, first_of((found, twice)), is_nested=True)
+        return Conversion(value, made, (f"coalesce({', '.join((*found, twice))})",), is_nested=True)
 
     def _map_of(self, entries: str, value: str, source: Type, target: MapOf) -> tuple[str, str]:
         """Return a map of entries whose keys are converted, null if two have one key; and its misfit then."""
@@ -258,9 +264,9 @@ class _Place:
             value, source, target, Reason.NOT_JSON, when=f"{value} is not null and {variant} is null"
         )
         if target == VARIANT:
-            return Conversion(value, variant, no_json)
+            return Conversion(value, variant, (no_json,))
         inner = self._of_variant(variant, target)
-        return Conversion(value, inner.sql, first_of((no_json, inner.fault)), is_nested=True)
+        return Conversion(value, inner.sql, (no_json, *inner.faults), is_nested=True)
 
     def _of_variant(self, value: str, target: Type) -> Conversion:
         """Return the value in a variant; a JSON null is null."""
@@ -283,7 +289,7 @@ class _Place:
         fault = self._fault(
             text, TEXT, target, Reason.NOT_WRITTEN_SO, when=f"{text} is not null and ({made}) is null"
         )
-        return Conversion(text, made, fault)
+        return Conversion(text, made, (fault,))
 
     def _misshapen(self, value: str, parts: str, target: Type) -> str:
         text = f"cast({value} as string)"
@@ -294,34 +300,34 @@ class _Place:
     def _object_of_variant(self, value: str, target: Struct) -> Conversion:
         fields = f"try_cast({value} as map<string, variant>)"
         parts: list[str] = []
-        faults: list[str | None] = [self._misshapen(value, fields, target)]
+        faults = [self._misshapen(value, fields, target)]
         for field in target.fields:
             own = f"try_element_at({fields}, {text_sql(field.name)})"
             inner = self._inside(field.name).converted(own, VARIANT, field.type)
             parts.append(f"{text_sql(field.name)}, {inner.sql}")
-            faults.append(inner.fault)
+            faults += inner.faults
         made = f"if({fields} is null, null, named_struct({', '.join(parts)}))"
-        return Conversion(value, made, first_of(faults), is_nested=True)
+        return Conversion(value, made, tuple(faults), is_nested=True)
 
     def _list_of_variant(self, value: str, target: Array) -> Conversion:
         elements = f"try_cast({value} as array<variant>)"
         inner = self._deeper().converted(self._item, VARIANT, target.element)
-        within = inner.fault and _first_in(elements, self._item, inner.fault)
+        faults = (self._misshapen(value, elements, target), *_first_in(elements, self._item, inner.faults))
         made = f"transform({elements}, {self._item} -> {inner.sql})"
-        fault = first_of((self._misshapen(value, elements, target), within))
-        return Conversion(value, made, fault, is_nested=True)
+        return Conversion(value, made, faults, is_nested=True)
 
     def _map_of_variant(self, value: str, target: MapOf) -> Conversion:
         fields = f"try_cast({value} as map<string, variant>)"
         inner = self._map(fields, MapOf(TEXT, VARIANT), target)
-        return replace(
-            inner, value=value, fault=first_of((self._misshapen(value, fields, target), inner.fault))
-        )
+        return replace(inner, value=value, faults=(self._misshapen(value, fields, target), *inner.faults))
 
 
-def _first_in(list_: str, item: str, fault: str) -> str:
-    """Return SQL of the first text that is not null, of those that the elements of a list give."""
-    return f"get(filter(transform({list_}, {item} -> {fault}), fault -> fault is not null), 0)"
+def _first_in(list_: str, item: str, faults: Sequence[str]) -> tuple[str, ...]:
+    """Return SQL of all misfits of the first element of a list that has any; nothing if none can have one."""
+    if not faults:
+        return ()
+    found = f"filter(transform({list_}, {item} -> {all_faults_sql(faults)}), fault -> fault is not null)"
+    return (f"get({found}, 0)",)
 
 
 def _is_checked(source: Type, target: Type) -> bool:

@@ -10,12 +10,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewright.schema.sql import text_sql
 
-__all__ = ["Fault", "Owner", "Reason", "fault_sql", "misfit_sql", "placed_sql", "raised_sql"]
+__all__ = [
+    "Fault",
+    "Owner",
+    "Reason",
+    "all_faults_sql",
+    "fault_sql",
+    "misfit_sql",
+    "placed_sql",
+    "raised_sql",
+]
 
 _MARK = "\u2063"
 """Stands around the fault in an error of Spark; it is invisible where Spark shows the text."""
@@ -24,6 +34,12 @@ _RAISED = re.compile(f"{_MARK}({{[^{_MARK}]*}}){_MARK}")
 
 _LONGEST = 100
 """Characters of a value that a fault keeps."""
+
+_MOST = 10
+"""Faults of a row that are kept."""
+
+_NEXT = "\n"
+"""Stands between the faults of a row; JSON has none."""
 
 
 class Owner(StrEnum):
@@ -92,7 +108,15 @@ class Fault:
     def raised(cls, text: str) -> Fault | None:
         """Return the fault that failed a query, found in Spark's text; None if none did."""
         found = _RAISED.search(text)
-        return None if found is None else cls.parsed(found[1])
+        return None if found is None else cls.parsed(found[1].partition(_NEXT)[0])
+
+    @classmethod
+    def parsed_all(cls, text: str) -> tuple[Fault, ...]:
+        """Return the faults that `all_faults_sql` wrote: the first one of each column or path."""
+        found: dict[str, Fault] = {}
+        for each in map(cls.parsed, text.split(_NEXT)):
+            found.setdefault(each.column, each)
+        return tuple(found.values())
 
     def as_json(self) -> dict[str, str]:
         """Return its fields that are known."""
@@ -120,6 +144,18 @@ def misfit_sql(value: str, reason: Reason, *, column: str, target: str, owner: O
     start = _json(Fault(reason, column, target, owner=owner))[:-1] + ","
     shown = f"to_json(named_struct('value', left(replace({value}, {text_sql(_MARK)}), {_LONGEST})))"
     return f"concat({text_sql(start)}, substring({shown}, 2))"
+
+
+def all_faults_sql(faults: Sequence[str]) -> str:
+    """Return SQL of the first ten faults that a row has, as one text; null if it has none.
+
+    Args:
+        faults: SQL of each fault, which is null where the row does not have it.
+    """
+    if len(faults) == 1:
+        return faults[0]
+    mark = text_sql(_NEXT)
+    return f"nullif(substring_index(concat_ws({mark}, {', '.join(faults)}), {mark}, {_MOST}), '')"
 
 
 def placed_sql(fault: str, place: str) -> str:

@@ -35,11 +35,12 @@ class BadRow:
     """One bad row.
 
     Attributes:
-        fault: What is wrong with it.
+        fault: What is wrong with it: the first fault.
         file: Its file: a local path or a URI.
         line: The number of its line, if it is known.
         key: Values of its business key; None if they are not known.
         record: Its text, or its columns as JSON.
+        further: Its other faults, of which there are nine at most.
     """
 
     fault: Fault
@@ -47,12 +48,19 @@ class BadRow:
     line: int | None = None
     key: Mapping[str, Any] | None = None
     record: str = ""
+    further: tuple[Fault, ...] = ()
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with it."""
+        return (self.fault, *self.further)
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as the quarantine holds it."""
         return {
-            "reason": fault_text(self.fault),
+            "reason": _text(self.faults),
             "fault": self.fault.as_json(),
+            **({"further": [each.as_json() for each in self.further]} if self.further else {}),
             "file": self.file,
             "line": self.line,
             "key": None if self.key is None else dict(self.key),
@@ -61,7 +69,7 @@ class BadRow:
 
     def told(self, *, of_earlier_slices: bool = False) -> str:
         """Return where the row is, and what is wrong with it; see `fault_text`."""
-        return f"{self.place}: {fault_text(self.fault, of_earlier_slices=of_earlier_slices)}"
+        return f"{self.place}: {_text(self.faults, of_earlier_slices=of_earlier_slices)}"
 
     @property
     def place(self) -> str:
@@ -131,9 +139,10 @@ def _type_remedy(
     rows: Sequence[BadRow], entity: Entity, table: TableState, *, is_replayed: bool
 ) -> str | None:
     """Return that the type of a column is to be checked if all bad rows misfit it; else None."""
-    found = {(row.fault.column, row.fault.type, row.fault.owner) for row in rows}
-    fault = next(iter(rows)).fault
-    if len(found) > 1 or not fault.is_misfit:
+    found = [{(each.column, each.type, each.owner) for each in row.faults} for row in rows]
+    common = set.intersection(*found)
+    fault = next((e for e in rows[0].faults if (e.column, e.type, e.owner) in common and e.is_misfit), None)
+    if fault is None:
         return None
     hint = _type_hint(fault, entity, table, is_replayed=is_replayed)
     return Phrase(f"{hint} ", fault_remedy(fault, rebuild_command(entity)))
@@ -176,19 +185,31 @@ def message_with_rows(message: str, fault: Fault | None, rows: Sequence[BadRow])
         >>> message_with_rows("no key", one, rows)
         "no key, in id=1; further rows: id=2: column 'b' of the business key is null"
     """
-    own = [row.place for row in rows if row.fault == fault]
-    others = [row for row in rows if row.fault != fault]
+    own = [_own_text(row, fault) for row in rows if fault in row.faults]
+    others = [row for row in rows if fault not in row.faults]
     first = f"{message}, in {', '.join(own)}" if own else message
     return f"{first}; {'further rows' if own else 'rows'}: {rows_text(others)}" if others else first
+
+
+def _own_text(row: BadRow, fault: Fault | None) -> str:
+    """Return where a row is, and its faults but for one that a message is about."""
+    others = [each for each in row.faults if each != fault]
+    return f"{row.place} (also {_text(others)})" if others else row.place
+
+
+def _text(faults: Iterable[Fault], *, of_earlier_slices: bool = False) -> str:
+    return ", ".join(fault_text(each, of_earlier_slices=of_earlier_slices) for each in faults)
 
 
 def _bad_row(row: Row) -> BadRow:
     key = None if row["key"] is None else json.loads(row["key"])
     place = str(row["file"] or "")
     local = local_path(place) if place else None
+    fault, *further = Fault.parsed_all(row["fault"])
     return BadRow(
-        fault=Fault.parsed(row["fault"]),
+        fault=fault,
         file=place if local is None else str(local),
         key=key or None,
         record=str(row["record"]),
+        further=tuple(further),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lakewright.schema.fault import Reason, fault_sql
+from lakewright.schema.fault import Reason, all_faults_sql, fault_sql
 from lakewright.schema.sql import name_sql
 from lakewright.transform.row_values import object_sql
 
@@ -68,11 +68,12 @@ def bad_rows(
 ) -> DataFrame | None:
     """Return the rows with a fault, or None if there are no faults to look for.
 
-    The columns are `fault`, `file`, `key` and `record`, all texts; all but the file are JSON.
+    The columns are `fault`, `file`, `key` and `record`, all texts; all but the file are JSON, of which the
+    first has a line for each of the row's first faults.
 
     Args:
         frame: The rows.
-        faults: SQL of each fault; the first one that is not null counts.
+        faults: SQL of each fault.
         keys: Columns of the business key.
         delivered: Columns of the source, which make up the record, to their names in the frame.
     """
@@ -80,7 +81,7 @@ def bad_rows(
         return None
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     record = ((own, name_sql(name), kinds[name]) for own, name in delivered.items() if name in kinds)
-    found = frame.selectExpr("*", f"coalesce({', '.join(faults)}, null) as {_FAULT}")
+    found = frame.selectExpr("*", f"{all_faults_sql(faults)} as {_FAULT}")
     key = [_key_column(frame, name) for name in keys]
     return found.where(f"{_FAULT} is not null").selectExpr(
         f"{_FAULT} as fault",

@@ -104,8 +104,7 @@ class TypedColumns:
     def faults(self) -> Iterator[str]:
         """Yield SQL of the faults that the columns of a row may have."""
         for each in self.columns:
-            fault = each.conversion.fault
-            if fault is not None:
+            for fault in each.conversion.faults:
                 yield f"if({self.is_deleted}, null, {fault})" if each.may_be_lost else fault
 
     def applied(self, frame: DataFrame, *, has_faults: bool) -> DataFrame:

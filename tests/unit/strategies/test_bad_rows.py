@@ -155,6 +155,23 @@ def test_a_row_is_kept_with_its_fault_and_what_is_wrong_in_words() -> None:
     assert UNPARSED.as_json()["fault"] == {"reason": "unparsed"}
 
 
+def test_a_row_names_all_its_faults() -> None:
+    (one,), other = misfits("x"), Fault(Reason.INEXACT, "m", "int", "1.5")
+    row = replace(one, further=(other,))
+    assert row.as_json()["reason"] == (
+        "column 'amount': the value 'x' doesn't fit the type int, "
+        "column 'm': the value '1.5' doesn't fit the type int: not without loss"
+    )
+    assert row.as_json()["further"] == [other.as_json()]
+    also = "(also column 'm': the value '1.5' doesn't fit the type int: not without loss)"
+    assert message_with_rows("m", one.fault, [row]) == f"m, in id=0 {also}"
+
+
+def test_a_column_that_all_rows_misfit_is_named_beside_other_faults(orders: Entity) -> None:
+    rows = [replace(row, further=(Fault(Reason.NULL_KEY, "id"),)) for row in misfits("x", "y")]
+    assert refusal(orders, rows, records=0).remedy == refusal(orders, misfits("x", "y"), records=0).remedy
+
+
 def test_the_place_of_a_raised_fault_is_found_by_its_value_not_its_words() -> None:
     rows = misfits("1", "2")
     assert message_with_rows("m", rows[1].fault, rows) == f"m, in id=1; further rows: {rows[0].told()}"
