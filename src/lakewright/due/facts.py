@@ -296,7 +296,6 @@ class Output:
         is_wanted: Whether a job asks for it.
         is_checked: Whether it has checks.
         is_append: Whether a build adds rows to those that are there.
-        is_last: Whether the rows of its append are the last ones of its table.
         only_if_empty: Whether its owner said not to build it again while it is filled.
         is_withdrawn: Whether a person has emptied or removed it since.
         is_unrecorded: Whether only the log of its table tells its last build.
@@ -318,7 +317,6 @@ class Output:
     is_wanted: bool = True
     is_checked: bool = False
     is_append: bool = False
-    is_last: bool = True
     only_if_empty: bool = False
     is_withdrawn: bool = False
     is_unrecorded: bool = False

@@ -146,12 +146,10 @@ def _build(
 def _append_again(
     output: Output, reason: Reason, verb: Verb | None, after: tuple[str, ...]
 ) -> tuple[list[Step], list[Finding]]:
-    """Return the steps of an append whose rows are there; they are taken out if they are the last ones."""
+    """Return the steps of an append whose rows are there: only a person knows if they may come again."""
     basis = _basis(output)
     if verb is Verb.KEEP:
         return [], [_finding(output, Code.APPENDED_BEFORE, basis, Verb.AGAIN)]
-    if output.is_last:
-        return [_step(Action.REPLAY, output, reason, after=after)], []
     if verb is Verb.AGAIN:
         return [_step(Action.BUILD, output, reason, after=after)], []
     if reason.code is Code.INPUT_DUE:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -285,7 +284,6 @@ def state_of(table: DeltaFile) -> TableState:
     # Spark pads such a text, so that the log has other values than were given.
     limited = {field["name"] for field in schema["fields"] if DECLARED_LENGTH in field["metadata"]}
     is_known = limited.isdisjoint(metadata.partition_columns)
-    found = _files(metadata.partition_columns, files) if is_known else None
     features = frozenset(table.protocol().reader_features or ())
     return TableState(
         exists=True,
@@ -297,24 +295,18 @@ def state_of(table: DeltaFile) -> TableState:
         rows=rows,
         size=sum(files.column("size_bytes").to_pylist()),
         features=features,
-        partitions=None if found is None else frozenset(found),
-        # Rows of a file may be marked as deleted later.
-        files=None if VECTORS in features else found,
+        partitions=_partitions(metadata.partition_columns, files) if is_known else None,
     )
 
 
-def _files(names: Sequence[str], files: Any) -> dict[tuple[Any, ...], tuple[str, ...]] | None:
-    """Return the paths of the files by the values of the partition columns; None if the log has no values."""
+def _partitions(names: Sequence[str], files: Any) -> frozenset[tuple[Any, ...]] | None:
+    """Return the values of the partition columns for which there are files; None if the log has none."""
     if not names or not files.num_rows:
-        return {}
+        return frozenset()
     wanted = [f"partition.{name}" for name in names]
     if not set(wanted) <= set(files.column_names):
         return None
-    values = zip(*(files.column(name).to_pylist() for name in wanted), strict=True)
-    found: dict[tuple[Any, ...], list[str]] = {}
-    for partition, path in zip(values, files.column("path").to_pylist(), strict=True):
-        found.setdefault(partition, []).append(path)
-    return {partition: tuple(paths) for partition, paths in found.items()}
+    return frozenset(zip(*(files.column(name).to_pylist() for name in wanted), strict=True))
 
 
 def latest_told(table: DeltaFile, columns: Sequence[str]) -> datetime | None:
@@ -401,7 +393,6 @@ class TableState:
         size: Of its files, in bytes; None if the log wasn't read.
         features: Names of the features that a reader of the table must know.
         partitions: Values of the partition columns for which it has files; None if the log wasn't read.
-        files: Paths of its files by these values; None if they do not tell its rows.
     """
 
     exists: bool
@@ -414,7 +405,6 @@ class TableState:
     size: int | None = None
     features: frozenset[str] = frozenset()
     partitions: frozenset[tuple[Any, ...]] | None = None
-    files: Mapping[tuple[Any, ...], tuple[str, ...]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -434,22 +424,6 @@ class TableState:
         if self.partitions is None or not all(map(self._is_exact, partition, partition.values())):
             return None
         return any(True for _ in self._among(partition, self.partitions))
-
-    def digest_of(self, partitions: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return a text that changes whenever rows or columns of partitions may have; None if unknown.
-
-        The path of a file is never used again for other rows, so the files tell the rows.
-        """
-        if self.files is None:
-            return None
-        digest = sha256(repr([(each.name, each.type.ddl) for each in self.columns]).encode())
-        for partition in partitions:
-            # The log may hold an instant in another time zone than it was given in.
-            if not all(self._is_exact(*each) and type(each[1]) is not datetime for each in partition.items()):
-                return None
-            paths = (path for each in self._among(partition, self.files) for path in self.files[each])
-            digest.update("\n".join(["", repr(partition), *sorted(paths)]).encode())
-        return digest.hexdigest()
 
     def _among(
         self, partition: Mapping[str, Any], present: Collection[tuple[Any, ...]]

@@ -5,16 +5,18 @@ The log is read once; each answer then takes the same time, however long it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.commit import (
     EMPTIED,
     Commit,
+    empties,
     going_back,
     has_changed_rows,
     is_effective,
@@ -22,6 +24,8 @@ from lakewright.lake.commit import (
     read_commits,
     replaces_all,
 )
+from lakewright.lake.delta_log import DECLARED_LENGTH
+from lakewright.lake.files import files_at
 from lakewright.lake.observation import open_log
 from lakewright.lake.place_marks import may_be_table
 from lakewright.spec.models.places import Address
@@ -29,6 +33,15 @@ from lakewright.spec.models.places import Address
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.plan.resource import Resource
+
+MOST_COMMITS = 100
+"""Commits of others that are looked into for the partitions that they have changed."""
+
+MOST_BYTES = 16_000_000
+"""The largest size of such a commit."""
+
+EXACT = frozenset({"string", "byte", "short", "integer", "long", "date"})
+"""Types of which the log has values in the form in which they are given."""
 
 __all__ = ["Partition", "TableHistories", "TableHistory", "read_table_history"]
 
@@ -78,11 +91,13 @@ class TableHistory:
         id: The identity of the table; another table in its place has another one.
         version: The version of the table.
         log: The commits that its log still has, oldest first.
+        touched: Returns the partitions in which a commit has added or removed files; None if nothing tells.
     """
 
     id: str
     version: int
     log: tuple[Commit, ...]
+    touched: Callable[[int], Sequence[Partition] | None] = lambda _: None
 
     @property
     def mark(self) -> str:
@@ -110,6 +125,15 @@ class TableHistory:
     @cached_property
     def _cleared(self) -> int:
         return max((each.version for each in self.standing if replaces_all(each)), default=-1)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether a commit has written rows since all were removed, as far as the log tells."""
+        return self._floor >= 0 > self._cleared or any(
+            each.version >= self._cleared and has_changed_rows(each) and not empties(each)
+            for each in self.standing
+            if each.operation != "RESTORE"
+        )
 
     @cached_property
     def _emptied(self) -> _Latest:
@@ -144,17 +168,28 @@ class TableHistory:
         return next((each for each in self._foreign if each > version and each not in own), None)
 
     @cached_property
-    def _changed(self) -> tuple[int, _Latest]:
-        """The last version that changed rows anywhere, and the last one of each partition."""
+    def _changed(self) -> tuple[tuple[int, ...], _Latest]:
+        """The versions that may have changed rows anywhere, and the last one of each partition."""
         changing = [each for each in self.log if has_changed_rows(each)]
         parts = dict(_in_partitions(changing))
-        whole = max((each.version for each in changing if each.version not in parts), default=-1)
+        whole = tuple(each.version for each in changing if each.version not in parts)
         return whole, _Latest(parts.items())
 
     def has_changed(self, version: int, partition: Partition) -> bool:
         """Return whether rows of a partition may have changed since a version."""
         whole, parts = self._changed
-        return version > self.version or max(whole, parts.touching(partition)) > version
+        if version > self.version or parts.touching(partition) > version:
+            return True
+        since = [each for each in whole if each > version]
+        is_known = bool(partition) and len(since) <= MOST_COMMITS
+        return any(self._is_touched(each, partition) for each in since) if is_known else bool(since)
+
+    def _is_touched(self, version: int, partition: Partition) -> bool:
+        """Return whether a commit may have changed rows of a partition."""
+        touched = self.touched(version)
+        return touched is None or any(
+            all(each.get(name, value) == value for name, value in partition.items()) for each in touched
+        )
 
 
 class TableHistories:
@@ -185,7 +220,30 @@ def read_table_history(lake: Lake, location: str) -> TableHistory | None:
     table = open_log(lake, address).table if may_be_table(location) else None
     if table is None:
         return None
-    return TableHistory(str(table.metadata().id), table.version(), read_commits(lake, address))
+    exact = {
+        field.name.lower()
+        for field in table.schema().fields
+        if str(getattr(field.type, "type", "")) in EXACT and DECLARED_LENGTH not in field.metadata
+    }
+    is_exact = exact >= {name.lower() for name in table.metadata().partition_columns}
+    touched = cache(partial(_touched, lake, location)) if is_exact else lambda _: None
+    return TableHistory(str(table.metadata().id), table.version(), read_commits(lake, address), touched)
+
+
+def _touched(lake: Lake, location: str, version: int) -> Sequence[Partition] | None:
+    """Return the partitions in which a commit has added or removed files; None if it does not tell them."""
+    place = f"{location}/_delta_log/{version:020}.json"
+    found: list[Partition] = []
+    try:
+        text = files_at(place, lake).begin(place, MOST_BYTES)
+        for action in map(json.loads, text.splitlines() if len(text) < MOST_BYTES else ['{"metaData": {}}']):
+            values = [action[kind].get("partitionValues") for kind in ("add", "remove") if kind in action]
+            if None in values or "metaData" in action:  # columns may be others
+                return None
+            found += ({name.lower(): str(text) for name, text in each.items()} for each in values)
+    except (LakewrightError, OSError, ValueError):
+        return None
+    return found
 
 
 def _in_partitions(commits: Iterable[Commit]) -> Iterator[tuple[int, Partition]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.files import digest_of_listing, is_pattern
-from lakewright.lake.observation import open_log
+from lakewright.lake.observation import observe_table, open_log
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.spec.models.places import Address
 
@@ -23,14 +23,21 @@ UNSEEN = "?"
 """The mark of a place that can't be looked at without Spark, such as a table of a database."""
 
 
-def mark_of(lake: Lake, place: Resource) -> str:
+def mark_of(lake: Lake, place: Resource, *, with_spark: bool = False) -> str:
     """Return the mark of a place: the identity and version of a table, or a digest of names, sizes and times.
 
-    Spark is not started.
+    Args:
+        lake: The lake.
+        place: The place.
+        with_spark: Whether Spark is asked for what can't be looked at without it.
     """
-    if place.category != "file" or not (is_s3(place.name) or local_path(place.name)):
-        return UNSEEN
+    is_seen = place.category == "file" and (is_s3(place.name) or local_path(place.name) is not None)
     try:
+        if place.category == "table" and with_spark:
+            version = observe_table(lake, Address(name=place.name)).version
+            return UNSEEN if version is None else f"{place.name}@{version}"
+        if not (is_seen or (with_spark and place.category == "file")):
+            return UNSEEN
         if may_be_table(place.name):
             table = open_log(lake, Address(location=place.name)).table
             if table is not None:

@@ -34,10 +34,6 @@ class ProvidedMapping(Mapping):
         """Return the table."""
         return frozenset({Resource.table(self.qualified())})
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return None: the state of a table of the catalog is unknown."""
-        return None
-
     def plain_sql(self, workspace: Workspace) -> str:
         """Return a query for all rows of the table."""
         return all_rows(quoted(self.qualified()))

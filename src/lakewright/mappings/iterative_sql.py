@@ -65,11 +65,6 @@ class _Repeated(Mapping):
         read = (workspace.required(name) for name in self.inputs(workspace))
         return catalog_tables(self.query(workspace)).union(*read)
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the query text, or None if it reads catalog tables, whose state is unknown."""
-        query = self.query(workspace)
-        return None if catalog_tables(query) else {f"query of {self.name}": query}
-
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the last result. The query runs here, because its results decide how often.
 

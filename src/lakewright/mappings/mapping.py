@@ -121,10 +121,6 @@ class Mapping(Named):
         """Return every resource that the frame depends on, through all inputs."""
         return frozenset().union(*(workspace.required(name) for name in self.inputs(workspace)))
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return fingerprints of this mapping's own sources, or None if they cannot be determined."""
-        return {}
-
     def outputs(self) -> tuple[str, ...]:
         """Return the names of its outputs besides `main`, which are read as `name:output`."""
         return ()

@@ -60,10 +60,6 @@ class PythonMapping(Mapping):
             Reference("mapping", name, ("inputs", index)) for index, name in enumerate(self.function_inputs)
         ]
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the text of the file."""
-        return {f"code of {self.name}": workspace.read_file(self.file)}
-
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the function's frame.
 

@@ -61,15 +61,6 @@ class RelationMapping(Mapping):
         partitions = self.selected(workspace)
         return frozenset().union(*(source.resources(workspace, each) for each in partitions or [{}]))
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the relation's version, or that of the partitions that are read."""
-        source = self.source(workspace)
-        selected = self.selected(workspace)
-        version = source.version(workspace, selected)
-        # Another mapping may read other partitions of it.
-        name = f"relation {source.name or self.name}{_named(selected)}"
-        return None if version is None else {name: version}
-
     def selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
         """Return the partitions to read; empty for all."""
         source, definition = self.source(workspace), workspace.project.definitions("mapping").get(self.name)

@@ -15,7 +15,6 @@ from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.text_marks import FileText, SqlText
 from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query
-from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,13 +60,6 @@ class SqlMapping(Mapping):
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources of the mappings, and the catalog tables."""
         return query_requires(workspace, self.query(workspace))
-
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the query text, or None if it reads catalog tables, whose state is unknown."""
-        query = self.query(workspace)
-        return (
-            {f"query of {self.name}": query} if len(mapping_names(query)) == len(table_names(query)) else None
-        )
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the query's rows; the run warns of set operations that cut fractions."""

@@ -63,17 +63,6 @@ class UnitMapping(Mapping):
         inner = workspace.unit(self.mappings)
         return frozenset().union(*(inner.required(name) for name in self.mappings))
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the versions of the sources of the unit's mappings."""
-        found: dict[str, str] = {}
-        for mapping in self.mappings.values():
-            versions = mapping.versions(workspace)
-            if versions is None:
-                return None
-            # Mappings of another unit may have the same names.
-            found |= {f"{part} in {self.name}": text for part, text in versions.items()}
-        return found
-
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the frame of `main`."""
         return self.transform_output(workspace, MAIN)

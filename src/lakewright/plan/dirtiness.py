@@ -5,7 +5,7 @@ Source: `lifecycles-and-phases.md`, "Dirtiness".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -103,7 +103,7 @@ def build_dirtiness(
 ) -> Dirtiness:
     """Return whether a target must run in BUILD under its build policy.
 
-    The planner adds taint and force, which override every policy.
+    The planner adds taint and force, which override every policy, and how the last build stands.
 
     Args:
         policy: The target's build policy.
@@ -119,9 +119,10 @@ def build_dirtiness(
         return Dirtiness.yes(each_build)
     if policy is BuildPolicy.SMART and not is_partitioned:
         return Dirtiness.yes("no partition is given, so everything is written again (build policy SMART)")
-    if policy is BuildPolicy.IF_CHANGED:
-        return _changed(observation)
-    return _empty(observation)
+    found = _empty(observation)
+    if policy is BuildPolicy.IF_CHANGED and not found.is_to_run:
+        return Dirtiness.no("neither its definition nor its inputs have changed since the last build")
+    return found
 
 
 def _empty(observation: Observation) -> Dirtiness:
@@ -133,33 +134,7 @@ def _empty(observation: Observation) -> Dirtiness:
         return Dirtiness.yes(OutputState.EMPTY)
     if observation.filled is Answer.UNKNOWN:
         return Dirtiness.unknown("whether it is filled is unknown")
-    return Dirtiness.no(OutputState.FILLED, *_anew(observation.redefined))
-
-
-def _anew(redefined: Sequence[str]) -> Iterator[str]:
-    """Yield what has been declared anew since a target was built, which does not make it dirty."""
-    if redefined:
-        has = "has" if len(redefined) == 1 else "have"
-        yield f"{', '.join(redefined)} {has} changed since it was built: --force builds it again"
-
-
-def _changed(observation: Observation) -> Dirtiness:
-    empty = _empty(observation)
-    if empty.is_to_run:
-        return empty
-    if observation.fingerprint is None:
-        return Dirtiness.unknown("its inputs have no versions to compare, so they may have changed")
-    if observation.built is None:
-        return Dirtiness.yes("no successful build is recorded")
-    changed = _differences(observation)
-    if changed:
-        return Dirtiness.yes(*(f"{name} has changed since the last build" for name in changed))
-    return Dirtiness.no("neither its definition nor its inputs have changed since the last build")
-
-
-def _differences(observation: Observation) -> list[str]:
-    now, built = observation.fingerprint or {}, observation.built or {}
-    return sorted(name for name in {*now, *built} if now.get(name) != built.get(name))
+    return Dirtiness.no(OutputState.FILLED)
 
 
 def entity_dirtiness(observation: Observation) -> Dirtiness:

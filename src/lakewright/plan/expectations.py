@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from lakewright.errors import Fault
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node
+from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.observation import Observation
 from lakewright.plan.other_runs import OtherRun
 from lakewright.plan.phase import Phase
@@ -36,7 +37,8 @@ class Candidate:
         added: Returns that its build adds rows which an earlier one has added; None if it does not.
         appended: Returns why it is not built again, as an earlier attempt has added its rows; else None.
         landed: Returns that a build which is done again adds none, as its rows are there; else None.
-        stale: Returns why it is dirty, as it is not built from what is there; None if it is.
+        last_build: Returns how its last build stands.
+        is_compared: Whether it is built whenever its definition or an input has changed.
         missing: Returns a notice if it is to be built from a table that does not exist. It is given whether
             a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
@@ -57,7 +59,8 @@ class Candidate:
     added: Callable[[], Added | None] = lambda: None
     appended: Callable[[], str | None] = lambda: None
     landed: Callable[[], str | None] = lambda: None
-    stale: Callable[[], str | None] = lambda: None
+    last_build: Callable[[], LastBuild] = lambda: NOTHING
+    is_compared: bool = False
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
@@ -70,15 +73,6 @@ class Candidate:
     def observation(self) -> Observation:
         """The state of the target before any step runs."""
         return self.observe()
-
-
-def _as_own(candidate: Candidate, history: Sequence[Expected]) -> Iterator[Expected]:
-    """Yield expected states of what several targets write, with what a target itself was built from."""
-    own = candidate.observation
-    for found, step in history:
-        if step[1] is Phase.BUILD and step[2] == candidate.name:
-            own = own.after(Phase.BUILD)
-        yield replace(found, fingerprint=own.fingerprint, built=own.built, redefined=own.redefined), step
 
 
 _WHOLE = (Phase.CREATE, Phase.DESTROY)
@@ -144,6 +138,11 @@ class Expectations:
         )
         return next((step for order, step in found if order > since and step[0] < index), None)
 
+    def built_by(self, candidate: Candidate) -> StepKey | None:
+        """Return the planned step of a target that builds the same output, or None if there is none."""
+        found = (step for _, step in self._history(candidate) if step[1] is Phase.BUILD)
+        return next((step for step in found if step[2] == candidate.name), None)
+
     def relied_on(self, phase: Phase, candidate: Candidate) -> StepKey | None:
         """Return the planned step that makes a dirty target clean, or None if no step is needed for that."""
         found, was_dirty = None, candidate.dirtiness(phase, candidate.observation).is_to_run
@@ -163,7 +162,7 @@ class Expectations:
         ]
         if found.pending or found.others:
             return self._with_slices(candidate, history)
-        return list(_as_own(candidate, history))
+        return history
 
     def _with_slices(self, candidate: Candidate, history: Sequence[Expected]) -> Sequence[Expected]:
         """Return the history of a target, followed by its slices that others process into the same table."""

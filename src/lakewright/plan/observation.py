@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from lakewright.errors import Fault
 from lakewright.plan.phase import Phase
@@ -102,9 +101,6 @@ class Observation:
         is_disabled: Whether the entity is disabled, so that no phase does anything.
         notes: Further effects of the next slice, and what else a user may want to know, as text.
         warning: What an operator should look at although nothing fails, or None.
-        fingerprint: Fingerprint of the definition and its inputs, for `IF_CHANGED`, or None if unknown.
-        built: The fingerprint of the last successful build.
-        redefined: What has been declared anew since the last successful build, such as `mapping 'prices'`.
         error: Why the observation failed. Everything else is then unknown.
     """
 
@@ -127,9 +123,6 @@ class Observation:
     is_disabled: bool = False
     notes: tuple[str, ...] = ()
     warning: Fault | None = None
-    fingerprint: Mapping[str, Any] | None = None
-    built: Mapping[str, Any] | None = None
-    redefined: tuple[str, ...] = ()
     error: str | None = None
 
     @property
@@ -162,8 +155,6 @@ class Observation:
                 following=(),
                 notes=(),
                 warning=None,
-                built=self.fingerprint,
-                redefined=(),
                 error=None,
             )
         if phase is Phase.TRUNCATE:

@@ -41,6 +41,9 @@ _ENTITY = "entity"
 MAY_BE_ADDED = "may_be_added"
 """The code of the warning that a target may add rows which are there."""
 
+REDEFINED = "its definition has changed since it was built: --force builds it again"
+"""The reason of a step that is clean although its definition has changed."""
+
 _BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
 
 
@@ -210,14 +213,17 @@ class _InstancePlanning:
         own = candidate.dirtiness(phase, observation)
         if own.is_to_run:
             step = _with_losses(step, candidate, observation)
-        forced = self._forced(phase, candidate, observation, upstream)
+        forced = self._forced(phase, candidate, upstream)
         left = self._left(phase, candidate, observation)
+        stale: tuple[str, ...] = ()
+        relies_on = None
         if is_build and not (own.is_to_run or forced or blocked or hold):
-            forced = tuple(filter(None, (candidate.stale(),)))
+            stale, noted, relies_on = self._stale(candidate)
+            left = (*noted, *left)
         appended = candidate.appended() if is_build and may_hold else None
         # What waits, or depends on what waits, is work that is left: --resume must find it.
-        if appended is not None or not (own.is_to_run or forced or blocked or hold):
-            relies_on = expected.relied_on(phase, candidate)
+        if appended is not None or not (own.is_to_run or forced or stale or blocked or hold):
+            relies_on = relies_on or expected.relied_on(phase, candidate)
             return replace(
                 step,
                 status=Planned.CLEAN,
@@ -237,13 +243,26 @@ class _InstancePlanning:
         return replace(
             step,
             status=Planned.WOULD_RUN,
-            reasons=(*((landed,) if landed else _own_reasons(phase, observation, own)), *forced, *left),
+            reasons=(
+                *((landed,) if landed else (*_own_reasons(phase, observation, own), *stale)),
+                *forced,
+                *left,
+            ),
             slices=observation.pending if is_build else (),
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
             append=candidate.append if is_build else None,
         )
+
+    def _stale(self, candidate: Candidate) -> tuple[tuple[str, ...], tuple[str, ...], StepKey | None]:
+        """Return why a target is stale, what is noted of it, and a step before that builds it."""
+        last = candidate.last_build()
+        reason = last.changed if candidate.is_compared else last.stale
+        before = None if reason is None else self.planner.expected.built_by(candidate)
+        if reason is not None:
+            return (() if before else (reason,)), (), before
+        return (), ((REDEFINED,) if last.is_redefined else ()), None
 
     def _with_effects(self, step: Step, candidate: Candidate, observation: Observation) -> Step:
         """Return a step that builds a target with what it does to rows that are there."""
@@ -330,9 +349,7 @@ class _InstancePlanning:
         others, late = observation.others, filter(None, (observation.late,))
         return (*((left_slices(others, candidate.other_runs(others)),) if others else ()), *late)
 
-    def _forced(
-        self, phase: Phase, candidate: Candidate, observation: Observation, upstream: Iterable[Step]
-    ) -> tuple[str, ...]:
+    def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
         """Return why a target must run regardless of its own verdict."""
         request = self.planner.request
         reasons: list[str] = []
@@ -344,7 +361,7 @@ class _InstancePlanning:
             ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
             reasons.extend(f"tainted by {name}" for name in ran)
         # Only such a target is built again for changed inputs; others are filled once their rows are there.
-        if phase is Phase.BUILD and not reasons and observation.fingerprint is not None:
+        if phase is Phase.BUILD and not reasons and candidate.is_compared:
             written = self.planner.expected.written_before(self.index, candidate)
             reasons.extend([] if written is None else [f"tainted by {written[2]} of an earlier instance"])
         return tuple(reasons)

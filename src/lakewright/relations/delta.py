@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -136,16 +136,6 @@ class DeltaRelation(MigratedTable):
         has_files = found.has_files(typed_partition(self.partitions, partition))
         return not self.read(workspace, [partition]).isEmpty() if has_files is None else has_files
 
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a digest of the files of the requested partitions; without any, the table's version.
-
-        The version also stands for partitions if the log can't tell their files, as with deletion vectors.
-        """
-        state = observe_table(workspace.lake, self.address(workspace))
-        typed = [typed_partition(self.partitions, each) for each in partitions]
-        digest = state.digest_of(typed) if typed else None
-        return str(state.version) if digest is None else digest
-
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table, with the declared columns if there are any.
 
@@ -173,12 +163,11 @@ class DeltaRelation(MigratedTable):
         *,
         partition: Partition,
         append_id: str,
-        content: Mapping[str, Any],
     ) -> WriteSummary:
         """Append the rows; Delta skips the commit if another process has made it meanwhile."""
         found = self._effective(workspace, append_id, partition)
         number = found.number if found.commit is not None else found.number + 1
-        text = Token(append_id, number, {**content, **content_of_build()}).text
+        text = Token(append_id, number, content_of_build()).text
         token = {"txnAppId": append_id, "txnVersion": str(number), "userMetadata": text}
         options = {**token, **self.options}
         return self._write(workspace, frame, partition=partition, mode=OutputMode.APPEND, options=options)

@@ -93,10 +93,6 @@ class EntityRelation(Relation):
         filled = None if state.is_empty is None else not state.is_empty
         return Observation(str(subject), exists=Answer.of(state.exists), filled=Answer.of(filled))
 
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the table's version."""
-        return str(observe_table(workspace.lake, self.address(workspace)).version)
-
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the columns of the table, including system columns."""
         return self._present(workspace).columns

@@ -5,7 +5,6 @@ A pattern says where each partition's files are, if not in a folder of its name.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -15,7 +14,7 @@ from lakewright.errors import MigrationError, SpecError, TargetError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.file_probe import has_rows
-from lakewright.lake.files import Files, digest_of_listing, files_at
+from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import (
     Partition,
     canonical_partition,
@@ -154,11 +153,6 @@ class FileRelation(StoredRelation):
             if size and (local is None or has_rows(local, self.format, self.options)):
                 return True
         return False
-
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a digest of the names, sizes and modification times of the files."""
-        places = [self.place(workspace, partition) for partition in partitions or [{}]]
-        return digest_of_listing(workspace.lake, places) or hashlib.sha256().hexdigest()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the files, or of partitions; see the class for how columns are matched.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -261,10 +261,6 @@ class Relation(Named):
         mappings = self.declared_schema.mappings() if self.declared_schema else ()
         return frozenset().union(*(workspace.required(name) for name in mappings))
 
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a text that changes whenever the content changes; None if that is unknown."""
-        return None
-
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return its name in a catalog query, or None if queries cannot name it."""
         return None
@@ -366,9 +362,8 @@ class StoredRelation(ManagedRelation):
         *,
         partition: Partition,
         append_id: str,
-        content: Mapping[str, Any],
     ) -> WriteSummary:
-        """Write the rows with mode APPEND, unless those of that identity are there; with some content."""
+        """Write the rows with mode APPEND, unless those of that identity are there."""
         return self.write(workspace, frame, partition=partition, mode=OutputMode.APPEND)
 
     def find_append(self, workspace: Workspace, append_id: str, partition: Partition) -> LandedCommit | None:

@@ -44,10 +44,6 @@ class LiteralRelation(Relation):
         frame = frame_of_records(workspace.spark, self.declared(workspace) or (), self.records)
         return self.within(frame, partitions)
 
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the declaration, with the records themselves."""
-        return self.model_dump_json()
-
 
 class ValuesRelation(LiteralRelation):
     """Returns its records with the columns of `columns` or of the schema.
@@ -79,10 +75,6 @@ class EmptyRelation(StoredRelation):
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return a frame with the declared columns and no rows."""
         return frame_of_records(workspace.spark, self.declared(workspace) or (), [])
-
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a constant, because the content never changes."""
-        return ""
 
     def create(self, workspace: Workspace) -> None:
         """Do nothing, because it always exists."""

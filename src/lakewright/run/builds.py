@@ -11,12 +11,13 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakewright.lake.commit import OF_BUILD
 from lakewright.lake.place_marks import mark_of, version_of
 from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.store import Put
+from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
@@ -26,10 +27,14 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.plan.step import Plan, Step
     from lakewright.run.result import TargetResult
+    from lakewright.spec.models.job import Job
+    from lakewright.targets.definition import BuildDefinition
 
 __all__ = [
     "BuildRecorder",
     "BuildState",
+    "LastBuilds",
+    "NoBuilds",
     "RecordedBuild",
     "build_key",
     "logged_builds",
@@ -217,7 +222,7 @@ class BuildRecorder:
         seen = self._seen.setdefault(index, {})
         new = frozenset(each for each in step.requires if each not in seen)
         self.refresh(index, new)
-        seen.update((each, mark_of(self.lake, each)) for each in sorted(new, key=str))
+        seen.update((each, mark_of(self.lake, each, with_spark=True)) for each in sorted(new, key=str))
         inputs = {each: seen[each] for each in self._named(step.requires)}
         build = replace(self._build(index, step, BuildState.BEGUN), inputs=inputs)
         self._begun[index, step.target] = build
@@ -264,7 +269,7 @@ class BuildRecorder:
         version = result.metrics.get("delta_version")
         output = {}
         for place in build.writes:
-            mark = mark_of(self.lake, place)
+            mark = mark_of(self.lake, place, with_spark=True)
             table = version_of(mark)
             is_known = table is not None and isinstance(version, int)
             output[place] = f"{table[0]}@{version}" if is_known and table is not None else mark
@@ -275,3 +280,42 @@ class BuildRecorder:
         for build in read_builds(self.journal, self.run.project) if places else ():
             if build.is_within(places):
                 yield replace(build, state=BuildState.WITHDRAWN, output={}).put
+
+
+class LastBuilds(Protocol):
+    """Tells how builds stand."""
+
+    def of(
+        self,
+        job: Job,
+        target: str,
+        parameters: Mapping[str, str],
+        definition: BuildDefinition | None = None,
+        compared: frozenset[Resource] | None = None,
+    ) -> LastBuild:
+        """Return how the last build of an instance stands.
+
+        Args:
+            job: The job.
+            target: The name of the target.
+            parameters: The parameters of the instance.
+            definition: What is declared now of its rows; None if that is not asked.
+            compared: What it writes, if it is built whenever its definition or any input has changed.
+        """
+        ...
+
+    def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
+        """Return the builds whose rows are all in some places: the instances, by the names of targets."""
+        ...
+
+
+class NoBuilds:
+    """The builds of a run without a manifest: none."""
+
+    def of(self, *_: Any) -> LastBuild:
+        """Return that nothing was built."""
+        return NOTHING
+
+    def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
+        """Return nothing."""
+        return {}

@@ -31,12 +31,11 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan, Step
-from lakewright.run.builds import BuildRecorder
+from lakewright.run.builds import BuildRecorder, LastBuilds, NoBuilds
 from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.last_build import LastBuilds, NoBuilds
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.metrics import Published, Publisher

@@ -18,14 +18,15 @@ from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import RUNNING, Journal, Run
+from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
+from lakewright.run.builds import LastBuilds, NoBuilds
 from lakewright.run.contexts import Contexts
-from lakewright.run.last_build import LastBuild, LastBuilds, NoBuilds
 from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
 from lakewright.run.look import look
 from lakewright.run.look_ahead import looking_ahead
@@ -46,7 +47,9 @@ from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from lakewright.plan.last_build import LastBuild
     from lakewright.plan.step import Append
+    from lakewright.targets.definition import BuildDefinition
 
 __all__ = ["Planning", "node_of"]
 
@@ -207,7 +210,7 @@ class _Observer:
         last_builds: Tells how the builds of the instances stand.
         since: The order from which on rows that were appended are those of this run's earlier attempts.
         faults: Faults that show only when expressions are evaluated.
-        definitions: The digests of definitions, by the names of targets.
+        definitions: What is declared of the rows of targets, by their names.
     """
 
     contexts: Contexts
@@ -216,7 +219,7 @@ class _Observer:
     last_builds: LastBuilds
     since: str | None = None
     faults: dict[Fault, None] = field(default_factory=dict)
-    definitions: dict[str, str | None] = field(default_factory=dict)
+    definitions: dict[str, BuildDefinition | None] = field(default_factory=dict)
 
     def instances(self) -> Iterator[Instance]:
         """Yield each instance; its context is closed when the next one is requested.
@@ -258,7 +261,10 @@ class _Observer:
         except SpecError as error:
             self._tell(context, name, error)
             return None
-        last_build = cache(partial(self.last_builds.of, self.job, name, parameters))
+        definition = self._definition(target, context) if Phase.BUILD in nodes else None
+        is_compared = definition is not None and target.policy(context.defaults) is BuildPolicy.IF_CHANGED
+        compared = nodes[Phase.BUILD].provides if is_compared else None
+        last_build = cache(partial(self.last_builds.of, self.job, name, parameters, definition, compared))
         return Candidate(
             name=name,
             kind=target.kind,
@@ -272,12 +278,13 @@ class _Observer:
             added=lambda: None if append is None else rows_added_again(target, parameters, last_build()),
             appended=lambda: ADDED_ALREADY if self._is_appended(append, last_build()) else None,
             landed=lambda: _landed(target, context, last_build()) if append else None,
-            stale=lambda: last_build().stale,
+            last_build=last_build,
+            is_compared=is_compared,
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),
             append=None if append is None else replace(append, begun=last_build().begun),
-            definition=self._definition(target, context) if Phase.BUILD in nodes else None,
+            definition=None if definition is None else definition.digest,
         )
 
     def _is_appended(self, append: Append | None, last_build: LastBuild) -> bool:
@@ -285,8 +292,8 @@ class _Observer:
         is_own = self.since is not None and last_build.order >= self.since
         return append is not None and last_build.holds_rows and last_build.begun is None and is_own
 
-    def _definition(self, target: Target, context: Context) -> str | None:
-        """Return the digest of what is declared of a target's rows, which is the same in all instances."""
+    def _definition(self, target: Target, context: Context) -> BuildDefinition | None:
+        """Return what is declared of a target's rows, which is the same in all instances."""
         if target.name not in self.definitions:
             self.definitions[target.name] = definition_of(target, context.workspace)
         return self.definitions[target.name]

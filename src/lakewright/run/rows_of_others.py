@@ -13,9 +13,10 @@ from lakewright.plan.step import Added, parameters_text
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
+    from lakewright.plan.last_build import LastBuild
     from lakewright.plan.observation import Observation
     from lakewright.plan.resource import Resource
-    from lakewright.run.last_build import LastBuild, LastBuilds
+    from lakewright.run.builds import LastBuilds
     from lakewright.targets.target import Target
 
 __all__ = ["REMOVED_ROWS", "ROWS_ADDED_AGAIN", "lost_rows", "rows_added_again"]

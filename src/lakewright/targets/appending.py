@@ -7,30 +7,24 @@ Source: Delta's documentation, "Idempotent table writes".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.partition import Partition
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.step import Append
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.targets.built_from import save_fingerprint
 from lakewright.targets.kept_rows import kept_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.targets.context import Context
-    from lakewright.targets.target import Target
 
 __all__ = ["ADDED_ALREADY", "append_of", "earlier_append", "write_rows"]
 
 ADDED_ALREADY = "an earlier attempt has added its rows already"
 """The reason of a build that adds none."""
-
-_BUILT_FROM = "built_from"
-"""The entry of an append's content that says what its rows were built from."""
 
 
 def append_of(relation: StoredRelation, mode: OutputMode) -> Append | None:
@@ -40,7 +34,7 @@ def append_of(relation: StoredRelation, mode: OutputMode) -> Append | None:
 
 
 def earlier_append(
-    context: Context, target: Target, relation: StoredRelation, *, partition: Partition, mode: OutputMode
+    context: Context, relation: StoredRelation, *, partition: Partition, mode: OutputMode
 ) -> Outcome | None:
     """Return the outcome if an earlier attempt has added the target's rows; None if they are to be written.
 
@@ -52,8 +46,6 @@ def earlier_append(
     found = relation.find_append(workspace, context.append_id, partition)
     if found is None:
         return None
-    if (built_from := found.content.get(_BUILT_FROM)) is not None:
-        save_fingerprint(context, target, dict(built_from))
     metrics = {} if found.version is None else {"delta_version": found.version}
     return Outcome(reasons=(ADDED_ALREADY,), metrics=metrics)
 
@@ -65,17 +57,13 @@ def write_rows(
     *,
     partition: Partition,
     mode: OutputMode,
-    built_from: Mapping[str, str] | None,
 ) -> WriteSummary:
-    """Write a target's rows; an append carries its identity, and what the rows were built from."""
+    """Write a target's rows; an append carries its identity."""
     workspace = context.workspace
     if mode is not OutputMode.APPEND or context.append_id is None:
         summary = relation.write(workspace, frame, partition=partition, mode=mode)
     else:
-        content: dict[str, Any] = {} if built_from is None else {_BUILT_FROM: dict(built_from)}
-        summary = relation.append(
-            workspace, frame, partition=partition, append_id=context.append_id, content=content
-        )
+        summary = relation.append(workspace, frame, partition=partition, append_id=context.append_id)
     if mode is OutputMode.APPEND:
         reach_failpoint("after_append")
     return summary

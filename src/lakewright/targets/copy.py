@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,7 +13,7 @@ from lakewright.errors import VerificationError
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.columns import fields_of
 from lakewright.lake.partition import within_partition
-from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
+from lakewright.plan.dirtiness import Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -24,13 +23,6 @@ from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
 from lakewright.targets.appending import append_of, earlier_append, write_rows
-from lakewright.targets.built_from import (
-    declared,
-    fingerprint,
-    redefined,
-    save_fingerprint,
-    with_fingerprints,
-)
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
@@ -113,27 +105,19 @@ class CopyTarget(Target):
         return relation.resources(workspace, partition)
 
     def observe(self, context: Context) -> Observation:
-        """Return whether the target exists and holds rows; for IF_CHANGED with the fingerprints."""
+        """Return whether the target exists and holds rows."""
         relation, partition = self.target.stored(context.workspace)
-        found = relation.observe(context.workspace, partition)
-        if self._policy(context.defaults) is BuildPolicy.IF_CHANGED:
-            return with_fingerprints(context, self, self.source.versions(context.workspace), found)
-        if not isinstance(self.source, MappingDataset) or found.filled is not Answer.YES:
-            return found
-        return replace(found, redefined=redefined(context, self, self.source.mapping))
+        return relation.observe(context.workspace, partition)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy."""
         mode = self._mode(defaults)
-        policy = self._policy(defaults)
+        policy = self.policy(defaults)
         found = build_dirtiness(policy, observation, each_build=mode.each_build, is_partitioned=True)
         return telling_refusal(found, mode, observation)
 
     def _mode(self, defaults: TargetDefaults) -> OutputMode:
         return self.mode or defaults.output_mode
-
-    def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
-        return self.build_policy or defaults.build_policy
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
@@ -171,30 +155,21 @@ class CopyTarget(Target):
         mode, skipped = effective_mode(
             self.label, relation, workspace, partition=partition, mode=self._mode(context.defaults)
         )
-        skipped = skipped or earlier_append(context, self, relation, partition=partition, mode=mode)
+        skipped = skipped or earlier_append(context, relation, partition=partition, mode=mode)
         if skipped is not None:
             return skipped
-        taken = self._built_from(context)
         frame = self.source.read(workspace)
         if self.schema_file is not None:
             self._write_schema(workspace, frame)
         frame = within_partition(frame, relation.partitions, partition)
         frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
         with telling_misfits(self.label, relation):
-            summary = write_rows(context, relation, frame, partition=partition, mode=mode, built_from=taken)
+            summary = write_rows(context, relation, frame, partition=partition, mode=mode)
         for told in told_columns(relation, summary):
             context.warn(Phrase(f"{self.label}: ", told))
-        if taken is not None:
-            save_fingerprint(context, self, taken)
         source = self.source
         observed = observed_measures(workspace, source.mapping) if isinstance(source, MappingDataset) else {}
         return Outcome(metrics={"target_records": summary.rows, **observed})
-
-    def _built_from(self, context: Context) -> dict[str, str] | None:
-        """Return what to save of the source before it is read; None if its state can't be told."""
-        if self._policy(context.defaults) is BuildPolicy.IF_CHANGED:
-            return fingerprint(self, self.source.versions(context.workspace))
-        return declared(context, self.source.mapping) if isinstance(self.source, MappingDataset) else None
 
     def _write_schema(self, workspace: Workspace, frame: DataFrame) -> None:
         file = Path(workspace.resolve_location(self.schema_file.file if self.schema_file else ""))

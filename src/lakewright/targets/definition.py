@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lakewright.errors import LakewrightError, SpecError
+from lakewright.spec.expressions.expression import names_in, parse_template
 
 if TYPE_CHECKING:
     from lakewright.spec.definitions.definition import Definition
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["definition_of"]
+__all__ = ["BuildDefinition", "definition_of"]
 
 _OF_NO_ROW = frozenset(
     (
@@ -40,19 +41,35 @@ _OF_PLACE = (
     "pattern",
     "query",
     "connection",
+    "columns",
+    "records",
 )
-"""Keys of a relation that decide where its rows are, and how they are read."""
+"""Keys of a relation that decide where its rows are, and how they are read, or the rows themselves."""
 
 
-def definition_of(target: Target, workspace: Workspace) -> str | None:
-    """Return the digest of what decides the rows that a target builds; None if it builds none."""
+@dataclass(frozen=True, slots=True)
+class BuildDefinition:
+    """What is declared of the rows that a target builds.
+
+    Attributes:
+        digest: The digest of its texts.
+        names: The names that expressions in it use, such as those of parameters.
+    """
+
+    digest: str
+    names: frozenset[str] = frozenset()
+
+
+def definition_of(target: Target, workspace: Workspace) -> BuildDefinition | None:
+    """Return what decides the rows that a target builds; None if it builds none."""
     if not target.builds_rows(workspace):
         return None
     try:
         texts = sorted(set(_texts(target, workspace)))
+        names = frozenset(name for text in texts for name in names_in(parse_template(text)))
     except LakewrightError:  # whoever builds it raises it
         return None
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+    return BuildDefinition(hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16], names)
 
 
 def _texts(target: Target, workspace: Workspace) -> Iterator[str]:
@@ -61,6 +78,10 @@ def _texts(target: Target, workspace: Workspace) -> Iterator[str]:
         yield target.model_dump_json()
     else:
         yield from _written(replace(own, name=""), _without(own.raw), workspace)  # it may be renamed
+    for reference in target.references():
+        if reference.category == "mapping":
+            declared = workspace.declarations(reference.name.partition(":")[0])
+            yield from (f"{key} {text}" for key, text in declared.items())
     yield from _behind(target, workspace, set())
 
 
@@ -72,8 +93,6 @@ def _behind(model: Named, workspace: Workspace, seen: set[tuple[str, str]]) -> I
             continue
         seen.add((reference.category, name))
         definition = workspace.project.definitions(reference.category).get(name)
-        if reference.category == "mapping":
-            yield from (f"{key} {text}" for key, text in workspace.declarations(name).items())
         if definition is None:  # of an imported project, or written in its place
             continue
         if reference.category == "relation":

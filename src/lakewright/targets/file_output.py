@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
@@ -14,7 +13,6 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.targets.built_from import declared, redefined, save_fingerprint
 from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
@@ -45,10 +43,6 @@ class FileOutput(Target):
         """Return the resources that are read in BUILD."""
         return frozenset()
 
-    def mappings(self) -> tuple[str, ...]:
-        """Return the mappings that the file is written from."""
-        return ()
-
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that are read; in VERIFY, the file."""
         if phase is Phase.VERIFY:
@@ -64,13 +58,10 @@ class FileOutput(Target):
         return True
 
     def observe(self, context: Context) -> Observation:
-        """Return whether the file is there, and which of its mappings were declared anew since."""
+        """Return whether the file is there."""
         place = self.place(context.workspace)
         found = Answer.of(files_at(place, context.workspace.lake).exists(place))
-        observation = Observation(f"file:{place}", exists=found, filled=found)
-        if found is not Answer.YES or not self.mappings():
-            return observation
-        return replace(observation, redefined=redefined(context, self, *self.mappings()))
+        return Observation(f"file:{place}", exists=found, filled=found)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Write the file, check that it is there, or remove it.
@@ -89,10 +80,7 @@ class FileOutput(Target):
         with hold_leases(context, resources):
             outcome = Outcome()
             if phase is Phase.BUILD:
-                taken = declared(context, *self.mappings())
                 outcome = self.write(context, place)
-                if taken:
-                    save_fingerprint(context, self, taken)
             else:
                 files.remove(place)
         workspace.invalidate(resources)

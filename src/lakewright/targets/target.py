@@ -190,9 +190,13 @@ class Target(Named):
         """Whether it is declared to be built in each run: rows that it adds may come more than once."""
         return self.build_policy is BuildPolicy.ALWAYS
 
+    def policy(self, defaults: TargetDefaults) -> BuildPolicy:
+        """Return its build policy."""
+        return self.build_policy or defaults.build_policy
+
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy or the default one."""
-        policy = self.build_policy or defaults.build_policy
+        policy = self.policy(defaults)
         return build_dirtiness(policy, observation, is_partitioned=False)
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:

@@ -1,7 +1,4 @@
-"""The base class of targets that write a mapping's rows into a relation.
-
-Each successful build is recorded with what it was built from; see `built_from`.
-"""
+"""The base class of targets that write a mapping's rows into a relation."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.lake.partition import Partition, canonical_partition, within_partition
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.mappings.mapping import Input
-from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
+from lakewright.plan.dirtiness import Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -29,13 +26,6 @@ from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
 from lakewright.targets.appending import append_of, earlier_append, write_rows
-from lakewright.targets.built_from import (
-    declared,
-    fingerprint,
-    redefined,
-    save_fingerprint,
-    with_fingerprints,
-)
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.targets.kept_rows import kept_by, telling_refusal
@@ -203,18 +193,11 @@ class WritingTarget(Target):
         return self.managed(workspace).resources(workspace, self.partition if is_part else None)
 
     def observe(self, context: Context) -> Observation:
-        """Return the state of the relation or partition; for IF_CHANGED with the fingerprints."""
+        """Return the state of the relation or partition."""
         workspace = context.workspace
         relation = self.managed(workspace)
         observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
-        observation = _with_loss(relation, observation, context)
-        if self.mapping is None:
-            return observation
-        if self._is_fingerprinted(context.defaults):
-            return with_fingerprints(context, self, workspace.fingerprint(self.mapping), observation)
-        if observation.filled is not Answer.YES or self._always_runs(context.defaults):
-            return observation
-        return replace(observation, redefined=redefined(context, self, self.mapping))
+        return _with_loss(relation, observation, context)
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run; differences that `NEVER` tolerates do not make it dirty."""
@@ -228,7 +211,7 @@ class WritingTarget(Target):
         """Return whether the target must run in BUILD, by its build policy."""
         mode = self.mode_of(defaults)
         found = build_dirtiness(
-            self._policy(defaults),
+            self.policy(defaults),
             observation,
             each_build=mode.each_build,
             is_partitioned=bool(self.partition),
@@ -286,31 +269,14 @@ class WritingTarget(Target):
         mode, skipped = effective_mode(
             self.label, relation, workspace, partition=partition, mode=self.mode_of(context.defaults)
         )
-        skipped = skipped or earlier_append(context, self, relation, partition=partition, mode=mode)
+        skipped = skipped or earlier_append(context, relation, partition=partition, mode=mode)
         if skipped is not None:
             return skipped
         mapping = self.mapping or ""  # only targets with a mapping have the phase BUILD
-        is_fingerprinted = self._is_fingerprinted(context.defaults)
-        # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
-        taken = (
-            fingerprint(self, workspace.fingerprint(mapping))
-            if is_fingerprinted
-            else declared(context, mapping)
-        )
-        is_saved = is_fingerprinted or not self._always_runs(context.defaults)
         with telling_misfits(self.label, relation):
-            summary = write_rows(
-                context,
-                relation,
-                self._frame(context),
-                partition=partition,
-                mode=mode,
-                built_from=taken if is_saved else None,
-            )
+            summary = write_rows(context, relation, self._frame(context), partition=partition, mode=mode)
         for told in told_columns(relation, summary):
             context.warn(Phrase(f"{self.label}: ", told))
-        if is_saved:
-            save_fingerprint(context, self, taken)
         return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})
 
     def _frame(self, context: Context) -> DataFrame:
@@ -345,24 +311,11 @@ class WritingTarget(Target):
     def _truncate(self, context: Context) -> Outcome:
         relation = self.stored(context.workspace)
         relation.truncate(context.workspace, canonical_partition(relation.partitions, self.partition))
-        if self._is_fingerprinted(context.defaults):
-            save_fingerprint(context, self, None)  # others may fill what it has emptied
         return Outcome()
 
     def _destroy(self, context: Context) -> Outcome:
         self.managed(context.workspace).destroy(context.workspace)
         return Outcome()
-
-    def _is_fingerprinted(self, defaults: TargetDefaults) -> bool:
-        return self.mapping is not None and self._policy(defaults) is BuildPolicy.IF_CHANGED
-
-    def _always_runs(self, defaults: TargetDefaults) -> bool:
-        """Return whether the target is dirty in BUILD even if it is filled."""
-        filled = Observation("", exists=Answer.YES, filled=Answer.YES)
-        return self.build_dirtiness(filled, defaults).is_to_run
-
-    def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
-        return self.build_policy or defaults.build_policy
 
     def mode_of(self, defaults: TargetDefaults) -> OutputMode:
         """Return how it treats existing rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["qualified", "unqualified"]
+__all__ = ["qualified"]
 
 _OF_PROJECT = " of project "
 
@@ -23,8 +23,3 @@ def qualified(name: str, inner: str, parts: dict[str, str]) -> dict[str, str]:
         return parts
     project = name.removesuffix(f"/{inner}")
     return {f"{part}{_OF_PROJECT}{project}": text for part, text in parts.items()}
-
-
-def unqualified(part: str) -> str:
-    """Return the name that a part has in its own project."""
-    return part.partition(_OF_PROJECT)[0]

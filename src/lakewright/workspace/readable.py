@@ -61,10 +61,6 @@ class ReadableRelation(Protocol):
         """Return its rows: those of these partitions, or all if none is given."""
         ...
 
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a text that changes whenever its content changes; None if that can't be known."""
-        ...
-
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the name by which a query refers to it, or None if a query can't."""
         ...
@@ -83,10 +79,6 @@ class ReadableMapping(Protocol):
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mappings that it reads."""
-        ...
-
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return texts that change whenever its own sources change, by name; None if that can't be known."""
         ...
 
     def build(self, workspace: Workspace) -> DataFrame:
@@ -159,10 +151,6 @@ class ImportedRelation:
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return its rows."""
         return self.relation.read(self.home, partitions)
-
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a text that changes whenever its content changes."""
-        return self.relation.version(self.home, partitions)
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the name by which a query refers to it."""

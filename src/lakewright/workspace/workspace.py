@@ -247,28 +247,6 @@ class Workspace:
 
         return fields_of(self.frame(mapping).schema)
 
-    def fingerprint(self, mapping: str) -> dict[str, str] | None:
-        """Return texts that change whenever a mapping's result may: definitions and versions of its parts.
-
-        Keys name the parts for people. Return None if the state of an input can't be known.
-        """
-        home, inner = self._home(mapping)
-        with self._lock:
-            found = home._use(inner, home._fingerprint)
-        return None if found is None else qualified(mapping, inner, found)
-
-    def _fingerprint(self, mapping: ReadableMapping) -> dict[str, str] | None:
-        parts = mapping.versions(self)
-        if parts is None:
-            return None
-        parts = {**parts, f"mapping {self._path[-1]}": mapping.model_dump_json()}
-        for name in mapping.inputs(self):
-            inner = self.fingerprint(name)
-            if inner is None:
-                return None
-            parts.update(inner)
-        return parts
-
     def declarations(self, mapping: str) -> dict[str, str]:
         """Return what is declared of a mapping and of all mappings that it reads, by their names in words.
 
@@ -282,13 +260,14 @@ class Workspace:
     def _declarations(self, mapping: ReadableMapping) -> dict[str, str]:
         name = self._path[-1]
         definition = self.project.mappings.get(name)
-        file = getattr(mapping, "file", None)
+        inner = getattr(mapping, "mappings", {})  # those of a unit
+        files = [getattr(each, "file", None) for each in (mapping, *inner.values())]
         written = (
             mapping.model_dump_json()
             if definition is None
             else json.dumps([definition.kind, definition.raw, [each.text for each in definition.bindings]])
         )
-        text = f"{written} {self.read_file(file) if file else ''}".replace("\\n", " ")
+        text = " ".join([written, *(self.read_file(file) for file in files if file)]).replace("\\n", " ")
         found = {f"mapping {name!r}": " ".join(text.split())}
         for each in mapping.inputs(self):
             found |= self.declarations(each)

@@ -198,7 +198,6 @@ def test_a_table_without_schema_takes_that_of_its_rows(
     assert rows(relation.read(workspace)) == [("1", "x"), ("2", None)]
     write("inferred", "SELECT 'y' AS other")
     assert rows(relation.read(workspace)) == [("y",)]
-    assert relation.version(workspace) == "2"
 
 
 def test_columns_that_the_schema_does_not_declare_are_not_read(

@@ -114,7 +114,6 @@ class Gold:
     is_append: bool = False
     is_checked: bool = False
     only_if_empty: bool = False
-    is_last: bool = True
     is_withdrawn: bool = False
     rows: str | None = None
     build: Build | None = None
@@ -147,7 +146,6 @@ class FakeLake:
             gold.check,
             is_checked=gold.is_checked,
             is_append=gold.is_append,
-            is_last=gold.is_last,
             only_if_empty=gold.only_if_empty,
             is_withdrawn=gold.is_withdrawn,
         )
@@ -260,7 +258,7 @@ class FakeLake:
             assert gold.rows is not None
             gold.check = Check(not self.is_bad(gold.rows), gold.rows)
             return gold.check.is_good
-        assert step.action is Action.BUILD or (step.action is Action.REPLAY and gold.is_append)
+        assert step.action is Action.BUILD
         marks = self.marks(gold)
         assert None not in marks.values(), "an input does not exist"
         known = {place: mark for place, mark in marks.items() if mark is not None}
@@ -269,5 +267,4 @@ class FakeLake:
             return True
         gold.rows = self.built(gold)
         gold.build = replace(gold.build, output=gold.rows)
-        gold.is_last = True
         return True

@@ -167,10 +167,7 @@ def disturb_gold(lake: FakeLake, chance: Random) -> None:
     gold = chance.choice(list(lake.gold.values()))
     if gold.rows is None:
         return
-    how = chance.choice(["gone", "withdrawn", "changed", "followed"])
-    if how == "followed":
-        gold.is_last = False
-        return
+    how = chance.choice(["gone", "withdrawn", "changed"])
     gold.rows = digest(chance.random()) if how == "changed" else None
     gold.is_withdrawn = how == "withdrawn"
 

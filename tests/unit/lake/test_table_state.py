@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -80,38 +79,7 @@ def test_partitions_of_texts_of_a_declared_length_are_unknown(tmp_path: Path) ->
     assert state.has_files({"c": "DE"}) is None
 
 
-def test_the_digest_of_a_partition_changes_with_its_files_and_the_columns_only(tmp_path: Path) -> None:
-    """Dirtiness of a target that reads one partition: a running total is clean once it is built."""
-
-    def write(day: int, n: int, **options: Any) -> TableState:
-        rows = pa.table({"day": [date(2022, 1, day)], "n": [n], **options})
-        write_deltalake(tmp_path, rows, partition_by="day", mode="append", schema_mode="merge")
-        return state_of(DeltaTable(tmp_path))
-
-    days = [{"day": date(2022, 1, day)} for day in (1, 2)]
-    first = write(1, 1)
-    one, both = first.digest_of(days[:1]), first.digest_of(days)
-    assert one is not None
-    second = write(2, 1)
-    assert second.digest_of(days[:1]) == one
-    assert second.digest_of(days) not in (None, one, both)
-    third = write(1, 2)
-    assert third.digest_of(days[:1]) not in (None, one)
-    assert third.digest_of(days[1:]) == second.digest_of(days[1:])
-    wider = write(3, 1, more=["x"])
-    assert wider.digest_of(days[1:]) not in (None, third.digest_of(days[1:]))
-
-
-@pytest.mark.parametrize(
-    ("files", "type_", "asked"),
-    [({(AT,): ("a",)}, "timestamp", AT), (None, "date", DAY), ({("x",): ("a",)}, "string", "")],
-)
-def test_a_partition_whose_files_may_be_others_has_no_digest(files: Any, type_: str, asked: Any) -> None:
-    state = replace(table(set(), p=type_), files=files)
-    assert state.digest_of([{"p": asked}]) is None
-
-
-def test_files_whose_rows_may_be_marked_as_deleted_do_not_tell_rows(tmp_path: Path) -> None:
+def test_a_partition_whose_rows_may_be_marked_as_deleted_has_files(tmp_path: Path) -> None:
     write_deltalake(
         tmp_path,
         pa.table({"c": ["DE"], "n": [1]}),
@@ -124,6 +92,4 @@ def test_files_whose_rows_may_be_marked_as_deleted_do_not_tell_rows(tmp_path: Pa
     marked = {**features, "readerFeatures": [VECTORS], "writerFeatures": [VECTORS]}
     lines = [{"protocol": marked} if "protocol" in each else each for each in lines]
     log.write_text("\n".join(map(json.dumps, lines)))
-    state = state_of(DeltaTable(tmp_path))
-    assert state.has_files({"c": "DE"}) is True
-    assert state.digest_of([{"c": "DE"}]) is None
+    assert state_of(DeltaTable(tmp_path)).has_files({"c": "DE"}) is True

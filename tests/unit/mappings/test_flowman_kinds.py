@@ -128,7 +128,7 @@ def test_the_columns_of_mappings_without_input_are_known_without_spark(tmp_path:
 
 
 def test_mappings_of_two_units_with_the_same_name_are_told_apart(tmp_path: Path) -> None:
-    """IF_CHANGED compares the files of both."""
+    """What a target is built from has the files of both."""
     for name in ("a", "b"):
         (tmp_path / f"{name}.sql").write_text("SELECT 1 AS id")
     unit = "{kind: unit, mappings: {main: {kind: sql, file: NAME.sql}}}"
@@ -139,7 +139,7 @@ mappings:
   both: {{kind: union, inputs: [a, b]}}
 """
     workspace = make_workspace(tmp_path, model)
-    found = workspace.fingerprint("both") or {}
+    found = workspace.declarations("both")
     (tmp_path / "a.sql").write_text("SELECT 2 AS id")
-    changed = make_workspace(tmp_path, model).fingerprint("both") or {}
-    assert [name for name in found if found[name] != changed[name]] == ["query of main in a"]
+    changed = make_workspace(tmp_path, model).declarations("both")
+    assert [name for name in found if found[name] != changed[name]] == ["mapping 'a'"]

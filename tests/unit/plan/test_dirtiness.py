@@ -51,35 +51,6 @@ def test_build_follows_the_policy(
     assert all(dirtiness.reasons)
 
 
-@pytest.mark.parametrize(
-    ("now", "built", "verdict", "reason"),
-    [
-        ({"mapping": "1"}, {"mapping": "1"}, NO, "neither"),
-        ({"mapping": "2", "input": "1"}, {"mapping": "1", "input": "1"}, YES, "mapping has changed"),
-        ({"mapping": "1"}, None, YES, "no successful build"),
-        (None, {"mapping": "1"}, UNKNOWN, "may have changed"),
-    ],
-)
-def test_if_changed_compares_with_the_last_build(
-    now: dict[str, str] | None, built: dict[str, str] | None, verdict: Answer, reason: str
-) -> None:
-    observation = found(YES, fingerprint=now, built=built)
-
-    dirtiness = build_dirtiness(BuildPolicy.IF_CHANGED, observation, is_partitioned=False)
-
-    assert dirtiness.verdict is verdict
-    assert reason in dirtiness.reasons[0]
-
-
-def test_a_filled_target_says_what_was_declared_anew_since_it_was_built() -> None:
-    observation = found(YES, redefined=("mapping 'a'", "mapping 'b'"))
-    dirtiness = build_dirtiness(BuildPolicy.COMPAT, observation, is_partitioned=True)
-    assert dirtiness.verdict is NO
-    assert dirtiness.reasons[1] == (
-        "mapping 'a', mapping 'b' have changed since it was built: --force builds it again"
-    )
-
-
 @pytest.mark.parametrize("spelling", ["IF_EMPTY", "ifEmpty", "if_empty", "IfEmpty"])
 def test_case_and_underscores_of_a_policy_do_not_matter(spelling: str) -> None:
     assert BuildPolicy.parse(spelling) is BuildPolicy.IF_EMPTY

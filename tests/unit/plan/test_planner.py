@@ -15,6 +15,7 @@ from lakewright.plan.dirtiness import (
     entity_dirtiness,
 )
 from lakewright.plan.graph import Node
+from lakewright.plan.last_build import LastBuild
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import MAY_BE_ADDED, Candidate, Instance, PlanRequest, build_plan
@@ -32,6 +33,12 @@ def dirty(phase: Phase, observation: Observation) -> Dirtiness:
     if phase is Phase.BUILD:
         return build_dirtiness(BuildPolicy.IF_EMPTY, observation, is_partitioned=False)
     return Dirtiness.yes(f"{phase} always runs")
+
+
+def compared(phase: Phase, observation: Observation) -> Dirtiness:
+    if phase is Phase.CREATE:
+        return create_dirtiness(observation)
+    return build_dirtiness(BuildPolicy.IF_CHANGED, observation, is_partitioned=True)
 
 
 def target(
@@ -57,7 +64,7 @@ def target(
         dict.fromkeys(phases, place),
         lambda: found,
         dirty,
-        stale=lambda: leftover or None,
+        last_build=lambda: LastBuild(stale=leftover or None),
     )
 
 
@@ -121,13 +128,13 @@ def test_two_targets_of_one_place_are_not_clean_because_of_the_other() -> None:
     """With IF_CHANGED, the second one was never built."""
 
     def sharing(name: str) -> Candidate:
-        found = Observation(
-            "file:/log", exists=Answer.YES, filled=Answer.YES, fingerprint={name: "1"}, built={}
-        )
+        found = Observation("file:/log", exists=Answer.YES, filled=Answer.YES)
         return replace(
             target(name, provides="/log"),
             observe=lambda: found,
-            dirtiness=lambda phase, seen: build_dirtiness(BuildPolicy.IF_CHANGED, seen, is_partitioned=False),
+            dirtiness=compared,
+            last_build=lambda: LastBuild(changed="no successful build is recorded"),
+            is_compared=True,
         )
 
     twice = plan_of(sharing("a"), sharing("b"), count=2)
@@ -388,23 +395,28 @@ def day_of_total(day: int, *, is_dirty: bool) -> Instance:
         f"total {day}",
         exists=Answer.YES,
         filled=Answer.YES,
-        fingerprint={"in": "2" if is_dirty else "1"},
-        built={"in": "1"},
     )
+    changed, same = LastBuild(changed="what it reads has changed: in"), LastBuild()
     total = Candidate(
         "total",
         "relation",
         {Phase.BUILD: Node("total", requires=of(day - 1), provides=of(day))},
         lambda: found,
-        lambda phase, each: build_dirtiness(BuildPolicy.IF_CHANGED, each, is_partitioned=True),
+        compared,
+        last_build=lambda: changed if is_dirty else same,
+        is_compared=True,
     )
     # The same in each instance, and built by the first one.
-    once = replace(found, subject="names", fingerprint={"in": "2"}, built={"in": "1"})
+    once = replace(found, subject="names")
     place = Node("names", provides=frozenset({Resource.file("/names")}))
-    names = replace(total, name="names", nodes={Phase.BUILD: place}, observe=lambda: once)
-    copied = replace(once, subject="copy", fingerprint={"in": "1"})
+    names = replace(
+        total, name="names", nodes={Phase.BUILD: place}, observe=lambda: once, last_build=lambda: changed
+    )
+    copied = replace(once, subject="copy")
     reads = Node("copy", requires=place.provides, provides=frozenset({Resource.file("/copy")}))
-    copy = replace(total, name="copy", nodes={Phase.BUILD: reads}, observe=lambda: copied)
+    copy = replace(
+        total, name="copy", nodes={Phase.BUILD: reads}, observe=lambda: copied, last_build=lambda: same
+    )
     return Instance({"day": str(day)}, (names, copy, total))
 
 
@@ -420,9 +432,9 @@ def test_what_an_earlier_instance_changes_makes_a_target_dirty_that_compares_its
         if step.status is Planned.WOULD_RUN
     ]
     assert found == [
-        ("1", "names", "in has changed since the last build"),
+        ("1", "names", "what it reads has changed: in"),
         ("1", "copy", "tainted by names"),
-        ("2", "total", "in has changed since the last build"),
+        ("2", "total", "what it reads has changed: in"),
         ("3", "total", "tainted by total of an earlier instance"),
         ("4", "total", "tainted by total of an earlier instance"),
     ]
@@ -433,10 +445,7 @@ def test_a_table_that_create_replaces_is_built_in_the_same_run() -> None:
     replaced = TableChange("replace the table with an empty one", "all its rows", empties=True)
 
     def instance(day: int, asked: list[Observation]) -> Instance:
-        same = {"version": 1}
-        found = Observation(
-            f"/t/{day}", Answer.YES, Answer.YES, changes=(replaced,), fingerprint=same, built=same
-        )
+        found = Observation(f"/t/{day}", Answer.YES, Answer.YES, changes=(replaced,))
         nodes = {
             Phase.CREATE: Node("t", provides=frozenset({Resource.file("/t")})),
             Phase.BUILD: Node("t", provides=frozenset({Resource.file(f"/t/{day}")})),
@@ -454,11 +463,6 @@ def test_a_table_that_create_replaces_is_built_in_the_same_run() -> None:
                 ),
             ),
         )
-
-    def compared(phase: Phase, observation: Observation) -> Dirtiness:
-        if phase is Phase.CREATE:
-            return create_dirtiness(observation)
-        return build_dirtiness(BuildPolicy.IF_CHANGED, observation, is_partitioned=True)
 
     selection, asked = PlanRequest((Phase.CREATE, Phase.BUILD)), list[Observation]()
     plan = build_plan("p", "j", (instance(day, asked) for day in (1, 2, 1)), selection, count=3)

@@ -199,19 +199,6 @@ def test_rows_are_not_written_to_a_place_that_stands_for_many(
             relation(workspace, "r").open_columns({"year": "2024"})
 
 
-def test_the_version_changes_with_the_files_asked_for(tmp_path: Path) -> None:
-    for month in ("03", "04"):
-        (tmp_path / "data/patterned/2022" / month).mkdir(parents=True)
-        (tmp_path / "data/patterned/2022" / month / "a.txt").write_text("line\n")
-    workspace = make_workspace(tmp_path, FILES)
-    patterned = relation(workspace, "patterned")
-    march, april = [{"day": "2022-03-01"}], [{"day": "2022-04-01"}]
-    before = patterned.version(workspace, march), patterned.version(workspace, april)
-    (tmp_path / "data/patterned/2022/04/b.txt").write_text("line\n")
-    assert patterned.version(workspace, march) == before[0]
-    assert patterned.version(workspace, april) != before[1]
-
-
 def test_nothing_outside_of_its_location_is_a_relations(tmp_path: Path) -> None:
     sections = """
     relations:

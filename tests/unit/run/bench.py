@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
 from lakewright.plan.dirtiness import build_dirtiness
+from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -31,7 +32,6 @@ from lakewright.plan.step import Append, Plan, Step
 from lakewright.run import hooks
 from lakewright.run.builds import BuildState, RecordedBuild, build_key
 from lakewright.run.job import JobRequest, JobRun
-from lakewright.run.last_build import NOTHING, LastBuild
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.definitions.registry import Registry
@@ -149,8 +149,6 @@ class FakeTarget(Target):
             exists=Answer.of(any(is_within(path, self.whole) for path in world.versions)),
             filled=Answer.of(world.versions.get(self.writes, 0) > 0),
             hold=hold,
-            fingerprint=self.made_of(),
-            built=world.built.get(self.writes),
         )
 
     def build_dirtiness(self, observation: Observation, settings: TargetDefaults) -> Any:
@@ -212,10 +210,24 @@ class Listening:
 class FakeBuilds:
     """Tells of builds what is recorded of them; what they have written is there."""
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
+    def __init__(self, bench: Bench) -> None:
+        self.bench, self.journal = bench, bench.journal
 
-    def of(self, job: Job, target: str, parameters: Mapping[str, str]) -> LastBuild:
+    def of(self, job: Job, target: str, parameters: Mapping[str, str], *asked: object) -> LastBuild:
+        return replace(self._recorded(target, parameters), changed=self._changed(job, target, parameters))
+
+    def _changed(self, job: Job, target: str, parameters: Mapping[str, str]) -> str | None:
+        project = self.bench.project
+        scope = project.job_scope(job, parameters)
+        fake = Target.named(Workspace(project.within(scope), scope, self.bench.lake), target)
+        assert isinstance(fake, FakeTarget)
+        now, built = fake.made_of(), fake.world.built.get(fake.writes)
+        if built is None:
+            return NOTHING.changed
+        changed = sorted(name for name in {*now, *built} if now.get(name) != built.get(name))
+        return f"{changed[0]} has changed since the last build" if changed else None
+
+    def _recorded(self, target: str, parameters: Mapping[str, str]) -> LastBuild:
         key = build_key("fake", target, self.journal.hide_secrets(parameters))
         document = self.journal.store.document(BUILD, key)
         if document is None:
@@ -224,7 +236,7 @@ class FakeBuilds:
         if build.state is BuildState.DONE:
             return LastBuild(holds_rows=True, order=build.order)
         is_unsure = build.is_append and build.append is None and build.state is BuildState.BEGUN
-        return LastBuild("left undone", build.append, is_unsure=is_unsure)
+        return LastBuild("left undone", begun=build.append, is_unsure=is_unsure)
 
     def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
         return {}
@@ -283,7 +295,7 @@ class Bench:
             context,
             self.clock,
             {"PATH": "/bin:/usr/bin"},
-            FakeBuilds(self.journal),
+            FakeBuilds(self),
         )
 
     def clock(self) -> datetime:

@@ -212,7 +212,7 @@ def test_an_input_that_changed_is_built_anew_and_nothing_else(tmp_path: Path) ->
     changed = bench.run(Phase.BUILD)
     assert ended(changed) == {**clean, "BUILD a": Status.SUCCESS, "BUILD b": Status.SUCCESS}
     reasons = {target.name: target.reasons for target in changed.targets()}
-    assert reasons["a"] == ("/source has changed since the last build",)
+    assert reasons["a"][-1] == "/source has changed since the last build"
     assert ended(bench.run(Phase.BUILD)) == clean
 
     bench.write(
@@ -228,7 +228,7 @@ def test_an_input_that_changed_is_built_anew_and_nothing_else(tmp_path: Path) ->
     )
     redefined = bench.run(Phase.BUILD)
     assert ended(redefined) == {"BUILD c": Status.SUCCESS}
-    assert redefined.targets()[0].reasons == ("definition has changed since the last build",)
+    assert redefined.targets()[0].reasons[-1] == "definition has changed since the last build"
 
 
 def test_what_failed_is_still_changed_the_next_time(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -12,17 +11,13 @@ from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
 from lakewright.plan.observation import Answer, Observation, TableChange
-from lakewright.plan.outcome import Outcome
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.run.planning import node_of
-from lakewright.stores.memory import MemoryStore
-from lakewright.targets.built_from import declared, redefined, save_fingerprint
-from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.context import RunOptions
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
@@ -258,154 +253,6 @@ def test_observing_needs_no_spark(workspace: Workspace) -> None:
     assert found.subject.endswith("/gold[month=2022-01-01]")
 
 
-def test_the_fingerprint_changes_with_inputs_and_definition(tmp_path: Path, workspace: Workspace) -> None:
-    (tmp_path / "landing").mkdir()
-    (tmp_path / "landing/2022-01-01").write_text("id\n1\n")
-
-    def fingerprint(sections: str) -> Mapping[str, str]:
-        made = make_workspace(tmp_path, sections, month="2022-01-01")
-        found = Target.named(made, "changed").observe(make_context(made)).fingerprint
-        assert found is not None
-        return found
-
-    first = fingerprint(PROJECT)
-    assert sorted(first) == ["mapping landing", "relation landing", "target changed"]
-    assert fingerprint(PROJECT) == first
-    (tmp_path / "landing/2022-01-01").write_text("id\n1\n2\n")
-    second = fingerprint(PROJECT)
-    assert {key for key in first if first[key] != second[key]} == {"relation landing"}
-    third = fingerprint(
-        PROJECT.replace("relation: landing}\n  bronze", "relation: landing, filter: id > 1}\n  bronze")
-    )
-    assert {key for key in second if second[key] != third[key]} == {"mapping landing"}
-
-
-PARTED = """
-relations:
-  parts: {kind: PARTS, location: parts, partitions: [{name: day, type: date, granularity: P1D}]}
-  gold: {kind: delta, location: gold}
-mappings:
-  today: {kind: relation, relation: parts, partitions: {day: $day}}
-  before: {kind: relation, relation: parts, partitions: {day: "${day.minusDays(1)}"}}
-  week: {kind: relation, relation: parts, partitions: {day: {start: "${day.minusDays(6)}", end: $day}}}
-  all: {kind: relation, relation: parts}
-  both: {kind: union, inputs: [today, before]}
-targets:
-  today: {kind: relation, mapping: today, relation: gold, buildPolicy: ifChanged}
-  both: {kind: relation, mapping: both, relation: gold, buildPolicy: ifChanged}
-  week: {kind: relation, mapping: week, relation: gold, buildPolicy: ifChanged}
-  all: {kind: relation, mapping: all, relation: gold, buildPolicy: ifChanged}
-"""
-
-
-@pytest.mark.parametrize("kind", ["delta", "file, format: parquet"])
-def test_what_reads_partitions_depends_on_these_only(tmp_path: Path, kind: str) -> None:
-    def write(day: int) -> None:
-        rows = pa.table({"day": [date(2022, 1, day)], "n": [1]})
-        if kind == "delta":
-            write_deltalake(tmp_path / "parts", rows, partition_by="day", mode="append")
-            return
-        folder = tmp_path / "parts" / f"day=2022-01-{day:02}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"part-{len(list(folder.iterdir()))}.parquet").write_bytes(b"x")
-
-    def fingerprints() -> dict[str, Mapping[str, str]]:
-        made = make_workspace(tmp_path, PARTED.replace("PARTS", kind), day=date(2022, 1, 2))
-        names = ("today", "both", "week", "all")
-        found = {name: Target.named(made, name).observe(make_context(made)).fingerprint for name in names}
-        return {name: each for name, each in found.items() if each is not None}
-
-    def changed(before: dict[str, Mapping[str, str]], after: dict[str, Mapping[str, str]]) -> set[str]:
-        return {
-            part.partition(" to ")[0]
-            for name in before
-            for part in before[name]
-            if before[name][part] != after[name][part]
-        }
-
-    for day in (1, 2, 9):
-        write(day)
-    first = fingerprints()
-    assert len(first) == 4
-    assert [part for part in first["both"] if part.startswith("relation")] == [
-        "relation parts[day=2022-01-02]",
-        "relation parts[day=2022-01-01]",
-    ]
-    write(9)
-    second = fingerprints()
-    assert changed(first, second) == {"relation parts"}
-    write(1)
-    third = fingerprints()
-    assert changed(second, third) == {
-        "relation parts",
-        "relation parts[day=2022-01-01]",
-        "relation parts[day=2021-12-27",
-    }
-
-
-def test_mappings_that_are_declared_anew_are_known_whatever_the_parameters(tmp_path: Path) -> None:
-    store = MemoryStore()
-
-    def anew(sections: str, month: str = "2022-01-01") -> tuple[str, ...]:
-        made = make_workspace(tmp_path, sections, month=month)
-        return redefined(make_context(made, store=store), Target.named(made, "loose"), "ids")
-
-    assert anew(PROJECT) == ()  # nothing is known of a target that an earlier version built
-    built = make_workspace(tmp_path, PROJECT, month="2022-01-01")
-    context, target = make_context(built, store=store), Target.named(built, "loose")
-    save_fingerprint(context, target, declared(context, "ids"))
-    assert anew(PROJECT.replace("SELECT id FROM", "SELECT  id   FROM"), "2022-02-01") == ()
-    assert anew(PROJECT.replace("SELECT id FROM", "SELECT 1 AS id FROM")) == ("mapping 'ids'",)
-    behind = PROJECT.replace("relation: bronze}\n  ids", "relation: bronze, filter: id > 1}\n  ids")
-    assert anew(behind) == ("mapping 'bronze'",)
-
-
-def test_a_copy_says_what_was_declared_anew(tmp_path: Path, workspace: Workspace) -> None:
-    context = make_context(workspace, store=MemoryStore())
-    target = Target.named(workspace, "copied")
-    (tmp_path / "copied").mkdir()
-    (tmp_path / "copied/part.csv").write_text("1\n")
-    save_fingerprint(context, target, declared(context, "ids"))
-    assert target.observe(context).redefined == ()
-    changed = make_workspace(tmp_path, PROJECT.replace("SELECT id", "SELECT 1 AS id"), month="2022-01-01")
-    found = Target.named(changed, "copied").observe(make_context(changed, store=context.ledger.store))
-    assert found.redefined == ("mapping 'ids'",)
-
-
-def test_each_instance_has_a_fingerprint_of_its_own(tmp_path: Path, workspace: Workspace) -> None:
-    store = MemoryStore()
-    january = make_context(workspace, store=store)
-    february = make_context(make_workspace(tmp_path, PROJECT, month="2022-02-01"), store=store)
-    target = Target.named(workspace, "changed")
-    assert isinstance(target, RelationTarget)
-    save_fingerprint(january, target, {"relation landing": "x"})
-    assert target.observe(january).built == {"relation landing": "x"}
-    assert Target.named(february.workspace, "changed").observe(february).built is None
-
-
-@pytest.mark.parametrize(("name", "file"), [("local", "out.csv"), ("schema", "schema.json")])
-def test_a_file_says_which_of_its_mappings_were_declared_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, file: str
-) -> None:
-    store = MemoryStore()
-
-    def target(sections: str) -> tuple[Target, Context]:
-        made = make_workspace(tmp_path, sections, month="2022-01-01")
-        return Target.named(made, name), make_context(made, store=store)
-
-    def write(self: Target, context: Context, place: str) -> Outcome:
-        Path(place).write_text("id")
-        return Outcome()
-
-    built, context = target(PROJECT)
-    monkeypatch.setattr(type(built), "write", write)
-    built.execute(context, Phase.BUILD)
-    assert (tmp_path / file).read_text() == "id"
-    assert built.observe(context).redefined == ()
-    changed, again = target(PROJECT.replace("SELECT id", "SELECT 1 AS id"))
-    assert changed.observe(again).redefined == ("mapping 'ids'",)
-
-
 def test_a_filled_target_is_built_again_if_its_mode_keeps_rows(workspace: Workspace) -> None:
     filled = Observation("gold", exists=Answer.YES, filled=Answer.YES)
     reasons = {
@@ -417,38 +264,6 @@ def test_a_filled_target_is_built_again_if_its_mode_keeps_rows(workspace: Worksp
         "update": ("output mode UPDATE updates rows and adds new ones in every build",),
         "loose": ("is filled",),
     }
-
-
-@pytest.mark.parametrize(
-    ("source", "part"),
-    [
-        ("kind: mapping, mapping: ids", "relation bronze"),
-        ("kind: relation, relation: bronze", "relation 'bronze'"),
-        ("kind: file, format: parquet, location: bronze/2022-01-01", "the file relation"),
-    ],
-)
-def test_a_copy_is_built_again_if_what_it_copies_has_changed(tmp_path: Path, source: str, part: str) -> None:
-    target = f"""
-  copy:
-    kind: copy
-    buildPolicy: ifChanged
-    source: {{{source}}}
-    target: {{kind: file, format: text, location: copies}}
-"""
-    workspace = make_workspace(tmp_path, PROJECT + target, month="2022-01-01")
-    for file in ("bronze/2022-01-01/a.parquet", "copies/a.txt"):
-        (tmp_path / file).parent.mkdir(parents=True)
-        (tmp_path / file).write_text("rows")
-    context, copy = make_context(workspace, store=MemoryStore()), Target.named(workspace, "copy")
-
-    def told() -> tuple[str, ...]:
-        return copy.dirtiness(Phase.BUILD, copy.observe(context), context.defaults).reasons
-
-    assert told() == ("no successful build is recorded",)
-    save_fingerprint(context, copy, copy.observe(context).fingerprint)  # type: ignore[arg-type]  # a map
-    assert told() == ("neither its definition nor its inputs have changed since the last build",)
-    (tmp_path / "bronze/2022-01-01/b.parquet").write_text("more rows")
-    assert told() == (f"{part} has changed since the last build",)
 
 
 def test_a_migration_that_would_lose_data_is_refused_before_unless_it_is_permitted(tmp_path: Path) -> None:

@@ -167,18 +167,10 @@ mappings:
     assert workspace.relation("other/r").name == "other/r"
     with pytest.raises(SpecError, match="relation 'other/r' belongs to another project"):
         Relation.named(workspace, "other/r")
-    assert sorted(workspace.fingerprint("mine") or {}) == [
-        "mapping mine",
-        "mapping r of project other",
-        "mapping s of project other",
-        "query of s of project other",
-        "relation r of project other",
-    ]
-    assert sorted(workspace.fingerprint("both") or {}) == [
-        "mapping both",
-        "mapping r",
-        "mapping r of project other",
-        "relation r of project other",
+    assert sorted(workspace.declarations("mine")) == [
+        "mapping 'mine'",
+        "mapping 'r' of project other",
+        "mapping 's' of project other",
     ]
     assert sorted(workspace.declarations("both")) == [
         "mapping 'both'",

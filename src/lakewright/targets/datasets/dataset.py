@@ -30,10 +30,6 @@ class Dataset(Named):
     def read(self, workspace: Workspace) -> DataFrame:
         """Return the rows."""
 
-    @abstractmethod
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return texts that change with the rows, by name; None if the state of an input is unknown."""
-
     def stored(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
         """Return the relation and the partition to write rows to.
 
@@ -65,12 +61,6 @@ class RelationLike(Dataset):
         """Return the rows of the relation, or of the partition."""
         chosen = self.chosen()
         return self.source(workspace).read(workspace, [chosen] if chosen else [])
-
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the version of the relation, or of the partition."""
-        source, chosen = self.source(workspace), self.chosen()
-        version = source.version(workspace, [chosen] if chosen else [])
-        return None if version is None else {source.label: version}
 
     def stored(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
         """Return the relation and the partition."""

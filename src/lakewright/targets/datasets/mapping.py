@@ -33,10 +33,6 @@ class MappingDataset(Dataset):
         """Return the resources that the mapping reads."""
         return workspace.required(self.mapping)
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return what is declared of the mapping, and the versions of what it reads."""
-        return workspace.fingerprint(self.mapping)
-
     def read(self, workspace: Workspace) -> DataFrame:
         """Return the mapping's rows."""
         return workspace.frame(self.mapping)

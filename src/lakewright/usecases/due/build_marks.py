@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lakewright.due.facts import Build, Kind, Output, Subject
 from lakewright.lake.place_marks import ABSENT, UNSEEN, mark_of, version_of
 from lakewright.plan.resource import Resource
 from lakewright.run.builds import BuildState, RecordedBuild
@@ -23,7 +24,17 @@ if TYPE_CHECKING:
     from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.job import Job
 
-__all__ = ["BuildMarks", "last_builds"]
+__all__ = ["BuildMarks", "last_builds", "part_of"]
+
+
+def part_of(instance: Mapping[str, str]) -> str:
+    """Return what stands for an instance in the name of a subject.
+
+    Example:
+        >>> part_of({"day": "2024-05-01", "shop": "7"})
+        'day=2024-05-01,shop=7'
+    """
+    return ",".join(f"{name}={text}" for name, text in sorted(instance.items()))
 
 
 def last_builds(builds: Iterable[RecordedBuild]) -> list[RecordedBuild]:
@@ -44,12 +55,14 @@ class BuildMarks:
         builds: The builds that count.
         histories: The logs of the tables.
         chains: The chains of entities that were observed already, by what commands call them.
+        with_spark: Whether Spark is asked for what can't be looked at without it.
     """
 
     app: App
     builds: Iterable[RecordedBuild]
     histories: TableHistories
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
+    with_spark: bool = False
     _marks: dict[Resource, str] = field(default_factory=dict)
 
     def recovered(self, build: RecordedBuild) -> RecordedBuild:
@@ -63,6 +76,33 @@ class BuildMarks:
             if history is not None and version is not None:
                 output[place] = f"{history.id}@{version}"
         return replace(build, state=BuildState.DONE, output=output) if output else build
+
+    def output(
+        self, build: RecordedBuild, job: Job, definition: str, makers: Mapping[str, frozenset[str]]
+    ) -> Output:
+        """Return the facts of what a build has made: its marks as they were, and as they are now.
+
+        Args:
+            build: The build.
+            job: The job whose instance it is.
+            definition: The digest of what is declared now.
+            makers: The entities and targets that make the places that it reads, by the names of these.
+        """
+        is_done = build.state in (BuildState.DONE, BuildState.WITHDRAWN)
+        text = ", ".join(mark for _, mark in sorted(build.output.items(), key=str))
+        recorded = {str(each): mark for each, mark in build.inputs.items()}
+        return Output(
+            Subject(build.target, part_of(build.parameters), Kind.TARGET),
+            definition,
+            {str(each): self.input_now(each, mark, job, build) for each, mark in build.inputs.items()},
+            mark=text if self.held(build) else None,
+            build=Build(build.definition, recorded, text if is_done else None),
+            is_withdrawn=build.state is BuildState.WITHDRAWN,
+            makers=makers,
+            unseen=tuple(sorted(str(each) for each in build.inputs if self.now(each) == UNSEEN)),
+            job=job.name,
+            instance=build.parameters,
+        )
 
     def input_now(self, place: Resource, recorded: str, job: Job, build: RecordedBuild) -> str | None:
         """Return the present mark of what a build has read: the recorded one if nothing of it has changed."""
@@ -89,11 +129,18 @@ class BuildMarks:
         now, was = self.now(place), version_of(mark)
         if self._is_as_left(place, mark):
             return True
-        if was is None:
+        if was is None or place.category != "file":
             return now != ABSENT
         history = self.histories.of(place)
         is_same = history is not None and history.id == was[0] and history.version >= was[1]
         return history is not None and is_same and history.holds(was[1], dict(place.partition))
+
+    def is_filled(self, place: Resource) -> bool:
+        """Return whether rows are at a place, as far as that is known of it as a whole."""
+        if place.partition or self.now(place) in (ABSENT, UNSEEN):
+            return False
+        history = self.histories.of(place)
+        return history is None or history.is_filled
 
     def foreign(self, build: RecordedBuild, *, is_append: bool) -> str:
         """Return what others have done to rows of a build that is held; an empty text for nothing."""
@@ -147,5 +194,5 @@ class BuildMarks:
         """Return the present mark of a place; of a partition, that of its table."""
         whole = place.whole
         if whole not in self._marks:
-            self._marks[whole] = mark_of(self.app.lake, whole)
+            self._marks[whole] = mark_of(self.app.lake, whole, with_spark=self.with_spark)
         return self._marks[whole]

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from lakewright.due.plan import Code, Reason
+from lakewright.due.outputs import stale
+from lakewright.due.plan import Code
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
+from lakewright.lake.place_marks import UNSEEN
 from lakewright.manifest.journal import BUILD
+from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.run.builds import BuildState, RecordedBuild, build_key, marked_builds, read_builds
-from lakewright.run.last_build import NOTHING, LastBuild
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds
 from lakewright.usecases.due.words import reason_text
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.due.facts import Output
     from lakewright.manifest.journal import Journal
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.job import Job
+    from lakewright.targets.definition import BuildDefinition
 
 __all__ = ["RecordedBuilds"]
 
 FEW = 1000
 """The largest number of builds that are read at once, whatever a run asks for."""
+
+UNSEEN_INPUTS = "its inputs have no versions to compare, so they may have changed"
 
 
 @dataclass
@@ -66,6 +72,11 @@ class RecordedBuilds:
         return BuildMarks(self.app, (), TableHistories(self.app.lake))
 
     @cached_property
+    def _exact(self) -> BuildMarks:
+        """The marks for those that are built whenever any input has changed."""
+        return replace(self._marks, with_spark=True, _marks={})
+
+    @cached_property
     def _written(self) -> frozenset[Resource]:
         return frozenset(place.whole for build in self._last.values() for place in build.writes)
 
@@ -76,33 +87,91 @@ class RecordedBuilds:
         document = self.journal.store.document(BUILD, key)
         return self._marked.get(key) if document is None else RecordedBuild.from_json(document.value)
 
-    def of(self, job: Job, target: str, parameters: Mapping[str, str]) -> LastBuild:
+    def of(
+        self,
+        job: Job,
+        target: str,
+        parameters: Mapping[str, str],
+        definition: BuildDefinition | None = None,
+        compared: frozenset[Resource] | None = None,
+    ) -> LastBuild:
         """Return how the last build of an instance stands.
 
         Only what entities and targets make counts as changed: whether files that somebody else writes make an
         instance dirty is for its build policy to say. Rows that were appended are never stale by themselves.
         Of instances that replace the same rows, only the last build counts.
+
+        Args:
+            job: The job.
+            target: The name of the target.
+            parameters: The parameters of the instance.
+            definition: What is declared now of its rows; None if that is not asked.
+            compared: What it writes, if it is built whenever its definition or any input has changed.
         """
         build = self._build(target, parameters)
-        if build is None or build.state is BuildState.WITHDRAWN:
-            return NOTHING
+        changed = NOTHING.changed if compared is None else None
         try:
+            if compared is not None and definition is not None:
+                changed = self._changed(job, self._shared(build, target, compared), parameters, definition)
+            if build is None or build.state is BuildState.WITHDRAWN:
+                return replace(NOTHING, changed=changed)
             found = self._of_build(job, build)
         except LakewrightError:  # observing the target raises it
             return NOTHING
-        return found if found.stale is None or build.key in self._last else NOTHING
+        if found.stale is not None and build.key not in self._last:
+            found = NOTHING
+        is_redefined = definition is not None and build.definition not in ("", definition.digest)
+        return replace(found, changed=changed, is_redefined=is_redefined)
 
     def _of_build(self, job: Job, build: RecordedBuild) -> LastBuild:
         recovered = self._marks.recovered(build)
-        if recovered.state is not BuildState.DONE:
-            is_unsure = build.is_append and build.may_have_added
-            return LastBuild(reason_text(Reason(Code.CUT_OFF)), build.append, is_unsure=is_unsure)
-        begun = build.append if build.state is BuildState.BEGUN else None
-        if not self._marks.held(recovered):
-            return LastBuild(reason_text(Reason(Code.OUTPUT_GONE)), begun, order=build.order)
-        moved = [] if build.is_append else sorted(self._moved(job, recovered))
-        stale = reason_text(Reason(Code.INPUT_MOVED, {"places": moved})) if moved else None
-        return LastBuild(stale, begun, holds_rows=True, order=build.order)
+        made = {each for each in build.inputs if not build.is_append and self._makers(each)}
+        known = replace(recovered, inputs={each: build.inputs[each] for each in made})
+        reason = stale(self._output(self._marks, job, known, build.definition))
+        is_done = recovered.state is BuildState.DONE
+        return LastBuild(
+            None if reason is None else reason_text(reason),
+            begun=None if build.state is BuildState.DONE else build.append,
+            holds_rows=is_done and (reason is None or reason.code is not Code.OUTPUT_GONE),
+            is_unsure=build.is_append and not is_done and build.may_have_added,
+            order=build.order if is_done else "",
+        )
+
+    def _changed(
+        self,
+        job: Job,
+        build: RecordedBuild | None,
+        parameters: Mapping[str, str],
+        definition: BuildDefinition,
+    ) -> str | None:
+        """Return why an instance is not built from what is declared and there now, as text; None if it is."""
+        if build is None or build.state is BuildState.WITHDRAWN:
+            return NOTHING.changed
+        own = self.journal.hide_secrets(parameters)
+        if any(own[name] != build.parameters.get(name) for name in own.keys() & definition.names):
+            return NOTHING.changed
+        output = self._output(self._exact, job, self._exact.recovered(build), definition.digest)
+        if (reason := stale(output)) is not None:
+            return reason_text(reason)
+        return UNSEEN_INPUTS if output.unseen or UNSEEN in build.inputs.values() else None
+
+    def _shared(
+        self, build: RecordedBuild | None, target: str, places: frozenset[Resource]
+    ) -> RecordedBuild | None:
+        """Return the last build of a target into some places, of any instance; appends have their own."""
+        if build is not None and (build.is_append or not build.writes):
+            return build
+        return self._by_place.get((target, places), build)
+
+    @cached_property
+    def _by_place(self) -> Mapping[tuple[str, frozenset[Resource]], RecordedBuild]:
+        every = self._first if self._are_few else read_builds(self.journal, self.app.project.name)
+        own = sorted((each for each in every if not each.is_append), key=lambda each: each.order)
+        return {(each.target, frozenset(each.writes)): each for each in own}
+
+    def _output(self, marks: BuildMarks, job: Job, build: RecordedBuild, definition: str) -> Output:
+        makers = {str(each): self._makers(each) for each in build.inputs}
+        return marks.output(build, job, definition, makers)
 
     def appended(self, job: Job, parameters: Mapping[str, str]) -> frozenset[str]:
         """Return the targets of an instance that append, and whose rows are there, or may be."""
@@ -114,18 +183,12 @@ class RecordedBuilds:
                 found |= {name} if last.holds_rows or last.is_unsure else set()
         return frozenset(found)
 
-    def _moved(self, job: Job, build: RecordedBuild) -> set[str]:
-        """Return the names of what has changed since a build has read it."""
-        found = set()
-        for place, mark in build.inputs.items():
-            if self._marks.input_now(place, mark, job, build) == mark:
-                continue
-            silver = self._marks.silver.get(place)
-            if silver is not None:
-                found.add(silver.chain.entity.called)
-            elif any(each.intersects(place) for each in self._written):
-                found.add(place.name)
-        return found
+    def _makers(self, place: Resource) -> frozenset[str]:
+        """Return the entity that makes a place, or the place itself if a target builds it; else nothing."""
+        if (silver := self._marks.silver.get(place)) is not None:
+            return frozenset({silver.chain.entity.called})
+        is_built = any(each.intersects(place) for each in self._written)
+        return frozenset({place.name} if is_built else ())
 
     def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
         """Return the builds whose rows are all in some places: the instances, by the names of targets."""

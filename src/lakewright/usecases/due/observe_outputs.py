@@ -6,20 +6,20 @@ Each table's log is read once, however many instances read or write it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from lakewright.due.facts import Build, Kind, Output, Subject
+from lakewright.due.facts import Kind, Output, Subject
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
 from lakewright.lake.place_marks import ABSENT, UNSEEN
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
-from lakewright.run.builds import BuildState, RecordedBuild, logged_builds, read_builds
+from lakewright.run.builds import RecordedBuild, logged_builds, read_builds
 from lakewright.run.planning import node_of
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.targets.defaults import TargetDefaults
@@ -27,7 +27,7 @@ from lakewright.targets.definition import definition_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
-from lakewright.usecases.due.build_marks import BuildMarks, last_builds
+from lakewright.usecases.due.build_marks import BuildMarks, last_builds, part_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -36,17 +36,7 @@ if TYPE_CHECKING:
     from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.job import Job
 
-__all__ = ["OutputObserver", "part_of"]
-
-
-def part_of(instance: Mapping[str, str]) -> str:
-    """Return what stands for an instance in the name of a subject.
-
-    Example:
-        >>> part_of({"day": "2024-05-01", "shop": "7"})
-        'day=2024-05-01,shop=7'
-    """
-    return ",".join(f"{name}={text}" for name, text in sorted(instance.items()))
+__all__ = ["OutputObserver"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +100,12 @@ class OutputObserver:
                     definition = definition_of(target, workspace) if target.enabled else None
                     if definition is None or Phase.BUILD not in target.phases_in(workspace):
                         continue
-                    policy = target.build_policy or self._defaults.build_policy
                     found.setdefault(name, {})[job.name] = _Declared(
                         job,
-                        definition,
+                        definition.digest,
                         node_of(target, workspace, Phase.BUILD),
                         target.append(workspace, self._defaults) is not None,
-                        policy is BuildPolicy.IF_EMPTY,
+                        target.policy(self._defaults) is BuildPolicy.IF_EMPTY,
                     )
                 except LakewrightError as error:
                     self.unknown[Subject(name, kind=Kind.TARGET)] = error.message
@@ -256,15 +245,15 @@ class OutputObserver:
         self, name: str, declared: _Declared, instance: Mapping[str, str] = MappingProxyType({})
     ) -> Output:
         marks = {each: self._marks.now(each) for each in declared.node.requires}
-        is_there = declared.is_append and any(
-            self._marks.now(each) != ABSENT for each in declared.node.provides
+        places = declared.node.provides
+        is_there = (declared.is_append and any(self._marks.now(each) != ABSENT for each in places)) or (
+            declared.only_if_empty and any(map(self._marks.is_filled, places))
         )
         return Output(
             Subject(name, part_of(instance), Kind.TARGET),
             declared.definition,
             {str(each): mark or None for each, mark in marks.items()},
             is_append=declared.is_append,
-            is_last=False,
             only_if_empty=declared.only_if_empty,
             is_unsure=is_there,
             makers=self._makers_of(marks),
@@ -274,33 +263,17 @@ class OutputObserver:
 
     def _output(self, name: str, declared: _Declared, build: RecordedBuild) -> Output:
         build = self._marks.recovered(build)
-        inputs = {
-            each: self._marks.input_now(each, mark, declared.job, build)
-            for each, mark in build.inputs.items()
-        }
-        recorded = {str(each): mark for each, mark in build.inputs.items()}
-        is_done = build.state in (BuildState.DONE, BuildState.WITHDRAWN)
-        text = ", ".join(mark for _, mark in sorted(build.output.items(), key=str))
-        held = self._marks.held(build)
-        unseen = tuple(sorted(str(each) for each in inputs if self._marks.now(each) == UNSEEN))
-        return Output(
-            Subject(name, part_of(build.parameters), Kind.TARGET),
-            declared.definition,
-            {str(each): mark for each, mark in inputs.items()},
-            slices=self._slices(inputs, declared.job, build.parameters),
-            mark=text if held else None,
-            build=Build(build.definition, recorded, text if is_done else None),
+        found = self._marks.output(build, declared.job, declared.definition, self._makers_of(build.inputs))
+        is_held = found.mark is not None
+        return replace(
+            found,
+            subject=Subject(name, found.subject.part, Kind.TARGET),
+            slices=self._slices(build.inputs, declared.job, build.parameters),
             is_append=declared.is_append,
-            is_last=False,
             only_if_empty=declared.only_if_empty,
-            is_withdrawn=build.state is BuildState.WITHDRAWN,
             is_unrecorded=build.key in self.logged,
             is_unsure=declared.is_append and build.may_have_added,
-            makers=self._makers_of(inputs),
-            unseen=unseen,
-            foreign=self._marks.foreign(build, is_append=declared.is_append) if held else "",
-            job=declared.job.name,
-            instance=build.parameters,
+            foreign=self._marks.foreign(build, is_append=declared.is_append) if is_held else "",
         )
 
     def _slices(
