@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from lakewright.app import App
 from lakewright.manifest.settings import takeover
@@ -24,8 +24,6 @@ def target_contexts(
     options: RunOptions | None = None,
     store: Store | None = None,
     interruption: Interruption | None = None,
-    *,
-    dependents: Callable[[str], Mapping[str, int]] | None = None,
 ) -> Callable[[Workspace], Context]:
     """Return a function that makes targets' contexts from workspaces; by default with the manifest.
 
@@ -34,7 +32,6 @@ def target_contexts(
         options: The options of the run.
         store: The manifest.
         interruption: Shows whether to stop.
-        dependents: See `Context`.
     """
     store = store or app.store
 
@@ -59,7 +56,6 @@ def target_contexts(
             show=log.warning,
             report=report,
             redact=app.redactor.text,
-            dependents=dependents,
         )
 
     return context

@@ -262,7 +262,7 @@ class _Planning:
             is_late = newest is not None and each.key < newest
             if waiting and not is_late:
                 waiting.append(each)
-            elif self._is_held(each):
+            elif self._is_held(each) or (not is_late and self._is_unclaimed(each)):
                 waiting += [] if is_late else [each]
             elif is_late:
                 self._add_late(each)
@@ -277,7 +277,6 @@ class _Planning:
             or self._is_locked(slice_.name)
             or self._has_failed(slice_)
             or self._is_gone(slice_)
-            or self._is_unclaimed(slice_)
         )
 
     def _is_damaged(self, name: str) -> bool:
@@ -357,7 +356,7 @@ class _Planning:
             self.cause = reason
             self.decided += choices[1:]
             self.wanted.insert(_place(self.wanted, slice_), slice_)
-        elif verb is not Verb.SKIP:
+        elif verb is not Verb.SKIP and not self._is_unclaimed(slice_, choices):
             self.wanted.append(slice_)
 
     def _apply(self) -> None:

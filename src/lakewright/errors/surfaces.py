@@ -166,6 +166,10 @@ def _of_job(head: str, words: Sequence[str], given: _Given) -> str | None:
     return _of_project(head, words, given) if len(words) > 1 else None
 
 
+def _of_plan(head: str, words: Sequence[str], given: _Given) -> str | None:
+    return _of_job(head, words, given) if words else _of_project("due", words, given)
+
+
 def _of_entity(head: str, words: Sequence[str], given: _Given) -> str | None:
     if not words:
         return None
@@ -217,6 +221,8 @@ def _query(head: str, words: Sequence[str], given: _Given) -> str | None:
 
 
 _CALLS: dict[str, Callable[[str, Sequence[str], _Given], str | None]] = {
+    "apply": _of_project,
+    "decide": _of_project,
     "history": _of_project,
     "history row": _of_entity,
     "job": _of_job,
@@ -227,7 +233,7 @@ _CALLS: dict[str, Callable[[str, Sequence[str], _Given], str | None]] = {
     "manifest show": _records,
     "manifest skip": _of_slice,
     "manifest unskip": _of_slice,
-    "plan": _of_job,
+    "plan": _of_plan,
     "process": _of_entity,
     "rebuild": _of_entity,
     "sql": _query,

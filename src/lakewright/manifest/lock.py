@@ -22,7 +22,7 @@ from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
-from lakewright.manifest.payload import MAY_SKIP, REBUILD, RESOLVES
+from lakewright.manifest.payload import MAY_SKIP, RESOLVES
 from lakewright.manifest.record import format_instant
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "locked_error",
     "recovery_advice",
     "recovery_command",
-    "recovery_commands",
     "stale_advice",
     "tell_recovery",
 ]
@@ -197,18 +196,15 @@ def recovery_command(item: Item, name: str | None = None) -> Command:
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
     named = name or item.item_id
-    if not item.failed.note.get("holds_back", True):
-        is_rebuilt = _late_rebuild(item) is not None
-        return command("resolve", named) if is_rebuilt else command("requeue", named).plus("--late")
-    if _recorded_error(item).get("code") == CommitTooLate.code:
+    error = _recorded_error(item)
+    if error.get("code") == LateSliceError.code:
+        remedy = remedy_of(error)
+        parts = remedy.parts if isinstance(remedy, Phrase) else ()
+        asked = (each for each in parts if isinstance(each, Command))
+        return next(asked, command("requeue", named).plus("--late"))
+    if error.get("code") == CommitTooLate.code:
         return command("requeue", named)
     return command("resolve", named)
-
-
-def recovery_commands(item: Item, name: str | None = None) -> tuple[Command, ...]:
-    """Return all commands to type, in turn, about a failed item: `recovery_command` is the first."""
-    first, rebuild = recovery_command(item, name), _late_rebuild(item)
-    return (first,) if rebuild is None else (first, rebuild)
 
 
 def recovery_advice(item: Item, name: str | None = None, *, is_beside: bool = False) -> str:
@@ -246,13 +242,6 @@ def recovery_advice(item: Item, name: str | None = None, *, is_beside: bool = Fa
         return Phrase(remedy, otherwise)
     first = Phrase(remedy, " Then ") if remedy else "Fix the cause, then "
     return Phrase(first, typed, f"{after}.", otherwise)
-
-
-def _late_rebuild(item: Item) -> Command | None:
-    """Return the command that puts an item in its place, if it failed for being late."""
-    error = _recorded_error(item)
-    rebuild = error.get(REBUILD) if error.get("code") == LateSliceError.code else None
-    return None if rebuild is None else Command.of_json(rebuild)
 
 
 def _recorded_error(item: Item) -> Mapping[str, Any]:

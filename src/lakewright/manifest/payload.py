@@ -13,7 +13,6 @@ from typing import Any
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.errors.fault import recorded_remedy
-from lakewright.errors.phrase import Command
 from lakewright.manifest.record import State
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "LONGEST_TEXT",
     "LONGEST_TRACE",
     "MAY_SKIP",
-    "REBUILD",
     "RESOLVES",
     "bounded",
     "failure",
@@ -35,9 +33,6 @@ MAY_SKIP = "may_skip"
 RESOLVES = "resolves"
 """Detail of an error, and entry of its record: whether the remedy says to resolve the item, for which the
 command to type is to follow it."""
-
-REBUILD = "rebuild"
-"""Detail of an error, and entry of its record: the command that puts the slice in its place."""
 
 LARGEST = 65_536
 """Maximum characters of a payload's JSON."""
@@ -109,17 +104,12 @@ def failure(
             "location": str(location) if (location := getattr(error, "location", None)) else None,
             RESOLVES: _has(error, RESOLVES),
             **({MAY_SKIP: True} if _has(error, MAY_SKIP) else {}),
-            **({REBUILD: rebuild.as_json()} if (rebuild := _rebuild(error)) else {}),
         },
         "stack_trace": stack_trace,
         "is_retryable": bool(getattr(error, "is_retryable", False)),
         "holds_back": holds_back,
         **more,
     }
-
-
-def _rebuild(error: BaseException | Fault) -> Command | None:
-    return error.details.get(REBUILD) if isinstance(error, LakewrightError | Fault) else None
 
 
 def _has(error: BaseException | Fault, detail: str) -> bool:

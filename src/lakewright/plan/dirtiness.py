@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lakewright.errors.phrase import Phrase
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.observation import Answer, Observation, OutputState
-from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.step import named_slices, slices_text
 from lakewright.spec.suggestions import hint, member_named
 
@@ -160,18 +159,15 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     return Dirtiness.yes(reason, f"{named_slices(late)} {is_are}", *unrecorded, *observation.notes, *waits)
 
 
-def left_slices(names: Sequence[str], runs: Sequence[OtherRun] = ()) -> str:
-    """Return the reason that names the slices that a run leaves to others, with the commands of those runs.
+def left_slices(names: Sequence[str]) -> str:
+    """Return the reason that names the slices that a run leaves to others.
 
     Example:
-        >>> left_slices(["2024-05-02.json"], [OtherRun("2024-05-02.json", "daily", (("day", "2024-05-02"),))])
-        'leaves 1 slice to other runs: 2024-05-02.json; `lakewright job daily build day=2024-05-02` takes it'
+        >>> left_slices(["2024-05-02.json"])
+        'leaves 1 slice to other runs: 2024-05-02.json; `lakewright apply` takes it'
     """
-    commands = Phrase.joined(" and ", commands_of(runs))
-    takes = "take" if len(commands_of(runs)) > 1 else "takes"
-    first = f"the first {len(runs)}" if len(runs) < len(names) else "them" if len(names) > 1 else "it"
-    taken = Phrase("; ", commands, f" {takes} {first}") if commands else ""
-    return Phrase(f"leaves {slices_text(names, 'to other runs')}", taken)
+    it = "it" if len(names) == 1 else "them"
+    return Phrase(f"leaves {slices_text(names, 'to other runs')}; ", Command("apply"), f" takes {it}")
 
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:

@@ -11,7 +11,6 @@ from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node
 from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.observation import Observation
-from lakewright.plan.other_runs import OtherRun
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
@@ -42,7 +41,6 @@ class Candidate:
         missing: Returns a notice if it is to be built from a table that does not exist. It is given whether
             a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
-        other_runs: Returns the runs that take slices which it leaves.
         append: That building it adds rows to those that are there, if it does.
         definition: The digest of what is declared of the rows that it builds; None if it builds none.
         fault: The fault in the project's files for which it waits, or None.
@@ -63,7 +61,6 @@ class Candidate:
     is_compared: bool = False
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
-    other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
     append: Append | None = None
     definition: str | None = None
     fault: Fault | None = None

@@ -347,7 +347,7 @@ class _InstancePlanning:
         if self.index < count - 1 and _matches(candidate.name, in_last):
             return ()
         others, late = observation.others, filter(None, (observation.late,))
-        return (*((left_slices(others, candidate.other_runs(others)),) if others else ()), *late)
+        return (*((left_slices(others),) if others else ()), *late)
 
     def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
         """Return why a target must run regardless of its own verdict."""

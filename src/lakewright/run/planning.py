@@ -282,7 +282,6 @@ class _Observer:
             is_compared=is_compared,
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
-            other_runs=partial(target.other_runs, context),
             append=None if append is None else replace(append, begun=last_build().begun),
             definition=None if definition is None else definition.digest,
         )

@@ -30,9 +30,9 @@ from lakewright.errors import (
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.manifest.payload import REBUILD, failure
+from lakewright.manifest.payload import failure
+from lakewright.slices.choices import late_error
 from lakewright.slices.discover import find_unchanged_slice, slice_name
-from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.processing_time import future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
@@ -329,12 +329,8 @@ class SliceProcessor:
         """Raise `LateSliceError` for a late slice unless the entity, the run or the requeue allows it."""
         if claim.item_id not in self.late or is_late_allowed(self.context, self.entity, claim.item):
             return
-        found = late_slices_in(self.context, self.entity, (claim.item,))
-        raise LateSliceError(
-            f"the slice {slice_name(claim.item)} is older than one that is already processed",
-            remedy=found.remedy_of_failed,
-            details={REBUILD: found.rebuild},
-        )
+        last = self.context.chain(self.entity).last_processed()
+        raise late_error(self.entity, self.strategy, slice_name(claim.item), last)
 
     def unchanged_slice(self, claim: Claim) -> Slice:
         """Return the claimed slice if it is unchanged since it was recorded."""

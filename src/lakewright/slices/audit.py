@@ -21,7 +21,7 @@ from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.chain import SliceChain
-from lakewright.slices.discover import called_name, list_slices, slice_name, slice_of_id
+from lakewright.slices.discover import called_name, list_slices, slice_name
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.moved_lake import moved_lake_error
@@ -31,9 +31,6 @@ from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command
 
 __all__ = ["Repair", "audit", "repairs"]
-
-RecordedBy = Callable[[Entity, Sequence[str]], Sequence[Command]]
-"""Returns the commands whose runs record slices of an entity's table."""
 
 MOST_NAMED = 3
 
@@ -55,13 +52,12 @@ class Repair:
     apply: Callable[[], object]
 
 
-def audit(inventory: Inventory, entities: Iterable[Entity], recorded_by: RecordedBy) -> Iterator[Damage]:
+def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
     """Yield damage in records, answers, leases and watermarks, and disagreement with the tables.
 
     Args:
         inventory: The slices of the project.
         entities: The entities whose tables are compared.
-        recorded_by: Returns the commands that record slices of an entity's table.
     """
     store = inventory.ledger.store
     if (unreadable := _unreadable(store)) is not None:
@@ -73,7 +69,7 @@ def audit(inventory: Inventory, entities: Iterable[Entity], recorded_by: Recorde
     yield from _watermarks(store)
     for entity in entities:
         try:
-            yield from _beside_table(inventory.chain_of(entity), recorded_by)
+            yield from _beside_table(inventory.chain_of(entity))
         except (TargetError, StorageUnavailable) as error:  # the tables after it are checked nevertheless
             yield Damage(ANSWERS, None, _unchecked(entity, error))
 
@@ -182,7 +178,7 @@ def _named(standing: StoredWatermark) -> str:
     return f"{standing.column}={standing.watermark.value} of {standing.application}"
 
 
-def _beside_table(chain: SliceChain, recorded_by: RecordedBy) -> Iterator[Damage]:
+def _beside_table(chain: SliceChain) -> Iterator[Damage]:
     """Yield commits on which the manifest and an entity's table disagree.
 
     An item that is locked or ready and whose commit has not landed is no damage: it is being attempted.
@@ -196,19 +192,14 @@ def _beside_table(chain: SliceChain, recorded_by: RecordedBy) -> Iterator[Damage
         if is_done and number > (last or 0) and not has_no_commit(chain.store, item, application):
             yield _lost_commit(item, entity, number, last)
         elif not is_done and number == last and chain.has_landed(item) and not _is_at_work(chain, item):
-            typed = Phrase.joined(", then ", recorded_by(entity, [slice_name(item)]))
-            problem = Phrase(
-                f"its commit {number} has landed, but is not recorded: the next run records it: ", typed
-            )
-            yield Damage(item.item_id, None, problem)
+            told = f"its commit {number} has landed, but is not recorded; "
+            yield Damage(item.item_id, None, Phrase(told, Command("apply"), " records it"))
     rewinds = unrecorded_rewinds(chain)
     told_of = {each.item_id for rewind in rewinds for each in rewind.slices}
     if rewinds:
-        names = [slice_of_id(each.item_id) for rewind in rewinds for each in rewind.slices]
-        typed = Phrase.joined(", then ", recorded_by(entity, names))
         told = f"the manifest lacks an undo or a rebuild of the table of {entity.called}"
         words = first_of([each.words for each in rewinds], MOST_NAMED)
-        yield Damage(ANSWERS, None, Phrase(f"{told}: {words}. The next run records it: ", typed))
+        yield Damage(ANSWERS, None, Phrase(f"{told}: {words}; ", Command("apply"), " records it"))
     given = chain.last_given_number
     if last is None or last <= given:
         return
@@ -222,20 +213,19 @@ def _beside_table(chain: SliceChain, recorded_by: RecordedBy) -> Iterator[Damage
         names = list(map(slice_name, unrecorded))
         known = f"but the manifest only knows those up to {given}"
         ends = f"the table of {entity.called} ends with commit {last}, {known}"
-        yield Damage(ANSWERS, None, Phrase(f"{ends}. ", _recorded_how(entity, names, last, recorded_by)))
+        yield Damage(ANSWERS, None, Phrase(f"{ends}. ", _recorded_how(names, last)))
 
 
-def _recorded_how(entity: Entity, names: Sequence[str], last: int, recorded_by: RecordedBy) -> str:
+def _recorded_how(names: Sequence[str], last: int) -> str:
     """Return what to do about commits of slices with these names, or of no slice that is in bronze."""
     if not names:
         return (
             "No slice in bronze is of the others. If the manifest is an older copy, bring the newer one back "
             f"if there is one. Otherwise the next slice that a run processes gets a number above {last}"
         )
-    typed = Phrase.joined(", then ", recorded_by(entity, names))
     held = "is" if len(names) == 1 else "are"
     told = f"{counted(len(names), 'slice')} {held} in the table only: {first_of(names, MOST_NAMED)}"
-    return Phrase(f"{told}. {UNRECORDED_ADVICE}: ", typed)
+    return Phrase(f"{told}. {UNRECORDED_ADVICE}: ", Command("apply"))
 
 
 def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:

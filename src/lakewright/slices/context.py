@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.lease import Holder
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
-    from lakewright.plan.other_runs import OtherRun
     from lakewright.slices.result import SliceReport
     from lakewright.spec.models.entity import Entity
 
@@ -89,28 +88,21 @@ class ProcessingOptions:
         strategy: The strategy to use instead of the entity's own.
         processing_time: ISO 8601 text for one slice, or an expression over the slice.
         scope: Names that the expression may use.
-        is_time_declared: Whether a job declares a processing time, which a rebuild gives new slices.
-        declared_time: Returns the processing time that a job declares for a slice; None if it is
-            `processing_time`.
         is_time_lenient: Whether a text that is no time is only warned of.
         permissions: The permissions of the run.
         wait: Whether to wait for a slice that another run is processing.
         selection: The slices to take; those not taken are left to others.
         settle: How long a slice without `_SUCCESS` must have stayed unchanged; others are left for later.
-        other_runs: Returns runs of jobs that take slices of the entity.
     """
 
     strategy: Strategy | None = None
     processing_time: str | None = None
     scope: Scope | None = None
-    is_time_declared: bool = True
-    declared_time: Callable[[str], datetime | None] | None = None
     is_time_lenient: bool = False
     permissions: Permissions = NO_PERMISSIONS
     wait: bool = False
     selection: SliceSelection = ALL_SLICES
     settle: timedelta = timedelta()
-    other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
 
 
 def strategy_of(text: str | None) -> Strategy | None:
@@ -176,7 +168,6 @@ class ProcessingContext:
             given.scope or Scope(),
             given.is_time_lenient,
             self.warn,
-            given.is_time_declared,
             entity.called,
         )
 

@@ -2,40 +2,52 @@
 
 A processed slice has other files than when it was discovered, slices can't be read, or the folder is gone.
 They are found with the listing that discovery makes anyway; the differences that need more reading are those
-of `inventory.py`.
+of `inventory.py`. Changed slices are requeued if the entity asks for it.
 
 Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` is Lakewright's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, SliceError
-from lakewright.errors.fault import PARTS
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.item import has_same_amounts, is_changed
+from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import command
+from lakewright.manifest.record import Author, Draft, State
+from lakewright.manifest.store import Query
 from lakewright.slices.bronze import BRONZE_UNREADABLE
-from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
+from lakewright.slices.choices import changed_remedy
+from lakewright.slices.discover import discovered, item_id, natural_key, slice_name
+from lakewright.slices.processed import continued_in, place_of
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
-    from lakewright.manifest.item import Item
+    from lakewright.manifest.discovery import DiscoveredSlice
     from lakewright.manifest.record import Application
     from lakewright.slices.bronze import Slice
+    from lakewright.slices.chain import SliceChain
+    from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Listing
+    from lakewright.spec.models.entity import Entity
 
 __all__ = [
     "SLICES_CHANGED",
-    "CorrectedSlices",
     "Deviations",
-    "Repetition",
     "changed_items",
-    "later_processed",
+    "count_vanished",
+    "find_deviations",
+    "is_folder_missed",
+    "is_requeued_here",
+    "items_in_bronze",
+    "new_item",
+    "requeue_changed",
 ]
 
 SLICES_CHANGED = "slices_changed"
@@ -48,117 +60,44 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectedSlices:
-    """Skipped slices that have other files than when they were recorded, as after an undo and a correction.
-
-    Attributes:
-        entity: What commands call their entity.
-        items: Their items, in order.
-        process: What has the first of them processed, and does to the rows of later slices, as a sentence.
-        is_older: Whether that makes older rows the current ones.
-    """
-
-    entity: str
-    items: tuple[Item, ...]
-    process: str
-    is_older: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Their names, in order."""
-        return tuple(map(slice_name, self.items))
-
-    @property
-    def advice(self) -> str:
-        """What to type, as sentences."""
-        it = "it" if len(self.items) == 1 else "they"
-        typed = command("accept", *(called_name(self.entity, item) for item in self.items[:MOST_NAMED]))
-        if self.is_older:
-            return Phrase(f"If {it} should stay skipped, and the newer rows: ", typed, ". ", self.process)
-        return Phrase(self.process, f" If {it} should stay skipped, ", typed, " ends this message.")
-
-    @property
-    def note(self) -> str:
-        """That they have changed, and what to type."""
-        return Phrase(f"{self.words}. ", self.advice)
-
-    @property
-    def words(self) -> str:
-        """That they have changed, without their entity."""
-        one = len(self.names) == 1
-        return (
-            f"{len(self.names)} skipped {'slice has' if one else 'slices have'} changed since "
-            f"{'it was' if one else 'they were'} recorded: {_named(self.names)}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Repetition:
-    """How changed slices are processed again.
-
-    Attributes:
-        commands: The commands, as far as they are known.
-        words: What to do, as a clause without a subject.
-        note: What it does to other rows, or leaves of them, as sentences that follow others; or empty.
-    """
-
-    commands: tuple[Command, ...]
-    words: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Deviations:
     """How an entity's bronze folder deviates from what the manifest has recorded.
 
     Attributes:
-        entity: Name of the entity.
         bronze: The folder.
+        listing: What the folder holds.
         changed: Processed items whose slice has changed, in order.
-        repetition: How they are processed again; None if none has changed.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
         left: Names of such slices that the run leaves to others.
         gone: Names of slices that are to be processed again after TRUNCATE or DESTROY, but are not there.
-        listing: What the folder holds.
-        corrected: Skipped slices that have changed; None if none has.
+        corrected: Names of skipped slices that have other files than when they were recorded, in order, as
+            after an undo and a correction.
         skipped: Number of skipped slices in bronze, of those that the run takes.
         vanished: Number of processed slices that are no longer in bronze.
         is_lost: Whether the folder does not exist although slices from it were processed.
     """
 
-    entity: str
+    entity: Entity
     bronze: str
     listing: Listing
     changed: tuple[Item, ...] = ()
-    repetition: Repetition | None = None
     requeued: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
-    corrected: CorrectedSlices | None = None
+    corrected: tuple[str, ...] = ()
     skipped: int = 0
     vanished: int = 0
     is_lost: bool = False
 
     @property
     def fault(self) -> Fault | None:
-        """What an operator should look at, with the commands to type; None if there is nothing."""
+        """What an operator should look at; None if there is nothing."""
         return self.fault_beside()
 
     def fault_beside(self, *said: str) -> Fault | None:
         """Return the fault without the messages that were said already; None if nothing is left."""
-        found = [each for each in self._faults() if each[0] not in said]
-        if not found:
-            return None
-        messages, remedies, alerts = zip(*found, strict=True)
-        return Fault(
-            "\n".join(messages),
-            remedy=Phrase.joined(" ", remedies),
-            code=alerts[0],
-            details={
-                PARTS: list(zip(alerts, messages, strict=True)),
-                "alerts": list(alerts),
-            },
-        )
+        found = [each for each in self._faults() if each.message not in said]
+        return reduce(Fault.and_also, found) if found else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -168,8 +107,7 @@ class Deviations:
             notes.append(f"processed again because of changed files: {_named(self.requeued)}")
         if self.left:
             notes.append(f"changed, and left to other runs to be processed again: {_named(self.left)}")
-        if self.corrected is not None:
-            notes.append(self.corrected.note)
+        notes += self.corrected_notes
         if self.vanished and not self.is_lost:
             notes.append(
                 Phrase(
@@ -182,6 +120,15 @@ class Deviations:
         if self.listing.incomplete:
             notes.append(f"not complete yet: {_named(self.listing.incomplete)}")
         return tuple(notes)
+
+    @property
+    def corrected_notes(self) -> tuple[str, ...]:
+        """That skipped slices have changed; empty if none has."""
+        if not self.corrected:
+            return ()
+        number = counted(len(self.corrected), "skipped slice")
+        told = f"{number} changed since {_was(self.corrected)} recorded: {_named(self.corrected)}. "
+        return (Phrase(told, changed_remedy(self.entity, self.corrected, is_skipped=True)),)
 
     def idle_reason(self, takes: Callable[[str], bool]) -> str | None:
         """Return why there is no slice to process, if there is none; None if every slice has been processed.
@@ -208,70 +155,83 @@ class Deviations:
 
     def changed_error(self) -> SliceError | None:
         """Return the error for changed slices, or None if none has changed."""
-        found = next(self._changed(), None)
-        return (
-            None if found is None else SliceError(found[0], remedy=found[1], details={"alerts": [found[2]]})
-        )
+        fault = next(self._changed(), None)
+        if fault is None:
+            return None
+        return SliceError(fault.message, remedy=fault.remedy, details=fault.details)
 
-    def _faults(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the message, remedy and alert of each deviation."""
+    def _faults(self) -> Iterator[Fault]:
         yield from self._changed()
+        called = self.entity.called
         if self.is_lost:
-            yield (
-                f"the bronze folder {self.bronze} of {self.entity} is gone; slices from it are recorded",
-                "Mount it, or correct bronze_path.",
+            yield _fault(
                 BRONZE_UNREADABLE,
+                f"the bronze folder {self.bronze} of {called} is gone; slices from it are recorded",
+                "Mount it, or correct bronze_path.",
             )
         if self.listing.unreadable:
             found = self.listing.unreadable
             each = "; ".join(f"{name} ({why})" for name, why in islice(found.items(), MOST_NAMED))
-            yield (
-                f"{counted(len(found), 'slice')} of {self.entity} can't be read and {_are(found)} left out: "
+            yield _fault(
+                BRONZE_UNREADABLE,
+                f"{counted(len(found), 'slice')} of {called} can't be read and {_are(found)} left out: "
                 f"{each}",
                 "Make them readable, or remove them.",
-                BRONZE_UNREADABLE,
+                found,
             )
         if self.gone:
-            yield (
-                f"{counted(len(self.gone), 'slice')} of {self.entity} {_are(self.gone)} to be processed "
+            yield _fault(
+                SLICES_GONE,
+                f"{counted(len(self.gone), 'slice')} of {called} {_are(self.gone)} to be processed "
                 f"again, but {_are(self.gone)} gone from {self.bronze}: {_named(self.gone)}",
                 Phrase(
                     "Bring them back, or skip them with ",
-                    command("skip", *(f"{self.entity}/{name}" for name in self.gone)),
+                    command("skip", *(f"{called}/{name}" for name in self.gone)),
                     ".",
                 ),
-                SLICES_GONE,
+                self.gone,
             )
 
-    def _changed(self) -> Iterator[tuple[str, str, str]]:
-        if not self.changed:
-            return
-        names = tuple(map(slice_name, self.changed))
-        was = "it was" if len(names) == 1 else "they were"
-        yield (
-            f"{counted(len(names), 'slice')} of {self.entity} changed since {was} processed: {_named(names)}",
-            self._remedy,
-            SLICES_CHANGED,
-        )
-
-    @property
-    def _remedy(self) -> str:
-        """What to do about changed slices: first what harms nothing, if their rows may be the same."""
-        accept = Phrase(command("accept", *(called_name(self.entity, item) for item in self.changed)))
-        again, note = ("", "") if self.repetition is None else (self.repetition.words, self.repetition.note)
-        if not self._have_same_amounts:
-            return Phrase(
-                Phrase(again).capitalized(), ", or keep what was processed with ", accept, ".", note
+    def _changed(self) -> Iterator[Fault]:
+        if names := tuple(map(slice_name, self.changed)):
+            number = f"{counted(len(names), 'slice')} of {self.entity.called}"
+            yield _fault(
+                SLICES_CHANGED,
+                f"{number} changed since {_was(names)} processed: {_named(names)}",
+                changed_remedy(self.entity, names),
+                names,
             )
-        size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
-        kept = Phrase(f"{size} the same: if the rows are too, keep what was processed with ", accept)
-        return Phrase(kept, ". If not, ", again, ".", note)
 
-    @property
-    def _have_same_amounts(self) -> bool:
-        present = {item_id(slice_.path): slice_ for slice_ in self.listing.slices}
-        found = ((item.fingerprint, present.get(item.item_id)) for item in self.changed)
-        return all(then and now and has_same_amounts(then, now.fingerprint) for then, now in found)
+
+def _fault(code: str, message: str, remedy: str, slices: Iterable[str] = ()) -> Fault:
+    return Fault(message, remedy=remedy, code=code, details={"alerts": [code], "slices": list(slices)})
+
+
+def _was(names: Sized) -> str:
+    return "it was" if len(names) == 1 else "they were"
+
+
+def find_deviations(
+    context: ProcessingContext, chain: SliceChain, listing: Listing, items: Mapping[str, Item]
+) -> Deviations:
+    """Return how bronze deviates from the recorded items of the slices that it holds."""
+    entity, takes = chain.entity, context.options.selection.takes
+    verdicts = [(item, item.verdict(chain.application)) for item in items.values()]
+    skipped = [item for item, verdict in verdicts if verdict is Verdict.SKIPPED]
+    found = Deviations(
+        entity,
+        chain.bronze,
+        listing,
+        skipped=sum(takes(slice_name(item)) for item in skipped),
+        vanished=count_vanished(chain, items),
+        is_lost=not listing.exists and is_folder_missed(chain),
+    )
+    if entity.settings.changed_slices == "ignore":
+        return found
+    processed = (item for item, verdict in verdicts if verdict is Verdict.PROCESSED)
+    changed = sorted(changed_items(processed, listing.slices), key=place_of)
+    corrected = sorted(changed_items(skipped, listing.slices), key=place_of)
+    return replace(found, changed=tuple(changed), corrected=tuple(map(slice_name, corrected)))
 
 
 def changed_items(items: Iterable[Item], slices: Iterable[Slice]) -> Iterator[Item]:
@@ -288,6 +248,101 @@ def later_processed(first: Item, items: Iterable[Item], application: Application
     after = natural_key(slice_name(first))
     found = {natural_key(slice_name(item)): item for item in items if item.is_processed_by(application)}
     return tuple(found[key] for key in sorted(found) if key > after)
+
+
+def is_folder_missed(chain: SliceChain) -> bool:
+    """Return whether slices of a bronze folder are recorded, so that it has been there.
+
+    A slice that another application has only announced does not count.
+    """
+    verdicts = frozenset({Verdict.PROCESSED, Verdict.READY, Verdict.FAILED})
+    query = Query(application=chain.application, verdicts=verdicts, prefix=chain.prefix)
+    return any(item.fingerprint is not None for item in chain.store.select(query))
+
+
+def count_vanished(chain: SliceChain, present: Mapping[str, Item]) -> int:
+    """Return how many slices an application processed that are not among the items in bronze, by id.
+
+    Items of a place that the lake was moved from don't count if their slices have items in bronze.
+    """
+    store, application = chain.store, chain.application
+    there = sum(1 for item in present.values() if item.verdict(application) is Verdict.PROCESSED)
+    recorded = store.counts().get((application, Verdict.PROCESSED), 0)
+    if recorded > there:  # the items may be as they are once a run has recorded what the table's log tells
+        now = store.read(list(present)).values()
+        there = max(there, sum(1 for item in now if item.verdict(application) is Verdict.PROCESSED))
+    if recorded <= there:
+        return 0
+    query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
+    elsewhere = [each for each in store.candidates(query) if not each.startswith(chain.prefix)]
+    processed = (i for i in store.read(elsewhere).values() if i.verdict(application) is Verdict.PROCESSED)
+    return recorded - there - len(continued_in(store, (item.item_id for item in processed), chain.bronze))
+
+
+def is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:
+    """Return whether this run requeues changed slices: the entity asks for it, and it takes the first one.
+
+    Another run would leave the requeued slices, and make them late by processing newer ones.
+    """
+    if not deviations.changed or entity.settings.changed_slices != "requeue":
+        return False
+    return context.options.selection.takes(slice_name(deviations.changed[0]))
+
+
+def requeue_changed(
+    context: ProcessingContext,
+    entity: Entity,
+    deviations: Deviations,
+    items: Mapping[str, Item],
+    *,
+    is_recorded: bool,
+) -> tuple[Deviations, dict[str, Item]]:
+    """Requeue changed slices, and those after them unless late slices are applied; return the new items."""
+    first, changed = deviations.changed[0], deviations.changed
+    is_alone = entity.settings.late_slices == "apply"
+    later = () if is_alone else later_processed(first, items.values(), context.application)
+    again = changed if is_alone else (first, *later)
+    found = {
+        each.item_id: each
+        for each in discovered(deviations.listing.slices, context.application, entity.called)
+        if any(item.item_id == each.item_id for item in again)
+    }
+    if is_recorded:
+        fingerprints = {name: each.fingerprint for name, each in found.items()}
+        reason = f"changed after it was processed: {', '.join(map(slice_name, changed[:MOST_NAMED]))}"
+        for item in changed if is_alone else (first,):
+            context.ledger.requeue(
+                item.item_id,
+                reason,
+                fingerprint=fingerprints[item.item_id],
+                cascade=tuple(other.item_id for other in later),
+                fingerprints=fingerprints,
+            )
+        new = dict(context.ledger.store.read([item.item_id for item in again]))
+    else:
+        new = {name: new_item(each) for name, each in found.items()}
+    names = tuple(map(slice_name, again))
+    return replace(deviations, changed=(), requeued=names), {**items, **new}
+
+
+def items_in_bronze(chain: SliceChain, slices: Iterable[Slice]) -> dict[str, Item]:
+    """Return the items of slices by id; those that the manifest does not know are as if just recorded."""
+    new = {each.item_id: new_item(each) for each in chain.discovered(slices)}
+    return {**new, **chain.store.read(list(new))}
+
+
+def new_item(found: DiscoveredSlice) -> Item:
+    """Return the item of a slice as if it had just been recorded."""
+    content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
+    draft = Draft(
+        record_id="",
+        item_id=found.item_id,
+        state=State.NEW,
+        application=found.application,
+        author=Author.named("lakewright"),
+        payload={"schema": "lakewright/new/1", "data": content},
+    )
+    return Item(found.item_id).after(draft.recorded(sequence=1, now=datetime.min.replace(tzinfo=UTC)))
 
 
 def _named(names: Iterable[str]) -> str:

@@ -7,15 +7,15 @@ the declared `slices` and `until`, evaluated with it, take the slice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
-from lakewright.plan.other_runs import MOST_TYPED, OtherRun
+from lakewright.plan.other_runs import OtherRun
 from lakewright.slices.context import SliceSelection
-from lakewright.spec.expressions.values import Value, ValueType, render_value
+from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ __all__ = [
     "declared_time",
     "entity_name",
     "entity_targets",
-    "find_other_runs",
     "instance_taking",
     "is_limited",
     "processing_jobs",
@@ -52,31 +51,6 @@ class _Limited:
 
     job: Job
     declared: Mapping[str, Any]
-
-
-def find_other_runs(
-    project: Project,
-    entity: str,
-    slices: Sequence[str],
-    dependents: Callable[[str], Mapping[str, int]] | None = None,
-) -> tuple[OtherRun, ...]:
-    """Return a run that takes each of the first slices, in their order; slices without one are left out.
-
-    Args:
-        project: The project.
-        entity: What commands call the entity.
-        slices: Names of slices.
-        dependents: Returns the number of targets that each job builds from the entity's table: the job with
-            the most is preferred, and otherwise the one that is declared first. A job with a parameter whose
-            value the user must choose comes after all others, as its command can't be typed as it stands.
-    """
-    jobs = list(processing_jobs(project, entity))
-    if dependents is not None and slices and len(jobs) > 1:
-        number = dependents(entity)
-        jobs.sort(key=lambda each: -number.get(each[0].name, 0))
-    limited = [_Limited(job, declared) for job, declared in jobs]
-    found = (_run_of(project, limited, name) for name in slices[:MOST_TYPED])
-    return tuple(run for run in found if run is not None)
 
 
 def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
@@ -146,8 +120,11 @@ def strategy_of_jobs(project: Project, entity: Entity) -> Strategy:
 
 
 def run_taking(project: Project, entity: str, name: str) -> OtherRun | None:
-    """Return the run of a job that takes a slice; None if no job takes it. See `find_other_runs`."""
-    return next(iter(find_other_runs(project, entity, [name])), None)
+    """Return the run of the first job that takes a slice; None if no job takes it.
+
+    A job with a parameter whose value the user must choose comes after all others.
+    """
+    return _run_of(project, (_Limited(job, each) for job, each in processing_jobs(project, entity)), name)
 
 
 def instance_taking(
@@ -206,14 +183,6 @@ def _parameters(project: Project, each: _Limited, name: str) -> tuple[tuple[str,
         if takes_slice(project, each.job, each.declared, values, name):
             return tuple(zip((p.name for p in used), texts, strict=True))
     return None
-
-
-def _values(parameter: Parameter, name: str) -> Iterator[Value]:
-    for guess in _guesses(parameter, name):
-        try:
-            yield parameter.parse(guess)
-        except ValueError:
-            continue
 
 
 def _guesses(parameter: Parameter, name: str) -> Iterator[str]:

@@ -19,7 +19,8 @@ from lakewright.manifest.lock import command, failed_error, invalid_error, locke
 from lakewright.manifest.record import Application
 from lakewright.slices.application import applications_before
 from lakewright.slices.chain import OPEN
-from lakewright.slices.changed import (
+from lakewright.slices.deviations import (
+    Deviations,
     find_deviations,
     is_requeued_here,
     items_in_bronze,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext, SliceSelection
-    from lakewright.slices.deviations import Deviations
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
 
@@ -160,7 +160,7 @@ def find_pending(
         items |= rewound
         recovered = as_if_recovered(chain, items.values())
         items |= recovered
-    deviations = find_deviations(context, entity, listing, items)
+    deviations = find_deviations(context, chain, listing, items)
     if is_requeued_here(context, entity, deviations):
         deviations, items = requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
     gone = _add_open_items(chain, items)

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, SpecError, UsageError
-from lakewright.errors.phrase import Command, Phrase
+from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
 from lakewright.slices.discover import called_name, slice_name
@@ -33,12 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APART",
-    "MOST_TYPED",
     "ProcessingTimes",
     "depends_on_slice",
     "future_times_fault",
     "future_warning",
-    "process_commands",
     "unknown_members",
 ]
 
@@ -47,10 +45,9 @@ SLICE = "slice"
 
 _ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
 APART = timedelta(seconds=1)
-"""The time between slices that declare the same processing time, and between those that a remedy names."""
+"""The time between slices that declare the same processing time, and from a version to the next slice."""
 
-MOST_TYPED = 3
-"""Commands in a remedy; the slices after them follow the same pattern."""
+MOST_NAMED = 3
 
 _REMEDY = "Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00."
 
@@ -97,7 +94,6 @@ class ProcessingTimes:
         scope: Names that the expression may use beside `slice`.
         is_lenient: Whether a text that is no time is only warned of, and the clock's time is used.
         warn: Receives the warning.
-        is_declared: Whether a job declares a processing time.
         entity: What commands call the entity.
     """
 
@@ -106,7 +102,6 @@ class ProcessingTimes:
     scope: Scope
     is_lenient: bool
     warn: Callable[[str], None]
-    is_declared: bool = True
     entity: str = "ENTITY"
 
     @property
@@ -163,36 +158,19 @@ class ProcessingTimes:
         """
         one = self.at("") if self.is_one else None
         if is_historic and one is not None and len(names) > 1:
-            apart = [(name, one + number * APART) for number, name in enumerate(names)]
             raise UsageError(
                 f"one processing time is given for {len(names)} pending slices",
-                remedy=Phrase(
-                    "Process them one by one: ",
-                    _one_by_one(entity, apart),
-                    ". Or give each its own time by an expression, such as ${slice.date}.",
-                ),
+                remedy=_own_times(entity, names[0]),
             )
         former: tuple[str, datetime] | None = None
         for name in names:
             at = self.at(name)
             if is_historic and at is not None and former is not None and at <= former[1]:
-                same = at == former[1]
-                apart = [former, (name, at + APART)]
-                first = (
-                    Phrase("Process them one by one: ", _one_by_one(entity, apart), ". Or give")
-                    if same
-                    else "Give"
-                )
+                skip = command("skip", called_name(entity, name))
                 raise UsageError(
                     f"the processing time {at.isoformat()} of slice {name} is not later than that of slice "
                     f"{former[0]}, {former[1].isoformat()}",
-                    remedy=Phrase(
-                        first,
-                        " an expression whose values follow the order of the slices, or leave out one of "
-                        "them, such as ",
-                        command("skip", called_name(entity, name)),
-                        ".",
-                    ),
+                    remedy=Phrase(_own_times(entity, former[0]), " Or leave one out: ", skip, "."),
                 )
             former = former if at is None else (name, at)
 
@@ -275,15 +253,14 @@ def _as_regex(piece: str) -> str:
     )
 
 
-def process_commands(entity: str, times: Iterable[tuple[str, datetime]], *options: str) -> list[Command]:
-    """Return the commands that process slices of an entity, each at a time of its own."""
-    return [
-        Command("process", entity, name, "--processing-time", at.isoformat(), *options) for name, at in times
-    ]
-
-
-def _one_by_one(entity: str, times: Sequence[tuple[str, datetime]]) -> str:
-    return first_of(process_commands(entity, times), MOST_TYPED)
+def _own_times(entity: str, name: str) -> Phrase:
+    """Return how each slice gets a time of its own; `name` is the first one."""
+    typed = Command("process", entity, name, "--processing-time", Placeholder("<time>"))
+    return Phrase(
+        "Give each its own time, in their order, by an expression such as ${slice.date}, or one by one: ",
+        typed,
+        ".",
+    )
 
 
 TOLERANCE = timedelta(days=1)
@@ -323,13 +300,9 @@ def future_times_fault(
     if not told:
         return None
     names = [name for name, _ in told]
-    skipping = command("skip", *(called_name(called, name) for name in names[:MOST_TYPED]))
-    if len(told) == 1:
-        return Fault(
-            f"{names[0]}: {told[0][1]}", remedy=Phrase("If its date is wrong, leave it out: ", skipping, ".")
-        )
-    lines = [f"{name}: {why}" for name, why in told]
+    skipping = command("skip", *(called_name(called, name) for name in names[:MOST_NAMED]))
     return Fault(
-        first_of(lines, MOST_TYPED, "\n"),
-        remedy=Phrase("If their dates are wrong, leave them out: ", skipping, "."),
+        first_of([f"{name}: {why}" for name, why in told], MOST_NAMED, "\n"),
+        remedy=Phrase("Leave out what has a wrong date: ", skipping, "."),
+        details={"slices": names},
     )

@@ -25,7 +25,7 @@ from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.slices.chain import OPEN, AppliedSlice, counter_of, slices_in
-from lakewright.slices.changed import items_in_bronze
+from lakewright.slices.deviations import items_in_bronze
 from lakewright.slices.discover import slice_name, slice_of_id
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.processed import place_of

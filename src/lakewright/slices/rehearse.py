@@ -16,7 +16,6 @@ from lakewright.errors import (
     BackdatedError,
     DeleteBrakeError,
     LakewrightError,
-    LateSliceError,
     LeaseHeld,
     NotInstalled,
     RetryableError,
@@ -24,7 +23,6 @@ from lakewright.errors import (
     SparkUnavailable,
     UsageError,
 )
-from lakewright.errors.phrase import Phrase
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.commit_lock import commit_lock, lock_file
 from lakewright.lake.failpoint import reach_failpoint
@@ -33,7 +31,8 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.slices.attempt import slice_error, slice_request
-from lakewright.slices.changed import items_in_bronze
+from lakewright.slices.choices import late_error
+from lakewright.slices.deviations import items_in_bronze
 from lakewright.slices.discover import (
     check_not_empty,
     find_slice,
@@ -42,7 +41,6 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
-from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processed import is_late
@@ -229,9 +227,13 @@ class _Attempt:
         at = (context.times(self.entity).of_item(self.item) or context.clock()).astimezone(UTC)
         if future := future_warning(at, context.clock(), context.strategy_for(self.entity)):
             warn(future)
-        is_late = self._is_late()
-        self._check_order(is_late=is_late)
-        request = self._request(at, is_late=is_late)
+        last = context.chain(self.entity).last_processed()
+        comes_late = is_late(self.item, last)
+        if comes_late and not is_late_allowed(context, self.entity, self.item):
+            by = context.strategy_for(self.entity)
+            self.errors.append(late_error(self.entity, by, self.slice.name, last))
+        self._check_time()
+        request = self._request(at, is_late=comes_late)
         summary = self._applied(self.side, request)
         if summary is None and isinstance(self.errors[-1], DeleteBrakeError):
             # Whoever rehearses wants to see what the brake keeps from being deleted.
@@ -253,19 +255,8 @@ class _Attempt:
             error=self.errors[0] if self.errors else None,
         )
 
-    def _is_late(self) -> bool:
-        """Return whether a later slice is processed."""
-        return is_late(self.item, self.context.chain(self.entity).last_processed())
-
-    def _check_order(self, *, is_late: bool) -> None:
-        """Note the errors with which a run would refuse the slice's place or its processing time."""
-        if is_late and not is_late_allowed(self.context, self.entity, self.item):
-            self.errors.append(
-                LateSliceError(
-                    f"the slice {self.slice.name} is older than one that is already processed",
-                    remedy=Phrase(late_slices_in(self.context, self.entity, (self.item,)).remedy, "."),
-                )
-            )
+    def _check_time(self) -> None:
+        """Note the error with which a run would refuse the slice's processing time."""
         late = frozenset({self.item.item_id} if self.errors else ())
         try:
             check_processing_times(self.context, self.entity, (self.item,), late)

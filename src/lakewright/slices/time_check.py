@@ -1,24 +1,22 @@
 """Whether the processing times of slices are later than the versions of the table, before anything is locked.
 
-Source: `processing-strategies.md`, "Processing Time Override". That a refusal names the commands to type is
-Lakewright's own.
+Source: `processing-strategies.md`, "Processing Time Override".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from lakewright.errors import BackdatedError, LakewrightError
+from lakewright.errors import BackdatedError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
 from lakewright.manifest.record import State, parse_instant
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.processed import place_of, processed_items
-from lakewright.slices.processing_time import APART, MOST_TYPED, process_commands
-from lakewright.spec.expressions.scope import Scope
+from lakewright.slices.processing_time import APART
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
@@ -36,18 +34,12 @@ __all__ = [
     "OlderSlice",
     "Placement",
     "SlicePlace",
-    "backdated_note",
     "check_processing_times",
     "check_times_known",
-    "early_error",
-    "early_note",
     "is_late_allowed",
     "may_be_late",
-    "placement_in",
-    "rebuild_with",
-    "repetition_commands",
+    "planned_time_error",
     "requeueing_undo",
-    "unknown_time_note",
 ]
 
 ALL_DECLARED = Phrase(
@@ -60,10 +52,6 @@ ALL_DECLARED = Phrase(
 _BACKDATED = Phrase(
     Option("--allow-backdated"), " permits the earlier one, unless versions of a record would overlap."
 )
-
-MOST_INCLUDED = 20
-"""The largest number of slices of which a remedy types the rebuild that puts them in their place."""
-
 
 _SAME = timedelta(minutes=1)
 """A slice whose time is less than this after that of the one before was put apart from it."""
@@ -143,11 +131,6 @@ class Placement:
         ends = {each.item_id for each in (*after[:1], *after[-1:])}
         times = (self._time_of(each) for each in ends)
         return all(at is None or place.at < at for at in times)
-
-    def newest(self) -> str | None:
-        """Return the last processed slice by name; None if there is none."""
-        last = max(self._processed(), key=place_of, default=None)
-        return None if last is None else slice_name(last)
 
     def _processed(self) -> Iterable[Item]:
         return processed_items(self.chain.store, self.chain.application, self.chain.prefix)
@@ -243,99 +226,6 @@ def check_times_known(
     return timed
 
 
-def placement_in(context: ProcessingContext, entity: Entity) -> Placement:
-    """Return the processed slices of an entity in the context of a run."""
-    return Placement(context.chain(entity), context.strategy_for(entity) is Strategy.HISTORIC)
-
-
-def backdated_note(
-    context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str]
-) -> str | None:
-    """Return that a run would refuse the declared times, with the commands to type; None if it would not.
-
-    Only the statistics of the table's files are read: a plan does not start Spark for it.
-    """
-    timed = _timed(context, entity, chosen, late)
-    if not _may_be_refused(context, entity, timed):
-        return None
-    names = [slice_name(item) for item in timed]
-    return early_note(early_error(context.chain(entity), names, context.times(entity)))
-
-
-def early_note(error: BackdatedError | None) -> str | None:
-    """Return that a run would refuse a time, with the commands to type; None if it would not."""
-    return None if error is None else Phrase(f"the run refuses it: {error.message}. ", error.remedy or "")
-
-
-def early_error(
-    chain: SliceChain, names: Sequence[str], times: ProcessingTimes, *, after: datetime | None = None
-) -> BackdatedError | None:
-    """Return the error with which a run would refuse the time of the first of these slices, or None.
-
-    Only the statistics of the table's files are read. The details have the first `commands` that give later
-    times, how many `slices` need one, and the `rebuild` that puts them in their place, or None. With `after`,
-    the table is expected to have a version of that time then.
-
-    Args:
-        chain: The slices of an entity.
-        names: Some of them, in order.
-        times: Their processing times.
-        after: The time of a version that the table is going to have.
-    """
-    at = times.at(names[0])
-    newest = latest_instant_told(chain.lake, chain.silver, _version_columns(chain.lake, chain.entity))
-    if newest is not None and after is not None:
-        newest = max(newest, after)
-    if at is None or newest is None or newest < at:
-        return None
-    return _backdated_error(chain, names, times, at=at, newest=newest)
-
-
-def repetition_commands(context: ProcessingContext, entity: Entity, names: Sequence[str]) -> str | None:
-    """Return the commands that process slices again whose declared times a run would refuse.
-
-    They give times after those of all these slices, which may not be in the table yet.
-
-    Args:
-        context: The context of the run that tells them.
-        entity: The entity.
-        names: The slices, in order.
-
-    Returns:
-        None if a run takes the slices, or if their times are not known.
-    """
-    options = context.options
-    if options.processing_time is None or context.strategy_for(entity) is not Strategy.HISTORIC:
-        return None
-    taken = options.selection.takes
-    # An instance of another day has another time.
-    runs = () if taken(names[0]) else options.other_runs(names[:1])
-    scope = (options.scope or Scope()).child({key: text for run in runs for key, text in run.parameters})
-    there = replace(context, options=replace(options, scope=scope)).times(entity)
-    try:
-        own = [at for at in map(context.times(entity).at, filter(taken, names)) if at is not None]
-        error = early_error(context.chain(entity), names, there, after=max(own, default=None))
-    except LakewrightError:  # the run tells it: this is only a forecast
-        return None
-    return None if error is None else _in_turn(error.details["commands"], error.details["slices"])
-
-
-def unknown_time_note(chain: SliceChain, text: str) -> str | None:
-    """Return that only a run knows the time that it gives a slice, and which it would refuse.
-
-    None if the table has no versions, so that it would refuse none. Only the statistics of the table's files
-    are read.
-    """
-    newest = latest_instant_told(chain.lake, chain.silver, _version_columns(chain.lake, chain.entity))
-    if newest is None:
-        return None
-    return (
-        f"whether the run refuses it is not known: its processing time is {text!r}, which depends on the "
-        f"run's parameters, and must be later than {newest.isoformat()}, the time of the newest version in "
-        f"{chain.silver}"
-    )
-
-
 def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:
     """Return whether an item may be processed after later ones: by the entity, the run or its requeue."""
     return may_be_late(entity, item) or context.options.permissions.allow_late
@@ -359,69 +249,40 @@ def _version_columns(lake: Lake, entity: Entity) -> tuple[str, str]:
     return system.valid_from, system.valid_to
 
 
-def _backdated_error(
-    chain: SliceChain, names: Sequence[str], times: ProcessingTimes, *, at: datetime, newest: datetime
-) -> BackdatedError:
-    entity = chain.entity
-    early = [name for name in names if (times.at(name) or at) <= newest]
-    # The caller's strategy is Historic; `process` takes the entity's own.
-    by = () if entity.strategy is Strategy.HISTORIC else ("--strategy", Strategy.HISTORIC.value)
-    last = newest.astimezone(UTC).replace(microsecond=0)
-    later = ((name, last + number * APART) for number, name in enumerate(early[:MOST_TYPED], 1))
-    typed = process_commands(entity.called, later, *by)
-    placement = Placement(chain, is_historic=True)
-    places = (placement.place_of(name, times.at(name)) for name in early[:MOST_TYPED])
-    older = next((each.older for each in places if each is not None and each.older is not None), None)
-    # A rebuild applies slices by the entity's own strategy.
-    has_place = times.is_declared and older is None and entity.strategy is Strategy.HISTORIC
-    rebuild = rebuild_with(entity.called, early) if has_place else None
-    return BackdatedError(
-        f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
-        f"the time of the newest version in {chain.silver}{'' if older is None else f'; {older.words}'}",
-        remedy=Phrase(
-            _times_remedy(rebuild, typed, len(early)), " ", _BACKDATED if older is None else ALL_DECLARED
-        ),
-        details={
-            "processing_time": at.isoformat(),
-            "newest": newest.isoformat(),
-            "commands": typed,
-            "rebuild": rebuild,
-            "slices": len(early),
-        },
-    )
-
-
-def rebuild_with(called: str, names: Sequence[str]) -> Command:
-    """Return the command that gives slices of an entity their place among those before and after them."""
-    included = [word for name in names for word in ("--include", name)]
-    return Command("rebuild", called, *included)
-
-
 def requeueing_undo(called: str, name: str) -> Command:
     """Return the command that takes a slice back with those after it, so that the next run processes them."""
     return Command("undo", called, name, "--requeue")
 
 
-def _times_remedy(rebuild: Command | None, typed: Sequence[Command], slices: int) -> str:
-    """Return what to type about slices whose times are too early, as sentences.
+def planned_time_error(
+    context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str]
+) -> BackdatedError | None:
+    """Return the error with which a run would refuse the declared times, or None if it would not.
 
-    Args:
-        rebuild: The command that puts them in their place, if one does.
-        typed: The first commands that give them later times.
-        slices: Their number.
+    Only the statistics of the table's files are read: a plan does not start Spark for it.
     """
-    if rebuild is None:
-        return Phrase("Give a later time: ", _in_turn(typed, slices), ".")
-    it, its = ("it", "its") if slices == 1 else ("them", "their")
-    included = Phrase(rebuild)
-    if slices > MOST_INCLUDED:
-        included = Phrase(Command(*rebuild.argv[:2]), ", with `--include SLICE` for each")
-    later = Phrase(f"Only to make {its} rows the current ones: ", _in_turn(typed, slices), ".")
-    return Phrase(f"Put {it} in {its} place: ", included, ". ", later)
+    timed = _timed(context, entity, chosen, late)
+    if not _may_be_refused(context, entity, timed):
+        return None
+    chain, names, times = context.chain(entity), list(map(slice_name, timed)), context.times(entity)
+    at = times.at(names[0])
+    newest = latest_instant_told(chain.lake, chain.silver, _version_columns(chain.lake, entity))
+    if at is None or newest is None or newest < at:
+        return None
+    return _backdated_error(chain, names, times, at=at, newest=newest)
 
 
-def _in_turn(typed: Sequence[Command], slices: int) -> str:
-    """Return the first commands for slices, of which each needs one, as text."""
-    rest = slices - len(typed)
-    also = f", and so on for {rest} more, each a second later" if rest else ""
-    return Phrase.joined(", then ", typed) + also
+def _backdated_error(
+    chain: SliceChain, names: Sequence[str], times: ProcessingTimes, *, at: datetime, newest: datetime
+) -> BackdatedError:
+    early = [name for name in names if (times.at(name) or at) <= newest]
+    # The caller's strategy is Historic; `process` takes the entity's own.
+    by = () if chain.entity.strategy is Strategy.HISTORIC else ("--strategy", Strategy.HISTORIC.value)
+    later = (newest.astimezone(UTC).replace(microsecond=0) + APART).isoformat()
+    typed = Command("process", chain.entity.called, early[0], "--processing-time", later, *by)
+    return BackdatedError(
+        f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
+        f"the time of the newest version in {chain.silver}",
+        remedy=Phrase("Give a later time: ", typed, ". ", _BACKDATED),
+        details={"processing_time": at.isoformat(), "newest": newest.isoformat(), "slices": early},
+    )

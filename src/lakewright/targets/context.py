@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -47,7 +47,6 @@ class Context:
         show: Shows a warning that the result of the step has by itself, such as one of a slice.
         report: Reports the end of a slice.
         redact: Replaces the project's secrets in a text.
-        dependents: Returns how many targets each job builds from the table of an entity with a name.
         takeover: Who may take over a stale lock.
         append_id: The identity of the append of the step that runs; None if it has none.
         is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
@@ -66,7 +65,6 @@ class Context:
     show: Callable[[str], None] = lambda _: None
     report: Callable[[SliceReport], None] = lambda _: None
     redact: Callable[[str], str] = str
-    dependents: Callable[[str], Mapping[str, int]] | None = None
     takeover: Takeover = Takeover.AUTO
     append_id: str | None = None
     is_stopping: Callable[[], bool] = lambda: False

@@ -33,7 +33,6 @@ from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.workspace.partition_values import check_partition_values
 
 if TYPE_CHECKING:
-    from lakewright.plan.other_runs import OtherRun
     from lakewright.plan.step import Append
     from lakewright.workspace.readable import ReadableRelation
     from lakewright.workspace.workspace import Workspace
@@ -214,10 +213,6 @@ class Target(Named):
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         """Return whether the target's output holds the rows of an append of that identity."""
         return False
-
-    def other_runs(self, context: Context, slices: Sequence[str]) -> Sequence[OtherRun]:
-        """Return the runs that take slices which the target leaves to others."""
-        return ()
 
     @abstractmethod
     def execute(self, context: Context, phase: Phase) -> Outcome:

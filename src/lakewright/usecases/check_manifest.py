@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from lakewright.app import App
-from lakewright.errors.phrase import Command
 from lakewright.manifest.store import Damage
-from lakewright.plan.other_runs import commands_of
 from lakewright.slices.audit import Repair, audit, repairs
-from lakewright.slices.other_runs import entity_targets, find_other_runs
-from lakewright.spec.models.entity import Entity
 from lakewright.usecases.items import inventory_of
-from lakewright.usecases.readers import dependents
 
 __all__ = ["ManifestCheck", "check_manifest"]
 
@@ -49,22 +43,10 @@ def check_manifest(app: App, *, repairs_it: bool, author: str) -> ManifestCheck:
     """
     entities = [entity for entity in app.project.entities.values() if entity.enabled]
     inventory = inventory_of(app, author)
-    recorded_by = partial(_recording_commands, app)
-    found = tuple(audit(inventory, entities, recorded_by))
+    found = tuple(audit(inventory, entities))
     planned = tuple(repairs(inventory, found)) if found else ()
     if not (repairs_it and planned):
         return ManifestCheck(found, planned, found, is_repaired=False)
     for repair in planned:
         repair.apply()
-    return ManifestCheck(found, planned, tuple(audit(inventory, entities, recorded_by)), is_repaired=True)
-
-
-def _recording_commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[Command, ...]:
-    """Return the commands that record slices: others of a job's targets may add rows in every build."""
-    runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
-    found: list[Command] = []
-    for job in dict.fromkeys(run.job for run in runs):
-        targets = entity_targets(app.project, entity.called, app.project.jobs[job].targets)
-        options = [text for target, _ in targets for text in ("-t", target)]
-        found += commands_of([run for run in runs if run.job == job], options=options)
-    return tuple(found) or (Command("process", entity.called),)
+    return ManifestCheck(found, planned, tuple(audit(inventory, entities)), is_repaired=True)

@@ -17,8 +17,7 @@ from lakewright.lake.observation import missing_files, observe_table
 from lakewright.lake.spark_errors import query_failure
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
-from lakewright.slices.changed import is_folder_missed
-from lakewright.slices.deviations import Deviations
+from lakewright.slices.deviations import Deviations, is_folder_missed
 from lakewright.slices.discover import list_bronze
 from lakewright.slices.lost_table import find_older_table, lost_table_error
 from lakewright.slices.processed import without_continued
@@ -172,7 +171,7 @@ def _bronze(app: App, entity: Entity) -> str:
     place = chain.bronze
     listing = list_bronze(place, app.lake)
     if not listing.exists and is_folder_missed(chain):
-        lost = Deviations(entity=entity.called, bronze=place, listing=listing, is_lost=True).fault
+        lost = Deviations(entity, place, listing, is_lost=True).fault
         if lost is not None:
             raise StorageUnavailable(lost.message, remedy=lost.remedy or "")
     slices = listing.slices

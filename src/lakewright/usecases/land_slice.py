@@ -21,11 +21,12 @@ from lakewright.lake.frames import (
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of
+from lakewright.slices.choices import changed_remedy
 from lakewright.slices.discover import called_name, find_slice, item_id
 from lakewright.slices.land import LandedSlice, land_slice
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.process import user_name
-from lakewright.usecases.changed_slices import changed_fault
+from lakewright.usecases.items import inventory_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -136,7 +137,9 @@ def _adopt_if_waiting(app: App, entity: Entity, landed: LandedSlice) -> None:
 
 def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
     item = app.ledger.item(landed.item_id)
-    if item.verdict(application_of(app.project.name, entity)) is Verdict.PROCESSED:
-        fault = changed_fault(app, entity)
-        remedy = "" if fault is None else Phrase(": ", fault.remedy or "")
-        log.warning("%s: slice %s was processed before it was replaced%s", entity.called, landed.name, remedy)
+    if item.verdict(application_of(app.project.name, entity)) is not Verdict.PROCESSED:
+        return
+    now = inventory_of(app).fingerprint_now(item) or {}
+    asks = entity.settings.changed_slices != "ignore" and is_changed(item.fingerprint or now, now)
+    remedy = Phrase(". ", changed_remedy(entity, (landed.name,))) if asks else ""
+    log.warning("%s: slice %s was processed before it was replaced%s", entity.called, landed.name, remedy)

@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import SequenceConflict, StorageUnavailable, UsageError
-from lakewright.errors.phrase import Option, Phrase
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import counter_of
+from lakewright.slices.choices import does_order_count
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
+from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
     Row,
@@ -36,8 +38,6 @@ from lakewright.usecases.items import (
     project_applications,
 )
 from lakewright.usecases.list_items import list_items
-from lakewright.usecases.operator_notes import gone_notes, requeue_notes, skip_notes, unskip_notes
-from lakewright.usecases.slice_times.declared_times import late_slices_of
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -69,13 +69,15 @@ ACTIONS: Mapping[str, frozenset[Verdict]] = {
 
 MOST_NAMED = 10
 
+_SHOWN = Phrase(Command("plan"), " shows what is due")
+
 
 @dataclass(frozen=True, slots=True)
 class Operated:
     """An item that was skipped or unskipped.
 
     Attributes:
-        notes: What the operator must know, with the commands to type.
+        notes: What the operator must know.
     """
 
     rows: tuple[Row, ...]
@@ -88,8 +90,7 @@ class Requeued:
 
     Attributes:
         later: Ids of later items that were already processed: processed again after them, or left in doubt.
-        notes: What the next run will refuse, with the commands to type; what it does to records of later
-            slices.
+        notes: What is not processed again, as it is gone, or makes its older rows the current ones.
     """
 
     rows: tuple[Row, ...]
@@ -181,7 +182,9 @@ def skip_item(app: App, text: str, *, application: str | None = None, author: st
     whom = _application(app, item, application, may_come_later=True)
     ledger = app.ledger_of(app.store, author)
     skipped = _written(item, lambda: ledger.skip(item.item_id, reason, application=whom))
-    return Operated(_rows(app, skipped), tuple(skip_notes(app, skipped)))
+    was_begun = bool(item.processed) or item.revision > 1
+    notes = (Phrase("it was processed before; ", _SHOWN),) if was_begun else ()
+    return Operated(_rows(app, skipped), notes)
 
 
 def unskip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
@@ -207,7 +210,9 @@ def unskip_item(app: App, text: str, *, application: str | None = None, author: 
     except StorageUnavailable as error:
         unread = (f"its present content is not recorded, as it can't be read: {error.message}",)
     ready = _written(item, lambda: ledger.unskip(item.item_id, reason, application=whom, fingerprint=now))
-    return Operated(_rows(app, ready), (*unread, *unskip_notes(app, ready)))
+    _, later = inventory_of(app).later_items(ready)
+    notes = (Phrase("later slices are processed; ", _SHOWN),) if later else ()
+    return Operated(_rows(app, ready), (*unread, *notes))
 
 
 def select_items(
@@ -288,7 +293,7 @@ def requeue_items(
         later = tuple(other for other in found if other not in items)
         refuses = entity is not None and entity.settings.late_slices == "refuse"
         if later and not cascade and not late and refuses:
-            raise _later_error(app, entity, item, later)
+            raise _later_error(entity, later)
         later_of[item.item_id] = later
         if entity is not None:
             again = [each for each in (item.item_id, *(later if cascade else ())) if each not in present]
@@ -318,9 +323,27 @@ def requeue_items(
         done.update(others)
         rows += _rows(app, _written(item, requeue))
     in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
-    overtaken = {each: entities[each] for each, later in later_of.items() if later and not cascade}
-    notes = (*requeue_notes(app, entities, overtaken), *gone_notes(app, gone))
+    overtaking = [items[each] for each, later in later_of.items() if later and not cascade]
+    notes = (*_order_notes(app, overtaking, entities), *_gone_notes(app, gone))
     return Requeued(tuple(rows), in_doubt, notes)
+
+
+def _order_notes(app: App, items: Iterable[Item], entities: Mapping[str, Entity]) -> Iterator[str]:
+    """Yield that items are applied after later slices, where that makes a difference."""
+    for item in items:
+        entity = entities[item.item_id]
+        if does_order_count(entity, strategy_of_jobs(app.project, entity)):
+            called = called_name(entity.called, item)
+            yield f"{called}: it is applied after later slices: its older rows may become the current ones"
+
+
+def _gone_notes(app: App, gone: Mapping[str, Entity]) -> Iterator[str]:
+    """Yield that later slices, whose entities are given, are not processed again, as they are gone."""
+    for item in app.store.read(list(gone)).values():
+        yield (
+            f"{called_name(gone[item.item_id].called, item)}: the slice is not in bronze, or not complete "
+            "there, so it is not processed again; records of it may get the rows of earlier slices"
+        )
 
 
 def _gone_error(app: App, entity: Entity, item: Item) -> UsageError:
@@ -332,27 +355,15 @@ def _gone_error(app: App, entity: Entity, item: Item) -> UsageError:
     )
 
 
-def _later_error(app: App, entity: Entity | None, item: Item, later: Sequence[str]) -> UsageError:
-    of, placed = "" if entity is None else f" of {entity.name}", ""
-    if entity is not None:
-        rebuild = late_slices_of(app, entity, (slice_name(item),)).rebuild
-        verdict, named = (
-            item.verdict(application_of(app.project.name, entity)),
-            called_name(entity.called, item),
-        )
-        ready = {
-            Verdict.SKIPPED: Phrase(command("unskip", named), ", then "),
-            Verdict.PROCESSED: Phrase(command("requeue", named).plus("--late"), ", then "),
-            Verdict.READY: "",
-        }
-        if rebuild is not None and verdict in ready:
-            placed = Phrase("To put it in its place: ", ready[verdict], rebuild, ". Or: ")
+def _later_error(entity: Entity | None, later: Sequence[str]) -> UsageError:
+    of = "" if entity is None else f" of {entity.name}"
     return UsageError(
         f"later slices{of} are processed, {len(later)} in all: {first_of(later, MOST_NAMED)}",
         remedy=Phrase(
-            *(placed, "Give ", Option("--cascade"), " to process them again as well, or "),
-            *(Option("--late"), " to apply this one after them."),
+            *("Give ", Option("--cascade"), " to process them again as well, or "),
+            *(Option("--late"), " to apply this one after them. ", Command("plan"), " shows what is due."),
         ),
+        details={"later": list(later)},
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
@@ -26,7 +25,6 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.last_builds import RecordedBuilds
-from lakewright.usecases.readers import dependents
 
 if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
@@ -94,13 +92,7 @@ def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
     """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
-    context = target_contexts(
-        app,
-        request.options,
-        store,
-        interruption,
-        dependents=partial(dependents, app),
-    )
+    context = target_contexts(app, request.options, store, interruption)
     journal = app.journal_of(store)
     return JobRun(
         app.project,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from functools import partial
 
 from lakewright.app import App
 from lakewright.errors import UsageError
@@ -13,7 +12,6 @@ from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingOptions, strategy_of
 from lakewright.slices.discover import settle_of
-from lakewright.slices.other_runs import declared_time, processing_jobs
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.models.entity import Entity
@@ -21,9 +19,8 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.readers import dependents
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.slice_times.declared_times import declared_slice_time, process_times
+from lakewright.usecases.slice_times.declared_times import process_times
 
 __all__ = ["process_slices"]
 
@@ -76,19 +73,13 @@ def process_slices(
     options = ProcessingOptions(
         strategy=strategy_of(strategy),
         processing_time=times.text,
-        is_time_declared=any(declared_time(each) for _, each in processing_jobs(app.project, found.called)),
-        declared_time=partial(declared_slice_time, app, found.called),
         scope=times.scope,
         is_time_lenient=is_time_lenient,
         permissions=permissions,
         wait=wait,
         settle=settle_of(app.project.config),
     )
-    context = target_contexts(
-        app,
-        interruption=interruption,
-        dependents=partial(dependents, app),
-    )(app.workspace)
+    context = target_contexts(app, interruption=interruption)(app.workspace)
     with (
         told_command(app, "process", found) as told,
         span(f"process {found.name}", entity=found.name, run=app.run_id),

@@ -20,19 +20,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["dependents", "readers", "readers_of", "readers_words", "views_of"]
+__all__ = ["readers", "readers_of", "readers_words", "views_of"]
 
 MOST_NAMED = 3
-
-
-def dependents(app: App, entity: str) -> dict[str, int]:
-    """Return how many targets each job builds from an entity's table; of valid jobs only.
-
-    Args:
-        app: The project.
-        entity: What commands call the entity.
-    """
-    return {job: len(names) for job, names in readers_of(app, app.project.entity(entity)).items()}
 
 
 def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:

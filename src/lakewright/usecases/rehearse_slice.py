@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -26,7 +25,7 @@ from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.past_table import PastTable
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.slice_changes import CHANGE_COLUMNS, RowChange, changes_of
-from lakewright.usecases.slice_times.declared_times import declared_slice_time, process_times
+from lakewright.usecases.slice_times.declared_times import process_times
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -163,7 +162,6 @@ def rehearse_slice(
     options = ProcessingOptions(
         strategy=strategy_of(strategy),
         processing_time=times.text,
-        declared_time=partial(declared_slice_time, app, found.called),
         scope=times.scope,
         permissions=permissions,
         settle=settle_of(app.project.config),

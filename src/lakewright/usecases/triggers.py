@@ -13,7 +13,7 @@ from lakewright.errors.phrase import Command
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Lease, find_lease
-from lakewright.manifest.lock import recovery_commands
+from lakewright.manifest.lock import recovery_command
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Query, Store
 from lakewright.spec.models.trigger import Trigger
@@ -290,9 +290,7 @@ def _first(app: App, lane: Lane, run: Run | None) -> tuple[Command, ...]:
     else:
         query = Query(entity_application(app, lane.entity), frozenset({Verdict.FAILED}))
         failed = list(app.store.select(query))
-    commands = [
-        each for item in failed[:MOST_NAMED] for each in recovery_commands(item, typed_name(app, item))
-    ]
+    commands = [recovery_command(item, typed_name(app, item)) for item in failed[:MOST_NAMED]]
     if len(failed) > MOST_NAMED:
         commands.append(Command("manifest", "ls", "--state", "failed"))
     return tuple(dict.fromkeys(commands))

@@ -10,7 +10,7 @@ from tests.unit.serve.slices import fail
 
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
-from lakewright.slices.other_runs import find_other_runs
+from lakewright.slices.other_runs import run_taking
 
 MODEL = """
 connections: {web: {}, till: {}}
@@ -43,8 +43,9 @@ def test_slices_of_entities_that_share_a_name_are_told_apart_by_id(tmp_path: Pat
             failed = fail(site.app, item)
             assert failed.new is not None
             assert failed.new.note["entity"] == name
-            runs = find_other_runs(project, project.entity(name).called, ["2024-05-01.csv"])
-            assert [run.job for run in runs] == [{"1": "of_web", "2": "of_till"}[name]]
+            run = run_taking(project, project.entity(name).called, "2024-05-01.csv")
+            assert run is not None
+            assert run.job == {"1": "of_web", "2": "of_till"}[name]
         asked = [step["subject"] for step in site.get("/plan")["steps"] if step["choices"]]
         assert {(each["name"], each["part"]) for each in asked} == {(n, "2024-05-01.csv") for n in "12"}
         pages = browser(site)

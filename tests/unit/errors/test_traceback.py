@@ -116,7 +116,6 @@ def test_a_command_to_type_is_told_as_a_call_that_exists(typed: str, call: str) 
         "manifest resolve file:///lake/orders/d1",
         "manifest resolve /lake/orders/d1",
         "process orders --conf a=b",
-        "plan",
         "manifest ls orders",
         "history show r1",
     ],

@@ -355,7 +355,11 @@ def test_instances_take_their_own_slices_and_the_last_one_tells_what_is_left() -
     ) == [
         ("WOULD_RUN", "1 slice to process: a"),
         ("WOULD_RUN", "1 slice to process: b"),
-        ("WOULD_RUN", "1 slice to process: c", "leaves 1 slice to other runs: d"),
+        (
+            "WOULD_RUN",
+            "1 slice to process: c",
+            "leaves 1 slice to other runs: d; `lakewright apply` takes it",
+        ),
     ]
 
 
@@ -381,7 +385,11 @@ def test_a_slice_that_is_processed_before_an_older_one_is_said() -> None:
         ("WOULD_RUN", "1 slice to process: a"),
     ]
     assert reasons_of(entity("", "a b c d")) == [
-        ("CLEAN", "every slice that it takes has been processed", "leaves 4 slices to other runs: a, b, c, …")
+        (
+            "CLEAN",
+            "every slice that it takes has been processed",
+            "leaves 4 slices to other runs: a, b, c, …; `lakewright apply` takes them",
+        )
     ]
 
 

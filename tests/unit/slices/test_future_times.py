@@ -40,7 +40,7 @@ def test_a_plan_warns_of_slices_whose_dates_are_in_the_future(
     page = " ".join(shop.run("plan", "daily", "build", "day=2024-05-01").out.split())
     assert f"warning: 2062-01-01.csv: {TOLD}{after} 2062-01-02.csv: the processing time 2062-01-02" in page
     skipping = "lakewright manifest skip orders/2062-01-01.csv orders/2062-01-02.csv"
-    assert f"do: If their dates are wrong, leave them out: `{skipping}`." in page
+    assert f"do: Leave out what has a wrong date: `{skipping}`." in page
     assert "2024-05-01.csv: the processing time" not in page
     assert shop.run(*skipping.split()[1:]).code == 0
     assert "in the future" not in shop.run("plan", "daily", "build", "day=2024-05-01").out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,75 +114,12 @@ def test_a_changed_slice_is_told_with_the_command_to_type_a2(tmp_path: Path) -> 
     fault = fault_of(observed(context))
 
     assert fault.message == "1 slice of orders changed since it was processed: 2022-2"
-    assert "`lakewright manifest requeue orders/2022-2 --cascade`" in str(fault.remedy)
+    assert fault.remedy == (
+        "Choose `take` or `keep`: `lakewright decide orders/2022-2 take`, then `lakewright apply`."
+    )
+    assert fault.details == {"alerts": [SLICES_CHANGED], "slices": ["2022-2"]}
     outcome = built(context)
     assert (outcome.status, outcome.error) == (Status.SUCCESS_WITH_ERRORS, fault)
-
-
-@pytest.mark.parametrize(
-    ("late", "changed", "command"),
-    [
-        ("refuse", ("2022-10",), "requeue orders/2022-10`"),
-        ("refuse", ("2022-1", "2022-10"), "requeue orders/2022-1 --cascade`"),
-        ("apply", ("2022-1", "2022-10"), "requeue orders/2022-1 orders/2022-10`"),
-    ],
-)
-def test_the_command_cascades_where_later_slices_are_processed_a2(
-    tmp_path: Path, late: str, changed: tuple[str, ...], command: str
-) -> None:
-    context = processed(tmp_path, "warn", late)
-    for name in changed:
-        write(tmp_path / "lake/bronze/orders", name, 1, 2)
-    assert command in str(fault_of(observed(context)).remedy)
-
-
-@pytest.mark.parametrize(
-    ("settings", "changed", "told"),
-    [
-        ("", ("2022-1",), "Processing it again makes its rows the current ones."),
-        ("", ("2022-2", "2022-10"), None),  # in order, once more
-        ("sequence_by: n, ", ("2022-1",), None),
-    ],
-)
-def test_with_late_slices_apply_it_is_told_what_a_corrected_slice_does_to_newer_rows(
-    tmp_path: Path, settings: str, changed: tuple[str, ...], told: str | None
-) -> None:
-    """Its older values became the current ones, without a word."""
-    store = processed(tmp_path, "warn", "apply").ledger.store
-    for name in changed:
-        write(tmp_path / "lake/bronze/orders", name, 1, 2)
-    declared = PROJECT.replace("late_slices:", f"{settings}late_slices:").format(policy="warn", late="apply")
-    context = make_context(make_workspace(tmp_path, declared), store=store, run_id="later")
-    remedy = str(fault_of(observed(context)).remedy)
-    assert "`. Records that only" in remedy if told is None else f"`. {told} Records" in remedy
-
-
-def test_a_slice_that_is_delivered_again_is_accepted_first_a2(tmp_path: Path) -> None:
-    """The remedy that harms nothing comes first: where only times changed, nothing must be processed."""
-    context = processed(tmp_path)
-    bronze = tmp_path / "lake/bronze/orders"
-    os.utime(bronze / "2022-2", (1, 1))
-    remedy = str(fault_of(observed(context)).remedy)
-    assert remedy == (
-        "Its size is the same: if the rows are too, keep what was processed with "
-        "`lakewright manifest accept orders/2022-2`. If not, process it again with "
-        "`lakewright manifest requeue orders/2022-2 --cascade`. Records that only the former content had "
-        "stay when it is processed again; `lakewright undo orders 2022-2 --requeue` instead takes them out."
-    )
-    write(bronze, "2022-1", 1, 2)
-    remedy = str(fault_of(observed(context)).remedy)
-    assert remedy.startswith(
-        "Process them again with `lakewright manifest requeue orders/2022-1 --cascade`, or"
-    )
-
-
-def test_the_command_stays_right_once_the_run_has_processed_later_slices_a2(tmp_path: Path) -> None:
-    context = processed(tmp_path)
-    write(tmp_path / "lake/bronze/orders", "2022-10", 1, 2)
-    write(tmp_path / "lake/bronze/orders", "2022-11", 1)
-    found = observed(context)
-    assert found.pending == ("2022-11",)
-    assert "requeue orders/2022-10 --cascade`" in str(fault_of(found).remedy)
 
 
 def test_the_entity_may_ignore_changed_slices_a2(tmp_path: Path) -> None:
@@ -204,7 +140,7 @@ def test_the_entity_may_fail_because_of_changed_slices_a2(tmp_path: Path) -> Non
     assert (found.pending, found.waiting, found.warning) == ((), ("2022-11",), None)
     outcome = built(context)
     assert outcome.status is Status.FAILED
-    assert "requeue orders/2022-2 --cascade" in str(outcome.error and outcome.error.remedy)
+    assert "decide orders/2022-2 take" in str(outcome.error and outcome.error.remedy)
 
 
 @pytest.mark.parametrize(
@@ -323,9 +259,8 @@ def test_a_skipped_slice_that_was_corrected_is_told_by_the_plan_a2(tmp_path: Pat
     write(bronze, "2022-11", 1, 2)
     (note,) = observed(context).notes
     assert note == (
-        "1 skipped slice has changed since it was recorded: 2022-11. To process it: "
-        "`lakewright manifest requeue orders/2022-11`. If it should stay skipped, "
-        "`lakewright manifest accept orders/2022-11` ends this message."
+        "1 skipped slice changed since it was recorded: 2022-11. Choose `take` or `keep`: "
+        "`lakewright decide orders/2022-11 take`, then `lakewright apply`."
     )
     assert note in built(context).reasons
 
@@ -405,7 +340,7 @@ def test_a_changed_slice_is_told_beside_a_failed_one_a2(tmp_path: Path) -> None:
     assert outcome.status.is_failure
     assert outcome.error is not None
     assert outcome.error.message.splitlines()[1:] == [changed]
-    assert "requeue orders/2022-10 --cascade`" in str(outcome.error.remedy)
+    assert "decide orders/2022-10 take`" in str(outcome.error.remedy)
     assert outcome.error.details["alerts"] == [SLICES_CHANGED]
 
 
@@ -567,18 +502,12 @@ def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_
 
 
 @pytest.mark.parametrize(
-    ("strategy", "late", "sequence", "is_told"),
-    [
-        ("historic", "apply", True, True),
-        ("merge", "apply", True, False),
-        ("historic", "apply", False, False),
-        ("historic", "refuse", True, False),
-    ],
+    ("strategy", "late", "sequence"),
+    [("historic", "apply", True), ("historic", "refuse", False), ("merge", "refuse", False)],
 )
-def test_the_plan_says_that_a_late_slice_is_refused_or_what_it_can_bring_back_in_spite_of_sequence_by(
-    tmp_path: Path, strategy: str, late: str, sequence: bool, is_told: bool
+def test_the_plan_says_that_a_late_slice_is_refused(
+    tmp_path: Path, strategy: str, late: str, sequence: bool
 ) -> None:
-    """A11: a delete of a record without a version leaves no trace; with Merge it leaves a tombstone."""
     make_empty_silver(tmp_path / "lake/silver/orders", strategy)
     store = processed(tmp_path, late=late).ledger.store
     write(tmp_path / "lake/bronze/orders", "2022-1b", 1)
@@ -589,11 +518,8 @@ def test_the_plan_says_that_a_late_slice_is_refused_or_what_it_can_bring_back_in
     )
     found = observed(context)
     assert found.pending == ("2022-1b",)
-    assert any(note.startswith("2022-1b is late: sequence_by leaves out") for note in found.notes) == is_told
-    refused = (
-        "2022-1b is late: the run refuses it; `lakewright manifest requeue orders/2022-1b --late` applies "
-        "it, `lakewright manifest skip orders/2022-1b` leaves it out"
-    )
+    decide = "Choose `place`, `end` or `skip`: `lakewright decide orders/2022-1b place`"
+    refused = f"2022-1b is late: the run refuses it. {decide}, then `lakewright apply`."
     assert (refused in found.notes) == (late == "refuse")
 
 
@@ -663,9 +589,8 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
 
     assert found.pending == ("2022-3", "2022-11")
     refused = (
-        "2022-3 is late: the run refuses it; `lakewright manifest requeue orders/2022-3 --late` applies it "
-        "and makes its rows the current ones, "
-        "`lakewright manifest skip orders/2022-3` leaves it out"
+        "2022-3 is late: the run refuses it. Choose `place`, `end` or `skip`: "
+        "`lakewright decide orders/2022-3 place`, then `lakewright apply`."
     )
     assert (refused in found.notes) == (late == "refuse")
     pending, _ = find_pending(
@@ -673,16 +598,6 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
         context.workspace.entity("orders"),
     )
     assert [item.rpartition("/")[2] for item in pending.late] == ["2022-3"]
-
-
-def test_a_corrected_slice_before_one_that_has_left_bronze_is_requeued_as_late(tmp_path: Path) -> None:
-    """Those after it can't be processed again, so that `--cascade` would not do."""
-    context = processed(tmp_path)
-    bronze = tmp_path / "lake/bronze/orders"
-    (bronze / "2022-10").unlink()
-    write(bronze, "2022-1", 1, 2)
-    remedy = str(fault_of(observed(context)).remedy)
-    assert "`lakewright manifest requeue orders/2022-1 --late`" in remedy
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,7 @@ def test_fsck_names_the_slices_that_only_the_table_has_with_a_command(tmp_path: 
         in page
     )
     assert (
-        "without applying any of them twice: `lakewright job daily build -t orders day=<day>` "
-        "1 fault found do: what is said above" in page
+        "without applying any of them twice: `lakewright apply` 1 fault found do: what is said above" in page
     )
 
 
@@ -114,4 +113,4 @@ def test_a_slice_of_the_same_time_is_told_to_be_skipped(tmp_path: Path) -> None:
     for name in ("2024-05-04.csv", "2024-05-04.csv.gz"):
         (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
     planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-04").all.split())
-    assert "or leave out one of them, such as `lakewright manifest skip orders/2024-05-04.csv.gz`" in planned
+    assert "Or leave one out: `lakewright manifest skip orders/2024-05-04.csv.gz`" in planned

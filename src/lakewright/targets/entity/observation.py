@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,19 +13,21 @@ from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
+from lakewright.slices.choices import late_remedy
 from lakewright.slices.context import ALL_SLICES
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error, refusal_of
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
+from lakewright.slices.processing_time import future_times_fault
 from lakewright.slices.rewind.side_table import left_beside
-from lakewright.slices.time_check import check_times_known
+from lakewright.slices.time_check import check_times_known, is_late_allowed, planned_time_error
 from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
+from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import narrowed_columns, outdated_rows
-from lakewright.targets.entity.time_notes import future_fault, late_note, late_others, refused_note, time_note
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
 
@@ -62,7 +65,7 @@ def observe_entity(work: EntityWork) -> Observation:
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
     deviations = pending.deviations
     others = None if processed is None else find_other_writers(work.processing, work.entity)
-    late = late_others(work, pending)
+    late = _refused_late(work, pending.others, pending)
     timely = (item for item in pending.others if item not in late)
     return Observation(
         " ".join(filter(None, (str(work.silver_resource), str(work.selection)))),
@@ -77,7 +80,7 @@ def observe_entity(work: EntityWork) -> Observation:
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
         others=tuple(map(slice_name, timely)),
-        late=refused_note(work, late) if late else None,
+        late=_late_note(work, late, "a run") if late else None,
         recovered=tuple(map(slice_name, pending.recovered)),
         unrecorded=(*_rewind_note(work), *_rewound_note(pending)),
         overtaken=tuple(slice_name(item) for item in pending.overtaken() if item not in late),
@@ -96,11 +99,11 @@ def observe_entity(work: EntityWork) -> Observation:
             *outdated_rows(state, work.entity, work.lake.settings),
             *narrowed_columns(state, work.entity),
             *_past_note(work, state, pending),
-            *time_note(work, pending),
-            *late_note(work, pending),
+            *_time_note(work, pending),
+            *_late_notes(work, pending),
             *_refused_notes(pending),
         ),
-        warning=_warning(pending, hold, others, future_fault(work, pending))
+        warning=_warning(pending, hold, others, _future_fault(work, pending))
         if lost is None or hold is not None
         else lost.as_fault(),
     )
@@ -129,6 +132,49 @@ def _past_note(work: EntityWork, state: TableState, pending: Pending) -> tuple[s
     if not pending.ready or not lacks_past(work.processing, work.entity, state):
         return ()
     return (planned_past(work.entity),)
+
+
+def _future_fault(work: EntityWork, pending: Pending) -> Fault | None:
+    """Return that slices which the run processes have times in the future; None if none has."""
+    context, late = work.processing, _refused_late(work, pending.ready, pending)
+    taken = (item for item in pending.ready if item not in late)
+    given = ((slice_name(item), context.times(work.entity).of_item(item)) for item in taken)
+    return future_times_fault(work.entity.called, given, context.strategy_for(work.entity), context.clock())
+
+
+def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
+    """Return that the run refuses the processing time of the next slice, if it does."""
+    error = planned_time_error(work.processing, work.entity, pending.ready, pending.late)
+    return () if error is None else (Phrase(f"the run refuses it: {error.message}. ", error.remedy or ""),)
+
+
+def _refused_late(work: EntityWork, items: Iterable[Item], pending: Pending) -> tuple[Item, ...]:
+    """Return those of some items that are late, and that a run refuses."""
+    late = (item for item in items if item.item_id in pending.late)
+    return tuple(item for item in late if not is_late_allowed(work.processing, work.entity, item))
+
+
+def _late_notes(work: EntityWork, pending: Pending) -> tuple[str, ...]:
+    """Return that the run refuses late slices, or what those do to later rows that it takes."""
+    refused = _refused_late(work, pending.ready, pending)
+    notes = [_late_note(work, refused, "the run")] if refused else []
+    names = [
+        slice_name(item) for item in pending.ready if item.item_id in pending.late and item not in refused
+    ]
+    warning = late_slice_warning(work.entity, work.processing.strategy_for(work.entity))
+    if names and warning is not None:
+        notes.append(f"{_are_late(names)}: {warning}")
+    return tuple(notes)
+
+
+def _late_note(work: EntityWork, refused: Sequence[Item], by: str) -> str:
+    names, strategy = list(map(slice_name, refused)), work.processing.strategy_for(work.entity)
+    told = f"{_are_late(names)}: {by} refuses {'it' if len(names) == 1 else 'them'}. "
+    return Phrase(told, late_remedy(work.entity, strategy, names))
+
+
+def _are_late(names: Sequence[str]) -> str:
+    return f"{first_of(names, _MOST_NAMED)} {'is' if len(names) == 1 else 'are'} late"
 
 
 def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def _process(work: EntityWork) -> Outcome:
     corrected: tuple[str, ...] = ()
     if (deviations := result.deviations) is not None:
         idle = deviations.idle_reason(work.selection.takes)
-        corrected = () if deviations.corrected is None else (deviations.corrected.note,)
+        corrected = deviations.corrected_notes
     waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (
         Outcome(

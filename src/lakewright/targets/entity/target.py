@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 from zoneinfo import ZoneInfo
@@ -18,7 +18,7 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.context import SliceSelection
-from lakewright.slices.other_runs import entity_name, find_other_runs
+from lakewright.slices.other_runs import entity_name
 from lakewright.slices.processing_time import unknown_members
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
@@ -32,7 +32,6 @@ from lakewright.targets.target import Target
 from lakewright.transform.instants import parse_instant_in
 
 if TYPE_CHECKING:
-    from lakewright.plan.other_runs import OtherRun
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["EntityTarget"]
@@ -165,11 +164,6 @@ class EntityTarget(Target):
                 found, reasons=(*found.reasons, f"affects all slices: `{self._selection}` limits only BUILD")
             )
         return found
-
-    def other_runs(self, context: Context, slices: Sequence[str]) -> Sequence[OtherRun]:
-        """Return runs of jobs that take slices which the target leaves to others."""
-        entity = context.workspace.entity(self.entity).called
-        return find_other_runs(context.workspace.project, entity, slices, context.dependents)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there are slices to process."""

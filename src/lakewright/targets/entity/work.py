@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.lake.observation import observe_table
@@ -12,7 +11,6 @@ from lakewright.slices.application import application_of
 from lakewright.slices.chain import SliceChain
 from lakewright.slices.context import ALL_SLICES, ProcessingContext, ProcessingOptions, SliceSelection
 from lakewright.slices.discover import settle_of
-from lakewright.slices.other_runs import find_other_runs
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.targets.context import Context
@@ -96,12 +94,6 @@ class EntityWork:
             wait=self.context.options.wait,
             selection=self.selection,
             settle=settle_of(self.context.workspace.project.config),
-            other_runs=partial(
-                find_other_runs,
-                self.context.workspace.project,
-                self.entity.called,
-                dependents=self.context.dependents,
-            ),
         )
         return processing_context(self.context, self.entity, options)
 

@@ -48,8 +48,8 @@ from lakewright.slices.application import (
     is_of_lakewright,
 )
 from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, foreign_commits
-from lakewright.slices.changed import is_folder_missed
-from lakewright.slices.deviations import Deviations
+from lakewright.slices.choices import does_order_count
+from lakewright.slices.deviations import Deviations, is_folder_missed
 from lakewright.slices.discover import (
     item_id,
     list_bronze,
@@ -68,7 +68,7 @@ from lakewright.strategies.outdated import outdated_parts
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.placed import chain_of, placed_entities
-from lakewright.usecases.slice_times.refused_times import blocking_time
+from lakewright.usecases.slice_times.declared_times import blocking_time
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -257,7 +257,7 @@ class _Observed:
             return moved.as_fault()
         if listing.exists or not is_folder_missed(chain):
             return None
-        return Deviations(self.declared.called, chain.bronze, listing, is_lost=True).fault
+        return Deviations(self.declared, chain.bronze, listing, is_lost=True).fault
 
     def _former_names(self) -> Iterator[Application]:
         """Yield the applications that may be the entity's while it, or the project, had another name."""
@@ -486,11 +486,9 @@ def _is_late_failure(item: Item) -> bool:
 
 
 def _effect(entity: Declared, strategy: Strategy) -> Effect:
-    settings = entity.settings
-    if strategy is Strategy.FULL:
-        return Effect.IN_ORDER if entity.partition_columns else Effect.LAST
-    is_ordered = strategy is Strategy.MERGE and settings.sequence_by is not None
-    return Effect.ANY_ORDER if is_ordered and not settings.asserts_absence else Effect.IN_ORDER
+    if does_order_count(entity, strategy):
+        return Effect.IN_ORDER
+    return Effect.LAST if strategy is Strategy.FULL else Effect.ANY_ORDER
 
 
 def _token(fingerprint: Mapping[str, Any]) -> str:

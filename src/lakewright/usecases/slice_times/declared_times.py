@@ -1,7 +1,6 @@
-"""The processing times that targets of jobs declare for an entity's slices, and the slices that are late.
+"""The processing times that targets of jobs declare for an entity's slices.
 
-Slices that are processed without a job, by hand or by a trigger, get the times that all jobs declare. Late
-slices, and what to type about them, are known from the manifest: nothing has to fail first.
+Slices that are processed without a job, by hand or by a trigger, get the times that all jobs declare.
 """
 
 from __future__ import annotations
@@ -9,25 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from lakewright.errors import LakewrightError
-from lakewright.lake.paths import local_path
+from lakewright.errors import LakewrightError, UsageError
+from lakewright.slices.choices import does_order_count
 from lakewright.slices.context import SliceSelection
-from lakewright.slices.discover import item_id, list_slices
-from lakewright.slices.late_advice import LateSlices, find_late_slices
 from lakewright.slices.other_runs import (
     declared_time,
     entity_targets,
-    find_other_runs,
     processing_jobs,
+    run_taking,
     strategy_of_jobs,
 )
-from lakewright.slices.processed import is_late
-from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.recover_from_log import as_if_recovered
-from lakewright.slices.time_check import Placement, may_be_late
+from lakewright.slices.processing_time import ProcessingTimes, depends_on_slice
+from lakewright.slices.time_check import Placement
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.target import Target
@@ -38,31 +32,23 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from lakewright.app import App
-    from lakewright.manifest.item import Item
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.targets.entity.target import EntityTarget
 
 __all__ = [
-    "AskedTarget",
     "ProcessTimes",
-    "TimedTarget",
+    "blocking_time",
     "declared_slice_time",
-    "known_targets",
-    "late_items",
     "late_slices_of",
     "placement_of",
     "process_times",
-    "timed_targets",
 ]
-
-AskedTarget: TypeAlias = "tuple[Job, str, Mapping[str, str]]"
-"""A job, the name of one of its targets, and the parameters of an instance, as text."""
 
 
 @dataclass(frozen=True, slots=True)
-class TimedTarget:
+class _TimedTarget:
     """A target of kind entity as an instance of a job has it.
 
     Attributes:
@@ -80,43 +66,28 @@ class TimedTarget:
         """Whether the times are those of versions."""
         return (self.target.strategy or self.entity.strategy) is Strategy.HISTORIC
 
-    @property
-    def selection(self) -> SliceSelection:
-        """The slices that the target takes."""
-        return SliceSelection(self.target.slices, self.target.until)
-
     def taken(self, names: Iterable[str]) -> list[str]:
         """Return those of some slices that the target takes."""
-        return list(filter(self.selection.takes, names))
+        return list(filter(SliceSelection(self.target.slices, self.target.until).takes, names))
 
 
-def _timed_names(app: App, entity: str) -> set[str]:
-    found = entity_targets(app.project, entity)
-    return {name for name, declared in found if declared_time(declared) is not None}
-
-
-def timed_targets(app: App, entity: str, slices: Sequence[str]) -> Iterator[AskedTarget]:
-    """Yield the targets of jobs that take an entity's slices and declare a time, as one takes the first."""
-    names = _timed_names(app, entity) if slices else ()
-    if not names:
-        return
-    runs = {run.job: dict(run.parameters) for run in find_other_runs(app.project, entity, slices[:1])}
-    for job in app.project.jobs.values():
-        yield from ((job, name, runs.get(job.name, {})) for name in job.targets if name in names)
-
-
-def known_targets(app: App, asked: Iterable[AskedTarget]) -> Iterator[TimedTarget]:
-    """Yield targets of entities with the processing times that they declare.
+def _timed_targets(app: App, entity: str, slices: Sequence[str]) -> Iterator[_TimedTarget]:
+    """Yield the targets of jobs that take an entity's slices and declare a time, as one takes the first.
 
     Those whose parameters are unknown, or have changed, are left out.
     """
-    for each in asked:
-        with suppress(LakewrightError, ValueError):
-            if (found := _timed_target(app, *each)) is not None:
-                yield found
+    targets = entity_targets(app.project, entity) if slices else ()
+    names = {name for name, declared in targets if declared_time(declared) is not None}
+    run = run_taking(app.project, entity, slices[0]) if names else None
+    for job in app.project.jobs.values() if names else ():
+        parameters = dict(run.parameters) if run is not None and run.job == job.name else {}
+        for name in filter(names.__contains__, job.targets):
+            with suppress(LakewrightError, ValueError):
+                if (found := _timed_target(app, job, name, parameters)) is not None:
+                    yield found
 
 
-def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) -> TimedTarget | None:
+def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) -> _TimedTarget | None:
     from lakewright.targets.entity.target import EntityTarget  # not needed where no target declares a time
 
     given = (each for each in job.parameters if each.name in parameters)
@@ -130,12 +101,12 @@ def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) 
         target.processing_time, zone, scope, is_lenient=False, warn=lambda _: None, entity=entity.called
     )
     unknown = tuple(each for each in job.parameters if each.name not in parameters)
-    return TimedTarget(target, entity, times, unknown)
+    return _TimedTarget(target, entity, times, unknown)
 
 
 def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:
     """Return the processing time that the first job's target declares for a slice; None if none does."""
-    for found in known_targets(app, timed_targets(app, entity, (slice_name,))):
+    for found in _timed_targets(app, entity, (slice_name,)):
         with suppress(LakewrightError, ValueError):  # its parameters are unknown: another job may tell
             if (at := found.times.at(slice_name)) is not None:
                 return at
@@ -147,28 +118,55 @@ def placement_of(app: App, entity: Entity) -> Placement:
     return Placement(chain_of(app, entity), entity.strategy is Strategy.HISTORIC)
 
 
-def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, ...]:
-    """Return those of an entity's ready items that the next run refuses as late.
+@dataclass(frozen=True, slots=True)
+class _Late:
+    is_placed: bool
 
-    Raises:
-        StorageUnavailable: The bronze folder can't be read.
+
+def late_slices_of(app: App, entity: Entity, names: tuple[str, ...]) -> _Late:
+    """Return whether a rebuild puts a late slice before the later ones, where it belongs."""
+    strategy = strategy_of_jobs(app.project, entity)
+    if strategy is not entity.strategy or not does_order_count(entity, strategy):
+        return _Late(False)
+    at = declared_slice_time(app, entity.called, names[0])
+    has_time = at is not None or entity.settings.sequence_by is None
+    return _Late(has_time and placement_of(app, entity).has_place(names[0], at))
+
+
+def blocking_time(app: App, entity: Entity, names: Sequence[str]) -> UsageError | None:
+    """Return the error by which a job would process none of these slices, as their times are wrong, or None.
+
+    A time is wrong if the expression has no value for a slice, or one that is not later than that of the
+    slice before it in a table of versions. It is known from the declaration and the slices' names.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        names: The slices that the next run would process, in order, without those that it refuses as late.
     """
-    asked = tuple(item for item in items if not may_be_late(entity, item))
-    if not asked:
-        return ()
-    chain, present = chain_of(app, entity), None
-    if local_path(chain.bronze) is not None:
-        known = app.store.read([item_id(each.path) for each in list_slices(chain.bronze, app.lake)])
-        present = {**known, **as_if_recovered(chain, known.values())}
-    last = chain.last_processed(present)
-    return tuple(item for item in asked if is_late(item, last))
+    for found in _timed_targets(app, entity.called, names):
+        if not _is_told_by_slices(found):
+            continue
+        try:
+            found.times.check_order(found.taken(names), found.entity.called, is_historic=found.is_historic)
+        except UsageError as error:
+            return error
+    return None
 
 
-def late_slices_of(app: App, entity: Entity, names: tuple[str, ...]) -> LateSlices:
-    """Return late slices of an entity with what to type about them."""
-    by = strategy_of_jobs(app.project, entity)
-    declared = partial(declared_slice_time, app, entity.called)
-    return find_late_slices(entity, names, placement_of(app, entity), declared, by)
+def _is_told_by_slices(found: _TimedTarget) -> bool:
+    """Return whether the names of slices tell their times, and no parameter that is not known.
+
+    Several slices may tell the parameters of one run, whose one time they all get.
+    """
+    text = found.times.text
+    if text is None:
+        return False
+    try:
+        is_of_slice, used = depends_on_slice(text), names_in(parse_template(text))
+    except LakewrightError:  # `validate` tells it
+        return False
+    return not any(each.name in used and (each.default is None or not is_of_slice) for each in found.unknown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Slices that wait although a run would refuse them as late: what `unskip` and `status` say to type."""
+"""Slices that are late, or that a rebuild applies meanwhile: what is refused, and what is said."""
 
 from __future__ import annotations
 
@@ -14,16 +14,24 @@ from lakewright.slices.chain import counter_of
 LATE = "orders/2024-05-01.csv"
 
 
-def test_skip_says_that_the_rows_of_a_processed_slice_stay_and_a_rebuild_leaves_them_out(
-    tmp_path: Path,
-) -> None:
+def test_a_skip_of_a_processed_slice_names_the_plan(tmp_path: Path) -> None:
     shop = processed(tmp_path, "merge", BY_DAY)
     (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
     done = shop.run("manifest", "skip", LATE, "orders/2024-05-04.csv")
     assert " ".join(done.err.split()) == (
-        f"warning: {LATE}: the slice was processed already, and its rows stay in the table until "
-        "`lakewright rebuild orders` builds it again without them"
+        "warning: it was processed before; `lakewright plan` shows what is due"
     )
+
+
+def test_an_unskip_of_a_slice_before_processed_ones_names_the_plan(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "merge", BY_DAY)
+    late = tmp_path / "lake/bronze/orders/2024-04-30.csv"
+    late.write_text("id\n1\n")
+    assert shop.run("manifest", "skip", "orders/2024-04-30.csv").err == ""
+    done = shop.run("manifest", "unskip", "orders/2024-04-30.csv")
+    assert "later slices are processed; `lakewright plan` shows what is due" in " ".join(done.err.split())
+    (step,) = [each for each in shop.json("plan")["steps"] if each["choices"]]
+    assert [each["decision"] for each in step["choices"]] == ["place", "end", "skip"]
 
 
 @pytest.mark.parametrize("action", ["skip", "requeue", "accept"])
@@ -52,6 +60,8 @@ def test_a_late_slice_that_a_run_leaves_is_told_as_late_and_no_job_is_named_for_
     for name in ("2024-05-02b.csv", "2024-05-04.csv", "2024-05-05.csv"):
         (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
     planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-04").out.split())
-    assert "2024-05-02b.csv is late: a run refuses it; `lakewright" in planned
-    assert "leaves 1 slice to other runs: 2024-05-05.csv;" in planned
+    assert (
+        "2024-05-02b.csv is late: a run refuses it. Choose `place`, `end` or `skip`: `lakewright" in planned
+    )
+    assert "leaves 1 slice to other runs: 2024-05-05.csv; `lakewright apply` takes it" in planned
     assert "afterwards" not in planned
