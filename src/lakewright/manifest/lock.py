@@ -104,12 +104,6 @@ FAILED_ITEMS = "failed_items"
 LONGEST_SAID = 200
 """Characters of an error's first line that are told of an item."""
 
-_OLD_RESOLVE, _OLD_SKIP = "resolve the item", "; otherwise resolve and skip it"
-"""How remedies in records of earlier versions said what is an entry of the record today."""
-
-_OLD_TOO_LATE = ": if they are, resolve and skip the item"
-"""What follows it in such a record is told of every commit that came too late."""
-
 IS_EARLIER = "is_earlier"
 """Detail of the error of a slice that failed before in the same run, whose report has told the failure."""
 
@@ -207,7 +201,7 @@ def recovery_command(item: Item, name: str | None = None) -> Command:
     return command("resolve", named)
 
 
-def recovery_advice(item: Item, name: str | None = None, *, is_beside: bool = False) -> str:
+def recovery_advice(item: Item, name: str | None = None) -> str:
     """Return what to do about a failed item: the remedy of its error, then the commands to type.
 
     Another application than an entity does not run again by itself, so it is named.
@@ -215,51 +209,30 @@ def recovery_advice(item: Item, name: str | None = None, *, is_beside: bool = Fa
     Args:
         item: The item.
         name: What the command calls it, such as `entity/slice`; its id by default.
-        is_beside: Whether `recovery_command` stands beside it, so that a command alone is left out.
     """
     typed, named = Phrase(recovery_command(item, name)), name or item.item_id
     skip = Phrase(command("resolve", named), ", then ", command("skip", named))
     error = _recorded_error(item)
     remedy = remedy_of(error) or ""
-    # Its commands free the item. Others, such as `doctor` and `rebuild`, leave it failed.
     if remedy and error.get("code") == LateSliceError.code:
         return remedy
+    if remedy and error.get("code") == CommitTooLate.code:
+        first = Phrase(remedy, " If they are, resolve and skip it: ", skip)
+        return Phrase(first, ". If not, requeue it: ", typed, ".")
     after = ""
     if item.failed is not None and not item.failed.application.is_of_entity:
         after = f", and run {item.failed.application} again"
-    if remedy and error.get("code") == CommitTooLate.code:
-        first = remedy.rstrip(".")
-        requeue = "" if is_beside else Phrase(": ", typed)
-        return Phrase(
-            f"{first}. If they are, resolve and skip it: ", skip, ". If not, requeue it", requeue, "."
-        )
-    is_left_out = is_beside and not after
     otherwise = Phrase(" Otherwise resolve and skip it: ", skip, ".") if error.get(MAY_SKIP) else ""
     if error.get(RESOLVES):
-        resolve = "" if is_left_out else Phrase(": ", typed, after)
-        return Phrase(Phrase(remedy).without_end(), resolve, ".", otherwise)
-    if remedy and is_left_out:
-        return Phrase(remedy, otherwise)
-    first = Phrase(remedy, " Then ") if remedy else "Fix the cause, then "
+        return Phrase(Phrase(remedy).without_end(), ": ", typed, f"{after}.", otherwise)
+    first = Phrase(remedy, " Then ") if remedy else Phrase("Fix the cause, then ")
     return Phrase(first, typed, f"{after}.", otherwise)
 
 
 def _recorded_error(item: Item) -> Mapping[str, Any]:
     """Return the error by which an item failed, as it was recorded; empty if it has none."""
     error = item.failed.note.get("error") if item.failed is not None else None
-    if not isinstance(error, Mapping):
-        return {}
-    return error if RESOLVES in error else _of_earlier_version(error)
-
-
-def _of_earlier_version(error: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a recorded error with entries for what earlier versions said in the text of its remedy alone."""
-    remedy = str(error.get("remedy") or "")
-    text, is_skipped, _ = remedy.partition(_OLD_SKIP)
-    if error.get("code") == CommitTooLate.code:
-        text = text.partition(_OLD_TOO_LATE)[0]
-    may_skip = bool(error.get(MAY_SKIP) or is_skipped)
-    return {**error, "remedy": text, MAY_SKIP: may_skip, RESOLVES: _OLD_RESOLVE in text}
+    return error if isinstance(error, Mapping) else {}
 
 
 def failure_words(item: Item) -> str | None:

@@ -36,11 +36,11 @@ def does_order_count(entity: Entity, strategy: Strategy) -> bool:
 
 def late_error(entity: Entity, strategy: Strategy, name: str, last: Place | None) -> LateSliceError:
     """Return the error of a late slice; `last` is the place of the last processed one, if it is known."""
-    than = "one that" if last is None else f"{last[-1][-1]}, which"
+    after = None if last is None else last[-1][-1]
     return LateSliceError(
-        f"the slice {name} is older than {than} is already processed",
+        f"the slice {name} is older than {after or 'another one'}, which is already processed",
         remedy=late_remedy(entity, strategy, (name,)),
-        details={"slice": name, "after": None if last is None else last[-1][-1]},
+        details={"slice": name, "after": after},
     )
 
 

@@ -193,11 +193,12 @@ class Deviations:
             )
 
     def _changed(self) -> Iterator[Fault]:
-        if names := tuple(map(slice_name, self.changed)):
-            number = f"{counted(len(names), 'slice')} of {self.entity.called}"
+        called, names = self.entity.called, tuple(map(slice_name, self.changed))
+        if names:
             yield _fault(
                 SLICES_CHANGED,
-                f"{number} changed since {_was(names)} processed: {_named(names)}",
+                f"{counted(len(names), 'slice')} of {called} changed since {_was(names)} processed: "
+                f"{_named(names)}",
                 changed_remedy(self.entity, names),
                 names,
             )

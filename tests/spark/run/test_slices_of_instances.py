@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +62,9 @@ def builds(document: Any) -> list[tuple[Any, ...]]:
 
 def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -> None:
     days = ("day:start=2024-05-01", "day:end=2024-05-02")
-    typed = "lakewright job daily build day=2024-05-03,2024-05-04,2024-05-05"
     left = (
         "leaves 3 slices to other runs: 2024-05-03.json, 2024-05-04.json, 2024-05-05.json; "
-        f"`{typed}` takes them"
+        "`lakewright apply` takes them"
     )
     to_process = [f"1 slice to process: 2024-05-0{day}.json" for day in (1, 2)]
     done = [f"1 slice processed: 2024-05-0{day}.json" for day in (1, 2)]
@@ -97,8 +95,7 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
         (
             "SKIPPED",
             "every slice that it takes has been processed",
-            "leaves 1 slice to other runs: 2024-05-05.json; "
-            "`lakewright job daily build day=2024-05-05` takes it",
+            "leaves 1 slice to other runs: 2024-05-05.json; `lakewright apply` takes it",
         ),
     ]
     removal = shop.json("plan", "daily", "truncate", "day=2024-05-01")
@@ -110,7 +107,7 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
     ]
 
 
-def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop: InProcess) -> None:
+def test_a_redelivered_day_is_told_and_apply_takes_it_at_its_own_time(shop: InProcess) -> None:
     """A2: neither the run of another day nor `${slice.date}` keeps a changed day from being processed."""
     model = MODEL.replace("columns: [{", "settings: {changed_slices: requeue}\n    columns: [{")
     (shop.folder / "model.yml").write_text(model.replace('Time: "${day}"', 'Time: "${slice.date}"'))
@@ -118,18 +115,11 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
         (shop.folder / f"lake/bronze/orders/2024-05-0{day}.json").unlink()
     assert shop.json("job", "daily", "build", "day=2024-05-02")["status"] == "SUCCESS"
     (shop.folder / "lake/bronze/orders/2024-05-02.json").write_text('{"id": 1, "v": 20}\n')
-    typed = "lakewright job daily build day=2024-05-02,2024-05-04"
 
     planned = shop.json("plan", "daily", "build", "day=2024-05-04")
     (warning,) = [target["warning"] for target in planned["instances"][0]["phases"][-1]["targets"]]
     assert warning["message"] == "1 slice of orders changed since it was processed: 2024-05-02.json"
-    accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.json`"
-    rebuild = "lakewright rebuild orders --include 2024-05-02.json"
-    again = (
-        f"`lakewright manifest requeue orders/2024-05-02.json --late`, then `{rebuild}`, "
-        "which keeps the slices' own times"
-    )
-    assert warning["remedy"] == f"Process it again with {again}, {accept}."
+    assert warning["remedy"] == "`lakewright apply` takes the new content."
     other = shop.json("job", "daily", "build", "day=2024-05-04")
     assert (other["status"], builds(other)[0][-1]) == ("SUCCESS_WITH_ERRORS", "2024-05-04.json")
     assert [each["reason"]["code"] for each in shop.json("status")["steps"]] == ["changed_slice"]
@@ -140,11 +130,11 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
         "1 slice to process: 2024-05-02.json",
         "processed again because of changed files: 2024-05-02.json",
     )
-    assert [text for text in reasons if "the run refuses it" in text and rebuild in text], reasons
-    refused = shop.run(*typed.split()[1:])
-    assert (refused.code, rebuild in refused.err) == (1, True), refused.all
+    assert [text for text in reasons if "the run refuses it" in text], reasons
+    refused = shop.run("job", "daily", "build", "day=2024-05-02,2024-05-04")
+    assert (refused.code, "is not later than" in refused.err) == (1, True), refused.all
 
-    done = shop.run(*shlex.split(rebuild)[1:], "--yes")
+    done = shop.run("apply")
     assert done.code == 0, done.all
     found = shop.json("sql", "SELECT v FROM orders ORDER BY dlf_ValidFrom")
     assert [row["v"] for row in found] == [20, 4]

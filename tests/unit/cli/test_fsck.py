@@ -98,9 +98,7 @@ def test_a_commit_that_landed_unrecorded_is_told(app: FakeApp) -> None:
     held = taken(app, "2.csv")
     commit(app, 2)
     app.ledger.release(held.item_id, "its process is gone", is_forced=True)
-    assert problems(app) == [
-        "its commit 2 has landed, but is not recorded: the next run records it: `lakewright process orders`"
-    ]
+    assert problems(app) == ["its commit 2 has landed, but is not recorded; `lakewright apply` records it"]
 
 
 def test_a_slice_that_changed_nothing_is_no_damage_a3(app: FakeApp) -> None:

@@ -726,34 +726,6 @@ def test_a_remedy_of_two_commands_prints_both(error: LakewrightError, advice: st
     assert recovery_advice(failed, "orders/1") == advice.format(**typed)
 
 
-@pytest.mark.parametrize(
-    ("error", "advice"),
-    [
-        (
-            SliceError("gone", remedy="Bring it back, then resolve the item; otherwise resolve and skip it."),
-            "Bring it back, then resolve the item: `{resolve}`. "
-            "Otherwise resolve and skip it: `{resolve}`, then `{skip}`.",
-        ),
-        (
-            CommitTooLate(
-                "late", remedy="See: if they are, resolve and skip the item; if not, requeue it, which helps."
-            ),
-            "See. If they are, resolve and skip it: `{resolve}`, then `{skip}`. "
-            "If not, requeue it: `lakewright manifest requeue orders/1`.",
-        ),
-    ],
-)
-def test_records_of_earlier_versions_say_by_the_words_of_the_remedy_what_to_type(
-    error: LakewrightError, advice: str
-) -> None:
-    stage = Stage()
-    recorded = dict(failure(error)["error"])
-    del recorded[RESOLVES]
-    failed = stage.ledger.failed(claim(stage.ledger), {"error": recorded}, holds_back=True)
-    typed = {verb: f"lakewright manifest {verb} orders/1" for verb in ("resolve", "skip")}
-    assert recovery_advice(failed, "orders/1") == advice.format(**typed)
-
-
 def remedies() -> Iterator[str]:
     """Yield the remedies that errors are given as text."""
     for path in Path(lakewright.__file__).parent.rglob("*.py"):

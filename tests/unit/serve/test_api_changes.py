@@ -47,14 +47,12 @@ def test_each_action_is_a_record_with_the_user_and_the_reason(shop: Served) -> N
         assert (record.author.agent.name, record.content["reason"]) == ("ann", f"to {action}")
 
 
-def test_a_requeue_answers_what_the_next_run_will_refuse(
-    shop: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Issue 11: it stood in the server's log only."""
-    note = "the run refuses it: the processing time is too early"
-    monkeypatch.setattr("lakewright.usecases.operator_notes.requeued_time_note", lambda *_: note)
-    answer = post(shop, "/item/requeue", item="orders/1", reason="corrected", late=True)
-    assert [row["warnings"] for row in answer.json()] == [[f"orders/1: {note}"]]
+def test_an_answer_has_the_warnings_of_the_action(shop: Served) -> None:
+    """Issue 11: they stood in the server's log only."""
+    assert post(shop, "/item/requeue", item="orders/1", reason="corrected").status_code == 200
+    answer = post(shop, "/item/skip", item="orders/1", reason="wrong")
+    told = "it was processed before; `lakewright plan` shows what is due"
+    assert [row["warnings"] for row in answer.json()] == [[told]]
     assert post(shop, "/item/resolve", item="orders/2", reason="mended").json()[0]["warnings"] == []
 
 

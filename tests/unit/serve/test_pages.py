@@ -124,19 +124,14 @@ def test_deleted_rows_are_counted_once_whether_they_arrived_or_were_missing(
     assert drawn["del"] / sum(drawn.values()) == pytest.approx(height, rel=0.01)
 
 
-def test_the_page_says_that_the_next_run_refuses_what_was_requeued(
-    shop: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Issue 11: its declared time is earlier than versions in the table."""
-    refused = "lakewright.usecases.operator_notes.requeued_time_note"
+def test_the_page_says_that_what_was_processed_is_due_again(shop: Served) -> None:
     land(shop.app, "orders", ["2022-01-01"])
     client = browser(shop)
     form = {"csrf": csrf_of(client), "item": "orders/2022-01-01", "late": "1", "reason": "corrected"}
-    for note, done in (("the run refuses it", "requeue-noted"), (None, "requeue")):
-        monkeypatch.setattr(refused, lambda *_, note=note: note)
-        answer = client.post("/do/requeue", data=form, follow_redirects=False)
+    for action, done in (("requeue", "requeue"), ("skip", "noted")):
+        answer = client.post(f"/do/{action}", data=form, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, f"/?done={done}")
-    assert "The next run refuses it unless the time" in read(shop, "/?done=requeue-noted")
+    assert "the inbox shows what is due now" in read(shop, "/?done=noted")
 
 
 def test_an_item_shows_each_record_with_who_and_why(shop: Served) -> None:

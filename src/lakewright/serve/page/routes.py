@@ -68,15 +68,10 @@ DONE = {
     "decide": "Decided: the next apply goes by it.",
     "resolve": "Resolved: the slice is ready again.",
     "requeue": "Requeued: the next run processes the slice again.",
-    "requeue-noted": "Requeued. The next run refuses it unless the time that its target declares is later "
-    "than the table's versions. lakewright plan names the command to type.",
     "release": "Released: the slice is ready again.",
     "skip": "Skipped: the slices behind it continue.",
-    "skip-noted": "Skipped: the slices behind it continue. It was processed already, and its rows stay "
-    "in the table until it is built again.",
     "unskip": "The skip is undone: the slice is ready again.",
-    "unskip-noted": "The skip is undone. lakewright plan says why the next run refuses the slice, with the "
-    "command to type, or what it does to records of later slices.",
+    "noted": "It is recorded. Slices of the table were processed already: the inbox shows what is due now.",
     "cancel": "Cancelled: the run ends after the present commit.",
     "cancel-command": "Cancelled: the command ends after the present commit.",
 }
@@ -255,7 +250,7 @@ class Pages:
         if action in views.LABELS:
             _, notes = operated(call, action)
             self._acts += 1
-            return _back(request, f"{action}-noted" if notes else action)
+            return _back(request, "noted" if notes else action)
         begun = self._begun(call, action)
         return f"/commands/{begun}" if begun is not None else _back(request, action)
 
