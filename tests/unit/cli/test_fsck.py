@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from contextlib import closing
 from copy import copy
@@ -279,7 +278,7 @@ def test_answers_that_can_not_be_read_are_folded_anew(app: FakeApp) -> None:
     assert fsck(app, "--repair", "--yes")[0] == 0
 
 
-def test_discovery_names_each_slice_and_what_to_do(app: FakeApp) -> None:
+def test_discovery_names_each_slice_and_the_plan(app: FakeApp) -> None:
     (app.bronze / "1.csv").write_text("corrected")
     (app.bronze / "2.csv").unlink()
     answered: Answered = call_with(app, "manifest", "discover")
@@ -288,18 +287,8 @@ def test_discovery_names_each_slice_and_what_to_do(app: FakeApp) -> None:
         "new 0: none",
         "changed 1 have changed since they were recorded",
         f"orders 1.csv, processed {item(app, '1.csv')}",
-        "do: `lakewright manifest requeue orders/1.csv`",
         "missing 1 are recorded, but no longer in bronze",
         f"orders 2.csv, ready {item(app, '2.csv')}",
-        "do: `lakewright manifest skip orders/2.csv`",
         "unrecorded 0: none",
+        "do: `lakewright plan` shows what is due, and what to decide",
     ]
-
-
-def test_discovery_names_accept_first_for_a_slice_that_was_delivered_again(app: FakeApp) -> None:
-    os.utime(app.bronze / "1.csv", (1, 1))
-    said = " ".join(call_with(app, "manifest", "discover").out.split())
-    assert (
-        "do: `lakewright manifest accept orders/1.csv` if its rows are the same; "
-        "if not, `lakewright manifest requeue orders/1.csv`"
-    ) in said

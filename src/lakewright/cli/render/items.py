@@ -11,11 +11,10 @@ from lakewright.cli.page import Block, Branch, Line, Span, Table, line, remedy_b
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
 from lakewright.errors.fault import remedy_of
-from lakewright.errors.phrase import Phrase
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.lock import (
     LONGEST_SAID,
     Lock,
-    command,
     failure_words,
     locked_error,
     stale_advice,
@@ -169,7 +168,7 @@ def repair_page(repairs: Sequence[Repair], *, is_done: bool) -> Iterator[Block]:
 
 
 def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Block]:
-    """Yield the differences by kind: new, changed, missing, unrecorded; each with the command to type.
+    """Yield the differences by kind: new, changed, missing, unrecorded.
 
     What could not be read is left out: it is told as errors.
     """
@@ -180,39 +179,23 @@ def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterato
             f" {len(items)}{what}",
             Span(f" {_meaning(kind, items)}", "dim") if items else "",
         )
-        shown = [_difference(kind, item) for item in items[:MOST_SHOWN]]
+        shown = [_difference(item) for item in items[:MOST_SHOWN]]
         if len(items) > MOST_SHOWN:
             shown.append(Branch(line(Span(f"{len(items) - MOST_SHOWN} more: see -o json", "dim"))))
         yield Branch(head, tuple(shown))
+    done = ("processed", "skipped")
+    if found["changed"] or any(each["verdict"] not in done for each in found["missing"]):
+        yield line(Span("do: ", "dim"), Phrase(Command("plan"), " shows what is due, and what to decide"))
 
 
-def _difference(kind: str, item: Mapping[str, Any]) -> Branch:
+def _difference(item: Mapping[str, Any]) -> Branch:
     named = " ".join(str(part) for part in (item["entity"], item["slice"]) if part) or "of no known item"
     number = f", commit {item['number']}" if "number" in item else ""
     place = Span(f" {item['item_id']}", "dim") if item["item_id"] else ""
     verdict = item.get("verdict")
-    typed = _TYPED.get((kind, verdict), _TYPED.get((kind, None)))
     number += f", {verdict}" if verdict else ""
     number += f", to be recorded as {item['recovered']}" if item.get("recovered") else ""
-    # By entity and slice, commands would find the slice of that name where the entity's slices are now.
-    is_short = item["entity"] and item["slice"] and not item.get("is_elsewhere")
-    called = f"{item['entity']}/{item['slice']}" if is_short else item["item_id"]
-    remedy = Phrase(command(typed, called)) if typed else ""
-    if verdict == "processed" and item.get("is_same_size"):
-        remedy = Phrase(command("accept", called), " if its rows are the same; if not, ", remedy)
-    below = (Branch(line(Span("do: ", "dim"), remedy)),) if remedy else ()
-    return Branch(line(f"{named}{number}", place), below)
-
-
-# The command for a slice that has changed or is gone; a processed slice may be gone.
-_TYPED: Mapping[tuple[str, str | None], str | None] = {
-    ("changed", None): "requeue",
-    ("changed", "failed"): "resolve",
-    ("missing", None): "skip",
-    ("missing", "failed"): "resolve",
-    ("missing", "processed"): None,
-    ("missing", "skipped"): None,
-}
+    return Branch(line(f"{named}{number}", place))
 
 
 def _meaning(kind: str, items: Sequence[Mapping[str, Any]]) -> str:
