@@ -276,13 +276,17 @@ def _backdated_error(
     chain: SliceChain, names: Sequence[str], times: ProcessingTimes, *, at: datetime, newest: datetime
 ) -> BackdatedError:
     early = [name for name in names if (times.at(name) or at) <= newest]
-    # The caller's strategy is Historic; `process` takes the entity's own.
-    by = () if chain.entity.strategy is Strategy.HISTORIC else ("--strategy", Strategy.HISTORIC.value)
+    # The caller's strategy is Historic; `process` and `rebuild` take the entity's own.
+    is_own = chain.entity.strategy is Strategy.HISTORIC
+    by = () if is_own else ("--strategy", Strategy.HISTORIC.value)
     later = (newest.astimezone(UTC).replace(microsecond=0) + APART).isoformat()
     typed = Command("process", chain.entity.called, early[0], "--processing-time", later, *by)
+    included = [word for name in early for word in ("--include", name)]
+    rebuild = Command("rebuild", chain.entity.called, *included)
+    placed = Phrase("In its place among the others, at its own time: ", rebuild, ". ") if is_own else ""
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {chain.silver}",
-        remedy=Phrase("Give a later time: ", typed, ". ", _BACKDATED),
+        remedy=Phrase(placed, "After the others, at a later time: ", typed, ". ", _BACKDATED),
         details={"processing_time": at.isoformat(), "newest": newest.isoformat(), "slices": early},
     )
