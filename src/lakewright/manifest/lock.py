@@ -22,7 +22,7 @@ from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
-from lakewright.manifest.payload import MAY_SKIP, RESOLVES
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import format_instant
 
 __all__ = [
@@ -223,8 +223,6 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     if item.failed is not None and not item.failed.application.is_of_entity:
         after = f", and run {item.failed.application} again"
     otherwise = Phrase(" Otherwise resolve and skip it: ", skip, ".") if error.get(MAY_SKIP) else ""
-    if error.get(RESOLVES):
-        return Phrase(Phrase(remedy).without_end(), ": ", typed, f"{after}.", otherwise)
     first = Phrase(remedy, " Then ") if remedy else Phrase("Fix the cause, then ")
     return Phrase(first, typed, f"{after}.", otherwise)
 

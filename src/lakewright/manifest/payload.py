@@ -20,7 +20,6 @@ __all__ = [
     "LONGEST_TEXT",
     "LONGEST_TRACE",
     "MAY_SKIP",
-    "RESOLVES",
     "bounded",
     "failure",
     "payload",
@@ -29,10 +28,6 @@ __all__ = [
 
 MAY_SKIP = "may_skip"
 """Detail of an error, and entry of its record: whether the remedy is also to skip the item."""
-
-RESOLVES = "resolves"
-"""Detail of an error, and entry of its record: whether the remedy says to resolve the item, for which the
-command to type is to follow it."""
 
 LARGEST = 65_536
 """Maximum characters of a payload's JSON."""
@@ -102,18 +97,13 @@ def failure(
             "message": text_of(error),
             **recorded_remedy(getattr(error, "remedy", None)),
             "location": str(location) if (location := getattr(error, "location", None)) else None,
-            RESOLVES: _has(error, RESOLVES),
-            **({MAY_SKIP: True} if _has(error, MAY_SKIP) else {}),
+            MAY_SKIP: isinstance(error, LakewrightError | Fault) and bool(error.details.get(MAY_SKIP)),
         },
         "stack_trace": stack_trace,
         "is_retryable": bool(getattr(error, "is_retryable", False)),
         "holds_back": holds_back,
         **more,
     }
-
-
-def _has(error: BaseException | Fault, detail: str) -> bool:
-    return isinstance(error, LakewrightError | Fault) and bool(error.details.get(detail))
 
 
 def text_of(error: BaseException | Fault) -> str:

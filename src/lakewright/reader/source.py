@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import LakewrightError, SchemaDriftError, SliceError, TargetError
 from lakewright.lake.file_probe import DAMAGED, PROBE, opened
 from lakewright.lake.paths import join, local_path
-from lakewright.manifest.payload import MAY_SKIP, RESOLVES
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.types import StructField, Type
 
 if TYPE_CHECKING:
@@ -346,8 +346,8 @@ class Source:
             details[MAY_SKIP] = True
         return kind(
             f"{self.label} can't be read: {why}",
-            remedy=f"{remedy}." if self.is_relation else f"{remedy}, then resolve the item.",
-            details={**self.details, **details, RESOLVES: not self.is_relation},
+            remedy=f"{remedy}.",
+            details={**self.details, **details},
         )
 
     def fault_error(self, fault: FileFault, form: Form) -> LakewrightError:

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from lakewright.errors import LakewrightError, SliceError, SliceUnsettled, SpecError, StorageUnavailable
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.payload import MAY_SKIP, RESOLVES
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
 from lakewright.slices.bronze import (
     BRONZE_UNREADABLE,
@@ -253,8 +253,8 @@ def find_unchanged_slice(
     if found is None:
         raise SliceError(
             f"the slice {name} is gone from {bronze}",
-            remedy="Bring it back, then resolve the item.",
-            details={MAY_SKIP: True, RESOLVES: True},
+            remedy="Bring it back.",
+            details={MAY_SKIP: True},
         )
     if _is_other(item, found):
         raise _changed_error(item, found, is_stored=is_stored)
@@ -272,8 +272,8 @@ def _changed_error(item: Item, found: Slice, *, is_stored: bool) -> LakewrightEr
     if not is_stored:
         return SliceError(
             f"the slice {found.name} has changed since it was discovered",
-            remedy="If its present content is right, resolve the item.",
-            details={**details, RESOLVES: True},
+            remedy="Make sure that its present content is right.",
+            details=details,
         )
     then = counted(int(recorded.get("files") or 0), "file")
     return SliceUnsettled(
@@ -289,8 +289,8 @@ def check_not_empty(slice_: Slice) -> None:
     if slice_.size == 0:
         raise SliceError(
             f"the slice {slice_.name} has 0 bytes",
-            remedy="Deliver it again, then resolve the item.",
-            details={"path": slice_.path, MAY_SKIP: True, RESOLVES: True},
+            remedy="Deliver it again.",
+            details={"path": slice_.path, MAY_SKIP: True},
         )
 
 

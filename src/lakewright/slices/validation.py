@@ -29,7 +29,7 @@ from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import tell_recovery
-from lakewright.manifest.payload import MAY_SKIP, RESOLVES, failure
+from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import called_name, check_not_empty, find_unchanged_slice, item_id, slice_name
@@ -176,8 +176,8 @@ class _Validator:
             except (ValueError, OSError) as error:
                 raise SliceError(
                     f"the slice {slice_.name} can't be read: {error}",
-                    remedy="Deliver it again, then resolve the item.",
-                    details={"path": slice_.path, MAY_SKIP: True, RESOLVES: True},
+                    remedy="Deliver it again.",
+                    details={"path": slice_.path, MAY_SKIP: True},
                 ) from error
             marks.update(part for part in file.name.split("/")[:-1])
         return tuple(sorted(marks))

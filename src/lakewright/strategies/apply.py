@@ -17,7 +17,7 @@ from lakewright.errors import BackdatedError, DataLossError
 from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.observation import delta_table, local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
-from lakewright.manifest.payload import MAY_SKIP, RESOLVES
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
@@ -152,10 +152,8 @@ def _check_not_outdated(load: SliceLoad) -> None:
         raise DataLossError(
             f"the late slice would replace {counted(newer, 'row')} whose {sequence} is greater than that of "
             "all its own",
-            remedy=Phrase(
-                "To replace these rows, resolve the item and run with ", Option("--allow-data-loss"), "."
-            ),
-            details={"rows": newer, "of_slice": True, MAY_SKIP: True, RESOLVES: True},
+            remedy=Phrase("To replace these rows, let the next run have ", Option("--allow-data-loss"), "."),
+            details={"rows": newer, "of_slice": True, MAY_SKIP: True},
         )
 
 
@@ -170,8 +168,8 @@ def _empties_table(load: SliceLoad) -> bool:
     if not load.entity.settings.allow_empty:
         raise DataLossError(
             f"the slice has no rows to keep, and would empty {load.address}",
-            remedy="If the source is really empty, set allow_empty: true, then resolve the item.",
-            details={"of_slice": True, MAY_SKIP: True, RESOLVES: True},
+            remedy="If the source is really empty, set allow_empty: true.",
+            details={"of_slice": True, MAY_SKIP: True},
         )
     return True
 

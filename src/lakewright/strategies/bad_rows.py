@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import BadRowsError
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.paths import local_path
-from lakewright.manifest.payload import MAY_SKIP, RESOLVES
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
@@ -119,8 +119,7 @@ def check_bad_rows(
     if records:
         message = f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {told}"
         remedy = remedy if len(rows) > 1 else None
-        details[RESOLVES] = remedy is None
-        remedy = remedy or "Correct the slice, or raise max_bad_rows; then resolve the item."
+        remedy = remedy or "Correct the slice, or raise max_bad_rows."
     else:
         message = f"every row of the slice is bad: {told}"
         remedy, details[MAY_SKIP] = remedy or _declaration_remedy(rows, entity), True

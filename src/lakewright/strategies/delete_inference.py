@@ -18,7 +18,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DeleteBrakeError, SpecError
-from lakewright.manifest.payload import RESOLVES
 from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Strategy
@@ -260,14 +259,12 @@ def check_delete_brake(load: SliceLoad, inferred: int, expected: int) -> None:
     raise DeleteBrakeError(
         f"{inferred} of the {expected} rows in the slice's window are missing from it and would be {verb}; "
         f"{brake_text(settings)}",
-        remedy="Check that the slice is complete. If it is, raise max_delete_ratio or delete_floor and "
-        "resolve the item.",
+        remedy="Check that the slice is complete. If it is, raise max_delete_ratio or delete_floor.",
         details={
             "inferred": inferred,
             "rows": expected,
             "max_delete_ratio": settings.max_delete_ratio,
             "delete_floor": settings.delete_floor,
-            RESOLVES: True,
         },
     )
 

@@ -26,7 +26,7 @@ from lakewright.lake.spark_errors import (
     translated,
     unreadable_reason,
 )
-from lakewright.manifest.payload import MAY_SKIP, RESOLVES
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.fault_words import fault_error
@@ -118,8 +118,8 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     file, why = file_of(text), unreadable_reason(text)
     return SliceError(
         f"the {what} can't be read: {why if file is None or file in why else f'{file}: {why}'}",
-        remedy="Deliver it again, then resolve the item.",
-        details={MAY_SKIP: True, RESOLVES: True},
+        remedy="Deliver it again.",
+        details={MAY_SKIP: True},
     )
 
 
@@ -152,8 +152,7 @@ _MEANINGS: tuple[Meaning, ...] = (
         r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*",
         TargetError,
         "a row of the {what} breaks a constraint of the table: {found}",
-        "Correct the slice, then resolve the item.",
-        **{RESOLVES: True},
+        "Correct the slice.",
     ),
     _meaning(
         r"COLUMN_ALREADY_EXISTS",

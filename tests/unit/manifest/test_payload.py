@@ -48,7 +48,7 @@ def test_a_lakewright_error_gives_its_code_its_remedy_and_whether_to_retry() -> 
             "message": "lost a race",
             "remedy": "Run again.",
             "location": None,
-            "resolves": False,
+            "may_skip": False,
         },
         "stack_trace": "Traceback …",
         "is_retryable": True,

@@ -100,7 +100,7 @@ def test_too_many_rows_that_all_misfit_one_column_have_its_type_checked(
     ],
 )
 def test_rows_with_several_faults_are_for_the_slice_to_correct(orders: Entity, rows: list[BadRow]) -> None:
-    remedy = "Correct the slice, or raise max_bad_rows; then resolve the item."
+    remedy = "Correct the slice, or raise max_bad_rows."
     assert refusal(orders, rows).remedy == remedy
 
 

@@ -78,8 +78,7 @@ def test_each_slice_that_validate_fails_has_the_commands_to_type(tmp_path: Path)
     for name, told in zip(("2022-01-01", "2022-01-02"), str(outcome.error.remedy).splitlines(), strict=True):
         resolve, skip = (f"`lakewright manifest {verb} orders/{name}`" for verb in ("resolve", "skip"))
         assert told == (
-            f"Deliver it again, then resolve the item: {resolve}. "
-            f"Otherwise resolve and skip it: {resolve}, then {skip}."
+            f"Deliver it again. Then {resolve}. Otherwise resolve and skip it: {resolve}, then {skip}."
         )
     bronze = (tmp_path / "lake/bronze/orders").as_uri()
     assert outcome.error.details["failed_items"] == [f"{bronze}/2022-01-01", f"{bronze}/2022-01-02"]
