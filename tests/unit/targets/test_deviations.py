@@ -429,32 +429,20 @@ AFTER = PROJECT.replace("processtype: merge", "processtype: merge\n    after: [a
 
 
 @pytest.mark.parametrize(
-    ("declared", "slices", "cause", "remedy"),
+    ("declared", "slices", "cause"),
     [
-        (
-            AFTER,
-            ("2022-1", "2022-2"),
-            "2 slices, from 2022-1 on, wait for acme/scanner",
-            "Let acme/scanner process these slices, then run the job again. "
-            "`lakewright manifest ls --for acme/scanner` shows what is left to do there.",
-        ),
-        (PROJECT, (), "no slice has arrived: there is no folder", "The first slice creates it: land one"),
-        (
-            PROJECT,
-            ("2022-1",),
-            "1 slice, from 2022-1 on, is ready, but not processed",
-            "Run the job up to BUILD",
-        ),
+        (AFTER, ("2022-1", "2022-2"), "2 slices, from 2022-1 on, wait for acme/scanner"),
+        (PROJECT, (), "no slice has arrived: there is no folder"),
+        (PROJECT, ("2022-1",), "not processed yet: 2022-1"),
         (
             PROJECT.replace("entity: orders}}", "entity: orders, slices: 2023*}}"),
             ("2022-1",),
-            "the target takes only some slices (slices: 2023*), and none of these is in bronze",
-            "Run the job for those that are there, such as 2022-1",
+            "bronze has no slice that it takes (slices: 2023*)",
         ),
     ],
 )
-def test_verify_says_why_there_is_no_table_and_what_to_do(
-    tmp_path: Path, declared: str, slices: tuple[str, ...], cause: str, remedy: str
+def test_verify_says_why_there_is_no_table(
+    tmp_path: Path, declared: str, slices: tuple[str, ...], cause: str
 ) -> None:
     for name in slices:
         write(tmp_path / "lake/bronze/orders", name, 1)
@@ -463,7 +451,7 @@ def test_verify_says_why_there_is_no_table_and_what_to_do(
     with pytest.raises(VerificationError) as caught:
         orders.execute(context, Phase.VERIFY)
     assert f"there is no table at {tmp_path}/lake/silver/orders: {cause}" in caught.value.message
-    assert remedy in str(caught.value.remedy)
+    assert "`lakewright plan` shows" in str(caught.value.remedy)
     assert context.ledger.store.counts() == {}
 
 
@@ -471,9 +459,8 @@ def test_verify_names_the_failed_slice_that_keeps_the_table_from_being_made(tmp_
     write(tmp_path / "lake/bronze/orders", "2022-1", 1)
     context = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
     failed(context, "2022-1")
-    with pytest.raises(VerificationError, match=r"orders/2022-1 failed at .*: key 1 occurs twice") as caught:
+    with pytest.raises(VerificationError, match=r"orders/2022-1 failed at .*: key 1 occurs twice"):
         Target.named(context.workspace, "orders").execute(context, Phase.VERIFY)
-    assert "lakewright manifest resolve" in str(caught.value.remedy)
 
 
 def test_a_slice_that_failed_in_validate_is_named_in_build_with_its_error(tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ from lakewright.slices.result import ProcessResult, named_fault
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.entity.maintenance import maintain
-from lakewright.targets.entity.no_table import no_table_error
 from lakewright.targets.entity.observation import (
     comment_changes,
     feature_changes,
     new_comments,
+    observe_entity,
     property_changes,
 )
 from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
@@ -221,10 +221,25 @@ def _maintain(work: EntityWork) -> dict[str, Any]:
     return {"maintenance": maintenance.as_json()} if maintenance.is_done else {}
 
 
+def _no_table_error(work: EntityWork) -> VerificationError:
+    """Return the error that says why no slice has created the table; nothing is recorded."""
+    found = observe_entity(work)
+    fault = found.warning if found.hold is None else found.hold.error
+    if found.pending:
+        cause = f"not processed yet: {first_of(found.pending, _MOST_NAMED)}"
+    else:
+        said = None if fault is None else fault.message
+        cause = said or found.waits_for or found.idle or "no slice has been processed"
+    return VerificationError(
+        f"{work.label}: there is no table at {work.silver}: {cause}",
+        remedy=Phrase(Command("plan"), " shows what is due, and what it waits for."),
+    )
+
+
 def _verify(work: EntityWork) -> Outcome:
     """Check that the table exists and its invariants hold."""
     if not work.table_state().exists:
-        raise no_table_error(work)
+        raise _no_table_error(work)
     broken = broken_invariants(work.context.workspace, work.entity)
     if broken:
         raise VerificationError(
