@@ -285,8 +285,8 @@ class Project:
             dirty: Regular expressions; targets whose name one of them matches run even if they are clean.
             no_lifecycle: Run only this phase, none before it.
             force: Run clean targets too.
-            resume: Run only what the last run with these arguments left undone.
-            retry: For schedulers: resume the last run with these arguments if it failed; else run everything.
+            resume: Run only what earlier runs of these instances left undone.
+            retry: For schedulers: add no rows again that failed runs before have added.
             keep_going: Run targets that do not depend on a failed one.
             jobs: How many targets run at once.
             wait: Wait for what another run has locked.

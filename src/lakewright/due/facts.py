@@ -271,14 +271,23 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The last verdict on the output of an instance.
+    """What VERIFY of an instance of a target reads, with the last verdict on it.
 
     Attributes:
-        mark: The mark of the output that was checked.
+        subject: The target and its instance.
+        is_good: The verdict; None if a run was to check it, and there is none.
+        checked: The marks of what was checked, by place.
+        inputs: Its present marks; None for what does not exist.
+        job: The job that checks it.
+        instance: The parameters of the instance.
     """
 
-    is_good: bool
-    mark: str
+    subject: Subject
+    is_good: bool | None
+    checked: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str | None] = field(default_factory=dict)
+    job: str = ""
+    instance: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +301,7 @@ class Output:
         slices: For entities, the slices that concern the instance; others concern it whole.
         mark: The present mark of what it has written; None if that is gone or empty.
         build: Its last build; None if there is none.
-        check: The last verdict on it.
         is_wanted: Whether a job asks for it.
-        is_checked: Whether it has checks.
         is_append: Whether a build adds rows to those that are there.
         only_if_empty: Whether its owner said not to build it again while it is filled.
         is_withdrawn: Whether a person has emptied or removed it since.
@@ -313,9 +320,7 @@ class Output:
     slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
     mark: str | None = None
     build: Build | None = None
-    check: Check | None = None
     is_wanted: bool = True
-    is_checked: bool = False
     is_append: bool = False
     only_if_empty: bool = False
     is_withdrawn: bool = False
@@ -381,6 +386,7 @@ class Facts:
         unrecorded: Targets of which something is there, and no build of any instance is recorded.
         items: Failed items of programs that are no entities, and those that runs have left locked, with the
             lock: the program and the item.
+        checks: What VERIFY of instances of targets has found.
     """
 
     entities: tuple[Entity, ...] = ()
@@ -391,6 +397,7 @@ class Facts:
     undeclared: tuple[Undeclared, ...] = ()
     unrecorded: tuple[Subject, ...] = ()
     items: Mapping[Subject, Lock | None] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
 
     def decided(self, subject: Subject, basis: str) -> Verb | None:
         """Return what was decided last of a subject whose fact is the basis; None without such a decision."""

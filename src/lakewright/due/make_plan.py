@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakewright.due.facts import Facts, Grant, Subject
-from lakewright.due.outputs import Moves, output_plan
+from lakewright.due.outputs import Moves, check_plan, output_plan
 from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, broken
 from lakewright.due.slices import entity_plan
 
@@ -33,6 +33,9 @@ def make_plan(facts: Facts, grants: frozenset[Grant] = frozenset()) -> Plan:
             steps += found
             for each in noticed:  # what is noticed of a target is the same in all its instances
                 of_targets.setdefault((each.subject, each.reason.code), each)
+    for check in facts.checks:
+        if check.subject not in facts.unknown:
+            steps += check_plan(check, facts, moves)
     return Plan(tuple(steps), (*findings, *of_targets.values(), *_others(facts)))
 
 

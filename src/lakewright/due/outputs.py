@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lakewright.due.facts import Facts, Output, Verb
+from lakewright.due.facts import Check, Facts, Output, Subject, Verb
 from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, choices_of
 
-__all__ = ["Moves", "output_plan", "stale"]
+__all__ = ["Moves", "check_plan", "output_plan", "stale"]
 
 _MOVES = (Action.FORWARD, Action.REPLAY, Action.BUILD)
 """Actions that change rows which others read."""
@@ -51,6 +51,10 @@ class Moves:
             if step.state is State.READY and step.action in _MOVES:
                 self._by_name.setdefault(step.subject.name, []).append(step)
 
+    def own(self, subject: Subject) -> list[Step]:
+        """Return the steps that build an instance itself."""
+        return [step for step in self._by_name.get(subject.name, ()) if step.subject == subject]
+
     def of(self, output: Output) -> list[Step]:
         """Return the steps that change what an instance reads."""
         names = {name for place in output.inputs for name in output.makers_of(place)}
@@ -58,7 +62,7 @@ class Moves:
 
 
 def output_plan(output: Output, facts: Facts, before: Moves) -> tuple[tuple[Step, ...], tuple[Finding, ...]]:
-    """Return the steps that build and check an instance of a target, and what was noticed.
+    """Return the steps that build an instance of a target, and what was noticed.
 
     Args:
         output: The instance.
@@ -80,12 +84,9 @@ def output_plan(output: Output, facts: Facts, before: Moves) -> tuple[tuple[Step
         releases.append(_step(Action.RECORD, output, Reason(Code.HELD_UNRECORDED)))
     noticed = _noticed(output, facts)
     if reason is None:
-        return (*releases, *_check(output, facts, None)), noticed
+        return tuple(releases), noticed
     builds, findings = _build(output, facts, reason, moving)
-    steps = [*releases, *builds]
-    is_built = any(step.action in _MOVES for step in steps)
-    checks = _check(output, facts, steps[-1] if is_built else None)
-    return (*steps, *checks), (*findings, *noticed)
+    return (*releases, *builds), (*findings, *noticed)
 
 
 def _foreign(output: Output, facts: Facts) -> Verb | None:
@@ -159,18 +160,26 @@ def _append_again(
     return [_step(Action.HOLD, output, held, State.NEEDS_DECISION, choices=choices)], []
 
 
-def _check(output: Output, facts: Facts, built: Step | None) -> tuple[Step, ...]:
-    """Return the step that checks an instance, or that asks about a check that has failed."""
-    check, mark = output.check, output.mark
-    if not output.is_checked or (built is None and mark is None):
+def check_plan(check: Check, facts: Facts, before: Moves) -> tuple[Step, ...]:
+    """Return the step that checks an instance anew, or that asks about a check that has failed.
+
+    Args:
+        check: The instance.
+        facts: The facts of the lake.
+        before: The steps before it in the plan that change rows. What others than its own build change makes
+            the check due once it has changed.
+    """
+    own = before.own(check.subject)
+    if None in check.inputs.values() and not own:
         return ()
-    if built is not None or check is None or check.mark != mark:
-        after = () if built is None else (built.id,)
-        return (_step(Action.CHECK, output, Reason(Code.UNCHECKED), after=after),)
-    if check.is_good or facts.decided(output.subject, f"check {mark}") is Verb.WAIVE:
+    if own or check.is_good is None or check.inputs != check.checked:
+        after = tuple(step.id for step in own)
+        return (_step(Action.CHECK, check, Reason(Code.UNCHECKED), after=after),)
+    basis = f"check {sorted(check.checked.items())}"
+    if check.is_good or facts.decided(check.subject, basis) is Verb.WAIVE:
         return ()
-    choices = choices_of(output.subject, f"check {mark}", (Verb.WAIVE,))
-    return (_step(Action.HOLD, output, Reason(Code.CHECK_FAILED), State.NEEDS_DECISION, choices=choices),)
+    choices = choices_of(check.subject, basis, (Verb.WAIVE,))
+    return (_step(Action.HOLD, check, Reason(Code.CHECK_FAILED), State.NEEDS_DECISION, choices=choices),)
 
 
 def _basis(output: Output) -> str:
@@ -189,7 +198,7 @@ def _finding(output: Output, code: Code, basis: str, *verbs: Verb) -> Finding:
 
 def _step(
     action: Action,
-    output: Output,
+    output: Output | Check,
     reason: Reason,
     state: State = State.READY,
     *,

@@ -25,7 +25,6 @@ from lakewright.manifest.store import Document, Put, Store, Write
 
 __all__ = [
     "ABORTED",
-    "ACCEPTED",
     "RUNNING",
     "TAINT",
     "Journal",
@@ -38,10 +37,16 @@ TAINT = "taint"
 """The kind of the documents by which earlier versions recorded what was to be built again."""
 
 BUILT = "built"
-"""The kind of the documents that record what targets were last built from."""
+"""The kind of the documents by which earlier versions recorded what targets were last built from."""
 
 BUILD = "build"
 """The kind of the documents that record the last build of each instance of a target."""
+
+CHECK = "check"
+"""The kind of the documents that record the last verdict of VERIFY on each instance of a target."""
+
+WANT = "want"
+"""The kind of the documents that record the steps that are left of an instance of a job."""
 
 DECISION = "decision"
 """The kind of the documents that record what people have decided."""
@@ -51,9 +56,6 @@ BATCH = 500
 
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
-
-ACCEPTED = "accepted"
-"""The fact of a run that a person has accepted its failure: who, when and why."""
 
 _CHOICE = ("targets", "no_lifecycle", "resume")
 """Facts of a run that left out steps."""
@@ -90,11 +92,6 @@ class Run:
     def arguments(self) -> tuple[str, ...]:
         """The arguments as they were given, such as `day=2024-05-04,2024-05-05`, with secrets hidden."""
         return tuple(f"{name}={text}" for name, text in self.parameters.items())
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether it left out steps of its instances that a run up to its phase has."""
-        return any(map(self.facts.get, _CHOICE))
 
     @property
     def key(self) -> str:
@@ -153,13 +150,6 @@ class Journal:
         self.ended[run.run_id] = run
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         self.ended.pop(run.run_id, None)
-        return run
-
-    def accept_run(self, run: Run, *, by: str, reason: str) -> Run:
-        """Save that a person accepts how a run has ended, and return the saved run."""
-        told = {"by": by, "reason": reason, "at": format_instant(self.store.now())}
-        run = replace(run, facts={**run.facts, **self._bounded({ACCEPTED: told})})
-        self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         return run
 
     def abort_run(self, run: Run) -> None:

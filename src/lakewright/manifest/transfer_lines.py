@@ -18,12 +18,14 @@ from lakewright.manifest.journal import (
     ABORTED,
     BUILD,
     BUILT,
+    CHECK,
     DECISION,
     RUN,
     RUN_KEY,
     RUN_TARGET,
     RUNNING,
     TAINT,
+    WANT,
     Run,
 )
 from lakewright.manifest.record import Record
@@ -32,7 +34,7 @@ from lakewright.manifest.watermarks import CHANGE, WATERMARK, StoredWatermark, W
 
 __all__ = ["KINDS", "DocumentLine", "Line", "RecordLine", "document_text", "parse_lines", "record_text"]
 
-KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT, BUILD, DECISION)
+KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT, BUILD, CHECK, WANT, DECISION)
 """The kinds of documents that are exported, in this order; leases are not: they apply to this store only."""
 
 

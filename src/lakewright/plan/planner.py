@@ -10,7 +10,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (active targets) and "Di
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakewright.errors import Fault
@@ -90,7 +90,7 @@ class PlanRequest:
     targets: frozenset[str] | None = None
     dirty: tuple[re.Pattern[str], ...] = ()
     is_forced: bool = False
-    only: Container[StepKey] | None = None
+    only: Collection[StepKey] | None = None
     keep_going: bool = False
 
 
@@ -220,8 +220,8 @@ class _InstancePlanning:
         if is_build and not (own.is_to_run or forced or blocked or hold):
             stale, noted, relies_on = self._stale(candidate)
             left = (*noted, *left)
-        appended = candidate.appended() if is_build and may_hold else None
         # What waits, or depends on what waits, is work that is left: --resume must find it.
+        appended = candidate.appended() if is_build and may_hold else None
         if appended is not None or not (own.is_to_run or forced or stale or blocked or hold):
             relies_on = relies_on or expected.relied_on(phase, candidate)
             return replace(

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lakewright.errors import VerificationError
 from lakewright.lake.commit import OF_BUILD
 from lakewright.lake.place_marks import mark_of, version_of
-from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
+from lakewright.manifest.journal import BUILD, CHECK, TAINT, Journal, Run
 from lakewright.manifest.store import Put
 from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.phase import Phase
@@ -36,10 +37,12 @@ __all__ = [
     "LastBuilds",
     "NoBuilds",
     "RecordedBuild",
+    "RecordedCheck",
     "build_key",
     "logged_builds",
     "marked_builds",
     "read_builds",
+    "read_checks",
 ]
 
 _REMOVERS = frozenset({"truncate", "drop", "deleteFile"})
@@ -128,6 +131,47 @@ class RecordedBuild:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedCheck:
+    """The last verdict of VERIFY on an instance of a target.
+
+    Attributes:
+        parameters: The parameters of the instance, with secrets hidden.
+        is_good: Whether nothing was found.
+        inputs: The mark of each place that was checked.
+        order: A text that sorts checks by the time at which they were recorded.
+    """
+
+    project: str
+    job: str
+    target: str
+    parameters: Mapping[str, str]
+    is_good: bool
+    inputs: Mapping[Resource, str] = field(default_factory=dict)
+    order: str = ""
+
+    @property
+    def put(self) -> Put:
+        """The put that records it."""
+        inputs = [[_place(each), mark] for each, mark in self.inputs.items()]
+        value = {name: getattr(self, name) for name in ("project", "job", "target", "is_good", "order")}
+        key = build_key(self.project, self.target, self.parameters)
+        return Put(CHECK, key, {**value, "parameters": dict(self.parameters), "inputs": inputs})
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RecordedCheck:
+        """Return the check of a document's value."""
+        return cls(**{**value, "inputs": {_resource(place): mark for place, mark in value["inputs"]}})
+
+
+def read_checks(journal: Journal, project: str) -> Iterator[RecordedCheck]:
+    """Yield the last check of each instance of a project's targets."""
+    for document in journal.store.documents(CHECK, prefix=f"{project}/"):
+        check = RecordedCheck.from_json(document.value)
+        if check.project == project:
+            yield check
+
+
 _AS_THEY_ARE = ("project", "job", "target", "definition", "append", "is_append", "order")
 
 
@@ -183,7 +227,7 @@ def logged_builds(history: TableHistory, project: str) -> Iterator[RecordedBuild
 
 @dataclass(slots=True)
 class BuildRecorder:
-    """Records the builds of a run.
+    """Records the builds of a run, and the verdicts on them.
 
     What an instance reads is looked at before anything reads it. A place that changes while it is read makes
     the instance stale, so that nothing is missed.
@@ -199,6 +243,7 @@ class BuildRecorder:
     refresh: Callable[[int, frozenset[Resource]], None] = lambda *_: None
     _seen: dict[int, dict[Resource, str]] = field(default_factory=dict, init=False)
     _begun: dict[tuple[int, str], RecordedBuild] = field(default_factory=dict, init=False)
+    _checked: dict[tuple[int, str], Mapping[Resource, str]] = field(default_factory=dict, init=False)
 
     def wanted(self) -> Iterator[Put]:
         """Yield the puts that record, as the run starts, what it is to build.
@@ -217,16 +262,22 @@ class BuildRecorder:
 
     def begin(self, index: int, step: Step) -> Sequence[Put]:
         """Look at what a step reads; return the puts that record that it begins to add rows."""
+        if step.phase is Phase.VERIFY:
+            self._checked[index, step.target] = self._inputs(index, step)
         if step.definition is None:
             return ()
+        inputs = self._inputs(index, step)
+        build = replace(self._build(index, step, BuildState.BEGUN), inputs=inputs)
+        self._begun[index, step.target] = build
+        return () if step.append is None else (build.put,)
+
+    def _inputs(self, index: int, step: Step) -> Mapping[Resource, str]:
+        """Return the marks of what a step reads, looked at before it reads it."""
         seen = self._seen.setdefault(index, {})
         new = frozenset(each for each in step.requires if each not in seen)
         self.refresh(index, new)
         seen.update((each, mark_of(self.lake, each, with_spark=True)) for each in sorted(new, key=str))
-        inputs = {each: seen[each] for each in self._named(step.requires)}
-        build = replace(self._build(index, step, BuildState.BEGUN), inputs=inputs)
-        self._begun[index, step.target] = build
-        return () if step.append is None else (build.put,)
+        return {each: seen[each] for each in self._named(step.requires)}
 
     def content(self, index: int, step: Step) -> Mapping[str, Any] | None:
         """Return the build that a step has begun, as its commits carry it; None if it makes none."""
@@ -234,7 +285,9 @@ class BuildRecorder:
         return None if build is None else build.value
 
     def end(self, index: int, step: Step, result: TargetResult) -> Sequence[Put]:
-        """Return the puts that record what a step has built, or removed."""
+        """Return the puts that record what a step has built, removed, or found."""
+        if step.phase is Phase.VERIFY:
+            return self._verdict(index, step, result)
         if step.status is Planned.CLEAN or result.is_undone or result.status is Status.FAILED:
             return ()
         changed = step.provides
@@ -244,6 +297,19 @@ class BuildRecorder:
             return tuple(self._withdrawn(changed))
         build = self._begun.pop((index, step.target), None) if step.phase is Phase.BUILD else None
         return () if build is None else (self._done(build, result).put,)
+
+    def _verdict(self, index: int, step: Step, result: TargetResult) -> Sequence[Put]:
+        """Return the put of a check; an error that is no verdict leaves the one before."""
+        inputs = self._checked.pop((index, step.target), None)
+        is_bad = result.error is not None and result.error.code == VerificationError.code
+        if inputs is None or not (result.status.is_success or is_bad):
+            return ()
+        build = self._build(index, step, BuildState.WANTED)
+        is_good = result.status.is_success
+        check = RecordedCheck(
+            build.project, build.job, build.target, build.parameters, is_good, inputs, build.order
+        )
+        return (check.put,)
 
     def _build(self, index: int, step: Step, state: BuildState) -> RecordedBuild:
         append = step.append_id(self.run.run_id, index)

@@ -43,6 +43,7 @@ from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner
+from lakewright.run.wants import WantRecorder
 from lakewright.spark.imports import import_engine
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
@@ -70,6 +71,7 @@ class Recorder:
     plan: Plan
     listeners: Sequence[Listener]
     builds: BuildRecorder
+    wants: WantRecorder
     _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
     _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
     _left: set[int] = field(default_factory=set, init=False)
@@ -107,7 +109,7 @@ class Recorder:
             "instance": parameters,
             **items,
         }
-        puts = self.builds.end(instance, step, result)
+        puts = (*self.builds.end(instance, step, result), *self.wants.end(instance, step, result))
         if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
             self.flush(puts)
         for listener in self.listeners:
@@ -216,11 +218,12 @@ class JobRun:
             facts={**facts, **asked},
         )
         builds = BuildRecorder(self.journal, run, plan, self.lake, partial(_refresh, contexts))
-        run = self.journal.start_run(run, tuple(builds.wanted()))
+        wants = WantRecorder(self.journal, run, plan)
+        run = self.journal.start_run(run, (*builds.wanted(), *wants.begun()))
         notifier = self._notifier(job, plan, contexts, run)
         lineage = self._lineage(job, contexts, run)
         told = [each for each in (listener, notifier, lineage) if each is not None]
-        recorder = Recorder(self.journal, run, plan, told, builds)
+        recorder = Recorder(self.journal, run, plan, told, builds, wants)
         options = replace(self._options(run, contexts, recorder, interruption), jobs=jobs)
         with notifier or nullcontext(), lineage or nullcontext():
             with self._ending(run, recorder):

@@ -1,6 +1,6 @@
 """Plan a job: expand its arguments to instances, observe their targets, build the plan. Nothing is written.
 
-With `--resume` the plan has only the steps that a recorded run left undone.
+With `--resume` the plan has only the steps that are left of what runs were to do.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; resuming is Lakewright's own.
 """
@@ -11,23 +11,19 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
-from lakewright.errors.phrase import Command, Option, Phrase
+from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.lake import Lake
-from lakewright.manifest.journal import RUNNING, Journal, Run
+from lakewright.manifest.journal import Journal
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.graph import Node
-from lakewright.plan.phase import Phase, phases_until
+from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
-from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 from lakewright.run.builds import LastBuilds, NoBuilds
 from lakewright.run.contexts import Contexts
-from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
 from lakewright.run.look import look
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.missing_inputs import missing_input
@@ -35,6 +31,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.rows_of_others import lost_rows, rows_added_again
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.unknown_columns import unknown_column
+from lakewright.run.wants import read_wants, steps_left
 from lakewright.run.withheld import withheld_candidate
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.values import render_value
@@ -48,13 +45,10 @@ from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from lakewright.plan.last_build import LastBuild
-    from lakewright.plan.step import Append
+    from lakewright.plan.step import StepKey
     from lakewright.targets.definition import BuildDefinition
 
 __all__ = ["Planning", "node_of"]
-
-_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value, RUNNING)
-"""Statuses of runs on which no other one goes on."""
 
 log = logging.getLogger(__name__)
 
@@ -81,13 +75,13 @@ class Planning:
 
         Raises:
             SpecError: The arguments or a definition are wrong, or targets form a cycle.
-            UsageError: There is no run to resume.
         """
         contexts = self._contexts(job)
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        observer = _Observer(contexts, names, job, self.last_builds, since=self._since())
+        left = self._left(contexts)
+        observer = _Observer(contexts, names, job, self.last_builds, left if self.request.retry else None)
         plan_request = self._plan_request(job, observer)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
@@ -126,78 +120,27 @@ class Planning:
 
     def _plan_request(self, job: Job, observer: _Observer) -> PlanRequest:
         request = self.request
-        texts, only = request.targets, None
-        if request.resume:
-            chosen, only = self._resumed(observer.contexts)
-            texts = texts or chosen
         return PlanRequest(
             phases=request.phases,
             executions=job.executions,
-            targets=self._select_targets(texts, observer) if texts else None,
+            targets=self._select_targets(request.targets, observer) if request.targets else None,
             dirty=request.dirty_patterns(observer.targets),
             is_forced=request.force,
-            only=only,
+            only=self._left(observer.contexts) if request.resume else None,
             keep_going=request.keep_going,
         )
 
     def _select_targets(self, texts: Sequence[str], observer: _Observer) -> frozenset[str]:
-        last = next(self.journal.runs(1, project=self.project.name, job=self.request.job), None)
-        entries = self.journal.targets(last.run_id) if last is not None else iter(())
-        undone = frozenset(entry["name"] for entry in entries if is_entry_undone(entry))
+        wants = read_wants(self.journal, self.project.name, self.request.job)
+        undone = frozenset(name for want in wants for _, name in want.left)
         chosen: frozenset[str] = frozenset()
         for instance in observer.instances():
             chosen |= select(texts, selectables(instance), undone=undone)
         return chosen
 
-    def _resumed(self, contexts: Contexts) -> tuple[tuple[str, ...], Leftovers]:
-        """Return the targets to which the runs to resume were restricted, if so, and what these left undone.
-
-        They are the last run with the same arguments that had all steps, and those since then, which left
-        steps out: what these did not do is still undone.
-        """
-        runs = self.journal.runs(
-            project=self.project.name, job=self.request.job, parameters=self.request.given
-        )
-        found: list[Run] = []
-        for run in filter(self._is_of_lifecycle, runs):
-            found.append(run)
-            if self._has_all_steps(run) or run.finished is None:
-                break
-        if not found:
-            raise UsageError(
-                f"there is no run of {self.request.job} with these arguments to resume",
-                remedy=Phrase(
-                    "Run it without ", Option("--resume"), "; ", Command("history"), " lists the runs."
-                ),
-            )
-        instances = list(map(self.journal.hide_secrets, contexts.parameters))
-        *since, first = found
-        entries = self.journal.targets(first.run_id)
-        leftovers = Leftovers.of(entries, instances, is_whole=first.finished is not None)
-        for run in reversed(since):
-            told = (each for each in self.journal.targets(run.run_id) if tells_outcome(each))
-            leftovers = leftovers.after(Leftovers.of(told, instances, is_whole=True))
-        targets = (first.facts.get("targets", ()), *(run.facts.get("targets", ()) for run in since))
-        return tuple(dict.fromkeys(chain(*targets))) if targets[0] else (), leftovers
-
-    def _since(self) -> str | None:
-        """Return the key of the first of the runs on which this one goes on; None if it goes on with none.
-
-        With `--resume` and `--retry` these are the last runs with the same arguments, as far as they failed.
-        """
-        request = self.request
-        if not (request.resume or request.retry):
-            return None
-        runs = self.journal.runs(project=self.project.name, job=request.job, parameters=request.given)
-        failed = takewhile(lambda run: run.status not in _DONE, filter(self._is_of_lifecycle, runs))
-        return min((run.key for run in failed), default=None)
-
-    def _has_all_steps(self, run: Run) -> bool:
-        """Return whether a run had all steps up to the phase that is asked for."""
-        return not run.is_partial and self.request.phase in phases_until(Phase(run.phase))
-
-    def _is_of_lifecycle(self, run: Run) -> bool:
-        return phases_until(Phase(run.phase))[0] is phases_until(self.request.phase)[0]
+    def _left(self, contexts: Contexts) -> frozenset[StepKey]:
+        """Return the steps that runs of these instances have left."""
+        return steps_left(self.journal, self.project.name, self.request.job, contexts.parameters)
 
 
 @dataclass(slots=True)
@@ -208,7 +151,7 @@ class _Observer:
         targets: Names of the targets, in the order written.
         job: The job.
         last_builds: Tells how the builds of the instances stand.
-        since: The order from which on rows that were appended are those of this run's earlier attempts.
+        left: The steps that earlier attempts have left; None if this run is no further one.
         faults: Faults that show only when expressions are evaluated.
         definitions: What is declared of the rows of targets, by their names.
     """
@@ -217,7 +160,7 @@ class _Observer:
     targets: Sequence[str]
     job: Job
     last_builds: LastBuilds
-    since: str | None = None
+    left: frozenset[StepKey] | None = None
     faults: dict[Fault, None] = field(default_factory=dict)
     definitions: dict[str, BuildDefinition | None] = field(default_factory=dict)
 
@@ -235,7 +178,10 @@ class _Observer:
         """Return one instance."""
         parameters = self.contexts.parameters[index]
         context = self.contexts.of(index)
-        found = (self._candidate(name, context, parameters) for name in self.targets)
+        attempt = frozenset(step[2] for step in self.left or () if step[:2] == (index, Phase.BUILD))
+        has_failed = any(step[0] == index for step in self.left or ())
+        done = frozenset(self.targets) - attempt if has_failed else frozenset[str]()
+        found = (self._candidate(name, context, parameters, done) for name in self.targets)
         return Instance(parameters, tuple(each for each in found if each is not None))
 
     def check_faults(self) -> None:
@@ -247,7 +193,10 @@ class _Observer:
         if self.faults:
             raise SpecError(self.faults)
 
-    def _candidate(self, name: str, context: Context, parameters: Mapping[str, str]) -> Candidate | None:
+    def _candidate(
+        self, name: str, context: Context, parameters: Mapping[str, str], done: frozenset[str]
+    ) -> Candidate | None:
+        """Return a target of an instance, of which failed attempts at the run have built some."""
         fault = context.workspace.project.faulty.get(("target", name))
         if fault is not None:
             return withheld_candidate(context.workspace, name, fault)
@@ -276,7 +225,7 @@ class _Observer:
             ),
             lacks=partial(unknown_column, target, context.workspace),
             added=lambda: None if append is None else rows_added_again(target, parameters, last_build()),
-            appended=lambda: ADDED_ALREADY if self._is_appended(append, last_build()) else None,
+            appended=lambda: ADDED_ALREADY if append and name in done and last_build().holds_rows else None,
             landed=lambda: _landed(target, context, last_build()) if append else None,
             last_build=last_build,
             is_compared=is_compared,
@@ -285,11 +234,6 @@ class _Observer:
             append=None if append is None else replace(append, begun=last_build().begun),
             definition=None if definition is None else definition.digest,
         )
-
-    def _is_appended(self, append: Append | None, last_build: LastBuild) -> bool:
-        """Return whether an earlier attempt at the run has added rows, so that they must not come twice."""
-        is_own = self.since is not None and last_build.order >= self.since
-        return append is not None and last_build.holds_rows and last_build.begun is None and is_own
 
     def _definition(self, target: Target, context: Context) -> BuildDefinition | None:
         """Return what is declared of a target's rows, which is the same in all instances."""

@@ -28,8 +28,8 @@ class JobRequest:
         dirty: Regular expressions that match whole names; these targets run even if they are clean.
         force: Clean targets run too.
         keep_going: Targets that do not depend on a failed one still run.
-        resume: Only steps that the last run with these arguments left undone run.
-        retry: The same if that run failed, and all otherwise; `usecases.failed_runs.retry` decides.
+        resume: Only the steps run that are left of what runs were to do.
+        retry: All steps run, but appends that failed attempts at the same run have done.
         permissions: Actions that the run may take although they are refused by default.
         wait: The run waits for locks and leases of other runs.
         preview: A plan also counts the deletes that entities' next slices imply, which starts Spark.

@@ -108,7 +108,7 @@ def _with_loss(relation: Relation, observation: Observation, context: Context) -
 
 _MAY_BE_EMPTY = Phrase(
     "If BUILD had no rows to write, such as those of a skipped slice, ",
-    Command("history", "accept", Placeholder("RUN")),
+    Command("decide", Placeholder("TARGET"), "waive"),
     " accepts that. Otherwise run BUILD, or set verifyPolicy: EMPTY_AS_SUCCESS if it may be empty.",
 )
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.errors.phrase import Command, Placeholder
-from lakewright.manifest.journal import ABORTED, ACCEPTED
+from lakewright.manifest.journal import ABORTED
 from lakewright.manifest.lock import FAILED_ITEMS
-from lakewright.plan.phase import Phase, phases_until
+from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.leftovers import is_entry_undone
+from lakewright.run.wants import read_wants
 from lakewright.spec.expressions.secrets import HIDDEN
 
 if TYPE_CHECKING:
@@ -38,37 +38,19 @@ _FAILED = (Status.FAILED.value, Status.BLOCKED.value, ABORTED)
 
 def failed_items(app: App, run: Run) -> list[Item]:
     """Return the items because of whose failures a run ended, as far as these still wait for somebody."""
-    undone = (each for each in app.journal.targets(run.run_id) if is_entry_undone(each))
-    ids = dict.fromkeys(item for each in undone for item in each.get(FAILED_ITEMS, ()))
-    return [item for item in app.store.read(list(ids)).values() if item.failed is not None]
+    found = (item for each in app.journal.targets(run.run_id) for item in each.get(FAILED_ITEMS, ()))
+    return [item for item in app.store.read(list(dict.fromkeys(found))).values() if item.failed is not None]
 
 
 def is_superseded(app: App, run: Run) -> bool:
-    """Return whether a later run stands for a failed one, however it ended, or its failure was accepted.
-
-    It has the same arguments, and all steps that the failed one had.
-    """
+    """Return whether a failed run has left nothing: later runs have done, or begun, all of its steps."""
     if run.status not in _FAILED:
         return False
-    since = run.finished or run.started
-    later = app.journal.runs(project=run.project, job=run.job, parameters=run.parameters, since=since)
-    return bool(run.facts.get(ACCEPTED)) or any(
-        each.run_id != run.run_id and each.started >= since and _has_steps(each, run) for each in later
-    )
-
-
-def _has_steps(later: Run, run: Run) -> bool:
-    """Return whether a later run was of all targets and phases of a run."""
-    if later.facts.get("check") or later.facts.get("refused"):
-        return False
-    chosen, wanted = (set(each.facts.get("targets") or ()) for each in (later, run))
-    if chosen and not (wanted and wanted <= chosen):
-        return False
-    if later.phase == run.phase:
-        return bool(run.facts.get("no_lifecycle") or not later.facts.get("no_lifecycle"))
-    phases = Phase.__members__
-    is_of_job = {later.phase, run.phase} <= phases.keys() and not later.facts.get("no_lifecycle")
-    return is_of_job and phases[run.phase] in phases_until(phases[later.phase])
+    if is_rewind(run):
+        later = app.journal.runs(project=run.project, job=run.job, since=run.finished or run.started)
+        return any(each.run_id != run.run_id and each.phase == run.phase for each in later)
+    wants = read_wants(app.journal, run.project, run.job)
+    return not any(run.run_id in want.left.values() for want in wants)
 
 
 def is_of_former_job(project: Project, run: Run) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -19,7 +19,6 @@ from lakewright.spec.suggestions import suggestion
 
 __all__ = [
     "RunComparison",
-    "accept_runs",
     "compare_runs",
     "find_run",
     "list_runs",
@@ -126,25 +125,6 @@ def run_with_targets(app: App, text: str) -> dict[str, Any]:
         )
     ]
     return {**run_as_json(run), "instances": instances}
-
-
-def accept_runs(app: App, texts: Iterable[str], *, author: str, reason: str) -> list[Run]:
-    """Record that nothing is left to do about failed runs, so that they are not told any more; return them.
-
-    What they left to build is still told with the targets. If one must not be accepted, none is.
-
-    Raises:
-        UsageError: No run matches, or several do; or it goes on, or has not failed.
-    """
-    runs = [find_run(app, text) for text in texts]
-    for run in runs:
-        if run.status not in (Status.FAILED, Status.ABORTED):
-            ended = "goes on" if run.status == RUNNING else f"ended with {run.status}"
-            raise UsageError(
-                f"run {run.run_id} {ended}: only the failure of a run is accepted",
-                remedy=Phrase(Command("history", "--status", "failed"), " lists the runs that failed."),
-            )
-    return [app.journal.accept_run(run, by=author, reason=reason) for run in runs]
 
 
 def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:

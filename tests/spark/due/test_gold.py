@@ -12,6 +12,7 @@ from tests.spark.due.small import SmallProject
 
 from lakewright.due.facts import Kind
 from lakewright.due.plan import Action, Code, State
+from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 
 if TYPE_CHECKING:
@@ -365,3 +366,50 @@ def test_a_run_asks_for_single_builds_where_there_are_many(
     daily.job("daily", "day=02").check()
     assert [row[1] for row in daily.built("days")] == ["02", "02", "02"]
     assert due(daily.plan()) == [("days/day=01", Code.OUTPUT_GONE), ("days/day=03", Code.OUTPUT_GONE)]
+
+
+VERIFY = {
+    "kind": "verify",
+    "assertions": {"few": {"kind": "expression", "mapping": "read", "expected": "n < 2"}},
+}
+
+
+def test_a_check_is_done_again_once_its_input_has_changed_and_a_failed_one_may_be_waived(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Rules, "Runs": VERIFY runs where its inputs changed since its last good check."""
+    gold = ages()
+    gold["mappings"]["read"] = {"kind": "relation", "relation": delta("ages")}
+    gold["targets"]["few"] = VERIFY
+    project = SmallProject(tmp_path / "project", spark, gold=gold)
+    project.put("01", {1: 10})
+    project.done()
+    assert due(project.plan()) == [], "nobody has asked for the check"
+    project.job("daily", phase=Phase.VERIFY).check()
+    assert project.plan().steps == ()
+    project.put("02", {2: 10})
+    project.apply()
+    (step,) = project.plan().steps
+    assert (step.subject.text, step.reason.code, step.state) == (
+        "few",
+        Code.CHECK_FAILED,
+        State.NEEDS_DECISION,
+    )
+    assert [each.verb.value for each in step.choices] == ["waive"]
+    project.decide("few", "waive")
+    assert project.plan().steps == ()
+    project.put("03", {2: 20})
+    project.done()
+    assert project.plan().steps == ()
+
+
+def test_a_check_that_a_run_did_not_reach_is_done_by_apply(
+    daily: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daily.put("01", {1: 1})
+    _kill_before(monkeypatch, "days")
+    assert not daily.job("daily", "day=01", phase=Phase.VERIFY).is_success
+    monkeypatch.undo()
+    taken = [(each.step.action, each.step.subject.text) for each in daily.apply().taken]
+    assert taken[-2:] == [(Action.BUILD, "days/day=01"), (Action.CHECK, "days/day=01")]
+    assert daily.plan().steps == ()

@@ -13,6 +13,8 @@ from tests.unit.serve.slices import discover, fail, process
 from lakewright.app import App
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Leases
+from lakewright.plan.phase import Phase
+from lakewright.run.wants import Want
 from lakewright.spec.models.trigger import Trigger
 from lakewright.triggers.outcome import ending_of
 from lakewright.triggers.records import Lane, TriggerRecords
@@ -189,7 +191,7 @@ def test_a_trigger_that_failed_because_of_a_slice_is_told_with_its_resolve_first
     (new,) = discover(app, "orders", ["1.csv"])
     item = fail(app, new)
     run = Run("run-7", "shop", "gold", "BUILD", {}, DUE, app.holder, "FAILED", DUE)
-    app.journal.start_run(run)
+    app.journal.start_run(run, (Want("shop", "gold", {}, {(Phase.BUILD, "load"): "run-7"}).put,))
     entry = {
         "name": "load",
         "phase": "BUILD",

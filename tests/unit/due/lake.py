@@ -117,7 +117,7 @@ class Gold:
     is_withdrawn: bool = False
     rows: str | None = None
     build: Build | None = None
-    check: Check | None = None
+    verdict: tuple[bool, str] | None = None
 
 
 @dataclass
@@ -133,7 +133,12 @@ class FakeLake:
     def observe(self) -> Facts:
         entities = tuple(each.facts() for each in self.silver.values())
         outputs = tuple(self._output(each) for each in self.gold.values())
-        return Facts(entities, outputs, tuple(self.decisions), dict(self.locks))
+        checks = tuple(self._check(each) for each in self.gold.values() if each.is_checked)
+        return Facts(entities, outputs, tuple(self.decisions), dict(self.locks), checks=checks)
+
+    def _check(self, gold: Gold) -> Check:
+        is_good, rows = gold.verdict or (None, "")
+        return Check(gold.subject, is_good, {"it": rows}, {"it": gold.rows})
 
     def _output(self, gold: Gold) -> Output:
         return Output(
@@ -143,8 +148,6 @@ class FakeLake:
             {place: own for place, own in gold.slices.items() if not self._is_last_alone(place)},
             gold.rows,
             gold.build,
-            gold.check,
-            is_checked=gold.is_checked,
             is_append=gold.is_append,
             only_if_empty=gold.only_if_empty,
             is_withdrawn=gold.is_withdrawn,
@@ -256,8 +259,8 @@ class FakeLake:
     def _take_gold(self, gold: Gold, step: Step, *, is_cut: bool) -> bool:
         if step.action is Action.CHECK:
             assert gold.rows is not None
-            gold.check = Check(not self.is_bad(gold.rows), gold.rows)
-            return gold.check.is_good
+            gold.verdict = (not self.is_bad(gold.rows), gold.rows)
+            return gold.verdict[0]
         assert step.action is Action.BUILD
         marks = self.marks(gold)
         assert None not in marks.values(), "an input does not exist"

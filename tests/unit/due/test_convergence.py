@@ -321,7 +321,7 @@ def check_gold(lake: FakeLake, gold: Gold, plan: Plan) -> None:
     if gold.subject in asked:
         return
     assert gold.rows == lake.built(gold), f"{gold.subject} is not built from what is there"
-    assert not gold.is_checked or gold.check is not None
+    assert not gold.is_checked or gold.verdict is not None
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from tests.unit.run.bench import Bench, FakeTarget, ended, would_run
 
-from lakewright.errors import SpecError, UsageError
+from lakewright.errors import SpecError
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -144,9 +144,11 @@ def test_resume_runs_every_day_behind_what_was_held_and_what_depends_on_it(bench
     assert [step.target for step in resumed.steps()] == ["held", "reader", "held", "reader"]
 
 
-def test_there_must_be_a_run_to_resume(bench: Bench) -> None:
-    with pytest.raises(UsageError, match="no run of daily"):
-        bench.run(Phase.BUILD, resume=True)
+def test_what_no_run_was_to_do_is_not_resumed(bench: Bench) -> None:
+    bench.run(Phase.BUILD, resume=True)
+    assert bench.world.performed == []
+    bench.run(Phase.BUILD, retry=True)
+    assert bench.world.performed
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from tests.unit.serve.slices import claim, discover, fail, land, process
 from lakewright.lake.commit import Token
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Put, Write
+from lakewright.plan.phase import Phase
+from lakewright.run.wants import Want
 from lakewright.serve.http.application import make_application
 from lakewright.serve.page.routes import Pages
 
@@ -39,7 +41,8 @@ def shop(tmp_path: Path) -> Iterator[Served]:
         app.store.write(Write(puts=(Put("lease", held.item_id, None),)))
         now = app.store.now()
         run = Run("run-1", "shop", "daily", "BUILD", {"day": "1,2"}, now - timedelta(hours=1), app.holder)
-        run = app.journal.start_run(run)
+        left = Want("shop", "daily", {"day": "1"}, {(Phase.BUILD, "orders_target"): "run-1"})
+        run = app.journal.start_run(run, (left.put,))
         error = {"code": "slice", "message": "column 'amount' is text", "remedy": None, "location": None}
         base = {"instance": {}, "kind": "entity", "phase": "BUILD", "metrics": {}, "seconds": 2.0}
         app.journal.record_targets(

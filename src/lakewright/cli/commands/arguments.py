@@ -122,12 +122,12 @@ _RUN_OPTIONS = (
     click.option("-nl", "--no-lifecycle", is_flag=True, help="Run only this phase, none before it."),
     click.option("-k", "--keep-going", is_flag=True, help="Run targets that do not depend on a failed one."),
     click.option(
-        "--resume", is_flag=True, help="Run only what the last run left failed, blocked or not reached."
+        "--resume", is_flag=True, help="Run only what earlier runs left failed, blocked or not reached."
     ),
     click.option(
         "--retry",
         is_flag=True,
-        help="For schedulers: resume the last run with these arguments if it failed; else run everything.",
+        help="For schedulers: add no rows again that failed runs before have added.",
     ),
     click.option("-j", "--jobs", type=click.IntRange(min=1), help="Run this many targets at once."),
     click.option("--wait", is_flag=True, help="Wait for what another run has locked."),

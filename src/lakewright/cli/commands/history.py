@@ -6,13 +6,12 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import slice_named
-from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
 from lakewright.cli.page import Block, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.history import diff_page, run_page, runs_table
-from lakewright.cli.render.words import counted, status
+from lakewright.cli.render.words import counted
 from lakewright.manifest.journal import RUNNING
 from lakewright.plan.status import Status
 
@@ -30,7 +29,6 @@ STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Sta
         "lakewright history --job monthly --status failed",
         "lakewright history --since 7d",
         "lakewright history show RUN",
-        "lakewright history accept RUN",
         "lakewright history diff RUN OTHER",
         "lakewright history row regions 302811",
     ],
@@ -81,28 +79,6 @@ def show_run(call: Call, /, run: str) -> None:
     call.accept_faults()
     document = run_with_targets(call.app, run)
     call.output.answer(document, run_page(document))
-
-
-@history.add(
-    name="accept",
-    examples=[
-        "lakewright history accept RUN",
-        'lakewright history accept RUN OTHER --reason "the day has no orders"',
-    ],
-)
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@operator_options
-@click.pass_obj
-def accept(call: Call, /, runs: tuple[str, ...], *, author: str, reason: str) -> None:
-    """Accept that runs have failed, as nothing is left to do: they count as done.
-
-    What such a run has left to build is still told, with its targets. `--resume` still continues it.
-    """
-    from lakewright.usecases import history as use_case
-
-    accepted = use_case.accept_runs(call.app, runs, author=author, reason=reason)
-    page = [line(status(run.status), f" {run.job} run {run.run_id}: accepted") for run in accepted]
-    call.output.result([use_case.run_as_json(run) for run in accepted], page)
 
 
 @history.add(

@@ -10,7 +10,7 @@ from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import details, metric_text
 from lakewright.cli.render.words import ago, assignments, counted, seconds, status, took
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.journal import ACCEPTED, Run
+from lakewright.manifest.journal import Run
 from lakewright.manifest.run_comparison import TargetDifference
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ def run_page(document: Mapping[str, Any]) -> Iterator[Block]:
     yield line(f"started {document['started']}, finished {document['finished'] or 'not yet'}")
     begun_by = f", begun by the trigger {document['trigger']}" if document.get("trigger") else ""
     yield line(f"by {document['holder']}{begun_by}")
-    if accepted := document.get(ACCEPTED):
-        yield line(f"accepted by {accepted['by']} at {accepted['at']}: {accepted['reason']}")
     if choice := _choice(document):
         yield line(f"restricted to {choice}")
     for instance in document["instances"]:

@@ -274,10 +274,8 @@ _JOB = (
     listed("targets", "Only these targets, each as after -t on the command line."),
     Part("no_lifecycle", _FLAG, "Run only this phase, none before it."),
 )
-_RESUME = Part(
-    "resume", _FLAG, "Continue the last run with these parameters, which failed; choose what it chose."
-)
-_RETRY = Part("retry", _FLAG, "Resume the last run with these parameters if it failed; else run everything.")
+_RESUME = Part("resume", _FLAG, "Run only what earlier runs of these instances left undone.")
+_RETRY = Part("retry", _FLAG, "Add no rows again that failed runs before have added.")
 _REQUEUE = Part("requeue", _FLAG, "Process the slice and those after it again, instead of skipping it.")
 _FORCE = Part("force", _FLAG, "Run clean targets, too.")
 

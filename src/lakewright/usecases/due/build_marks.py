@@ -94,7 +94,10 @@ class BuildMarks:
         return Output(
             Subject(build.target, part_of(build.parameters), Kind.TARGET),
             definition,
-            {str(each): self.input_now(each, mark, job, build) for each, mark in build.inputs.items()},
+            {
+                str(each): self.input_now(each, mark, job, build.parameters)
+                for each, mark in build.inputs.items()
+            },
             mark=text if self.held(build) else None,
             build=Build(build.definition, recorded, text if is_done else None),
             is_withdrawn=build.state is BuildState.WITHDRAWN,
@@ -104,8 +107,8 @@ class BuildMarks:
             instance=build.parameters,
         )
 
-    def input_now(self, place: Resource, recorded: str, job: Job, build: RecordedBuild) -> str | None:
-        """Return the present mark of what a build has read: the recorded one if nothing of it has changed."""
+    def input_now(self, place: Resource, recorded: str, job: Job, instance: Mapping[str, str]) -> str | None:
+        """Return the present mark of what an instance has read: the recorded one if nothing has changed."""
         now = self.now(place)
         if now == recorded or UNSEEN in (now, recorded):
             return recorded
@@ -116,7 +119,7 @@ class BuildMarks:
             return now
         silver = self.silver.get(place)
         if silver is not None:
-            return now if silver.last_change(job, build.parameters) > was[1] else recorded
+            return now if silver.last_change(job, instance) > was[1] else recorded
         history = self.histories.of(place)
         has_changed = history is None or history.has_changed(was[1], dict(place.partition))
         return now if has_changed else recorded

@@ -8,8 +8,12 @@ from lakewright.due.facts import Decision, Verb
 from lakewright.due.plan import Choice, Code, Finding, Plan, Reason, Step
 from lakewright.errors import NotOffered
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.manifest.store import Write
+from lakewright.plan.phase import Phase
+from lakewright.run.wants import read_wants
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import first_of
+from lakewright.usecases.due.build_marks import part_of
 from lakewright.usecases.due.decisions import read_decisions, save_decision
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
@@ -93,6 +97,11 @@ def _not_offered(subject: str, choice: str, offered: Sequence[str], subjects: Co
 def _record(app: App, why: Reason, decision: Decision, *, author: str, reason: str) -> None:
     """Write the records of the manifest that say the same, so that runs of jobs go by the decision, too."""
     item, verb = decision.subject.text, decision.verb
+    if why.code is Code.CHECK_FAILED:  # it is not left to be done any more
+        wants = read_wants(app.journal, app.project.name)
+        own = [each for each in wants if part_of(each.parameters) == decision.subject.part]
+        left = (each.without(Phase.VERIFY, decision.subject.name).put for each in own)
+        app.store.write(Write(puts=tuple(left)))
     if why.code is Code.FAILED_SLICE:  # a slice that has failed is first made ready, whatever is next
         resolve_item(app, item, author=author, reason=reason)
     if verb is Verb.END:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due.facts import (
+    Check,
     Decision,
     Effect,
     Entity,
@@ -113,11 +114,14 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
         enabled = (each for each in entities if each.is_enabled)
         slices = {e.name: frozenset(_to_come(e.bronze, frozenset(e.table.slices))) for e in enabled}
         outputs = OutputObserver(app, chains, slices)
-        built, unrecorded = tuple[Output, ...](), tuple[Subject, ...]()
+        built, checks, unrecorded = tuple[Output, ...](), tuple[Check, ...](), tuple[Subject, ...]()
         if targets or not named:
             built, unrecorded = outputs.outputs(targets), outputs.unrecorded(targets)
+            checks = outputs.checks(targets)
     unknown |= {subject: Unknown(why) for subject, why in outputs.unknown.items()}
-    facts = Facts(tuple(entities), built, tuple(decisions), locks, unknown, unrecorded=unrecorded)
+    facts = Facts(
+        tuple(entities), built, tuple(decisions), locks, unknown, unrecorded=unrecorded, checks=checks
+    )
     return facts if named else replace(facts, undeclared=_undeclared(app), items=_items(app))
 
 

@@ -12,15 +12,16 @@ from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from lakewright.due.facts import Kind, Output, Subject
+from lakewright.due.facts import Check, Kind, Output, Subject
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
 from lakewright.lake.place_marks import ABSENT, UNSEEN
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
-from lakewright.run.builds import RecordedBuild, logged_builds, read_builds
+from lakewright.run.builds import RecordedBuild, RecordedCheck, logged_builds, read_builds, read_checks
 from lakewright.run.planning import node_of
+from lakewright.run.wants import read_wants
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.definition import definition_of
@@ -69,6 +70,7 @@ class OutputObserver:
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
     slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unknown: dict[Subject, str] = field(default_factory=dict)
+    _verified: dict[str, dict[str, Job]] = field(default_factory=dict)
     _found: dict[Resource, frozenset[str]] = field(default_factory=dict)
 
     def outputs(self, names: Collection[str] = ()) -> tuple[Output, ...]:
@@ -97,6 +99,9 @@ class OutputObserver:
                     continue
                 try:
                     target = Target.named(workspace, name)
+                    is_entity = target.kind == Kind.ENTITY  # slices are checked as they are processed
+                    if target.enabled and not is_entity and Phase.VERIFY in target.phases_in(workspace):
+                        self._verified.setdefault(name, {})[job.name] = job
                     definition = definition_of(target, workspace) if target.enabled else None
                     if definition is None or Phase.BUILD not in target.phases_in(workspace):
                         continue
@@ -203,6 +208,54 @@ class OutputObserver:
                 if marks - {ABSENT, UNSEEN}:
                     found.append(Subject(name, kind=Kind.TARGET))
         return tuple(found)
+
+    def checks(self, names: Collection[str] = ()) -> tuple[Check, ...]:
+        """Return what VERIFY of instances has found, and which of them runs were to check, and did not.
+
+        Of instances that check the same places, the last one counts.
+        """
+        last: dict[object, RecordedCheck] = {}
+        recorded = sorted(read_checks(self.app.journal, self.app.project.name), key=lambda each: each.order)
+        for each in recorded:
+            last[each.target, frozenset(each.inputs)] = each
+        found = [self._check(each) for each in last.values()]
+        known = {(each.target, part_of(each.parameters)) for each in recorded}
+        for want in read_wants(self.app.journal, self.app.project.name):
+            part, left = (
+                part_of(want.parameters),
+                [name for phase, name in want.left if phase is Phase.VERIFY],
+            )
+            if any(phase is Phase.BUILD and name in self.targets for phase, name in want.left):
+                continue  # these are built first
+            found += [
+                Check(Subject(name, part, Kind.TARGET), None, job=want.job, instance=want.parameters)
+                for name in left
+                if (name, part) not in known and self._job(name, want.job, want.parameters)
+            ]
+        return tuple(each for each in found if each is not None and (not names or each.subject.name in names))
+
+    def _check(self, check: RecordedCheck) -> Check | None:
+        job = self._job(check.target, check.job, check.parameters)
+        if job is None:
+            return None
+        return Check(
+            Subject(check.target, part_of(check.parameters), Kind.TARGET),
+            check.is_good,
+            {str(each): mark for each, mark in check.inputs.items()},
+            {
+                str(each): self._marks.input_now(each, mark, job, check.parameters)
+                for each, mark in check.inputs.items()
+            },
+            job.name,
+            check.parameters,
+        )
+
+    def _job(self, target: str, name: str, instance: Mapping[str, str]) -> Job | None:
+        """Return the job that checks an instance of a target; None if none does any more."""
+        jobs = self._verified.get(target, {}) if self.targets else {}
+        fitting = (each for each in (jobs.get(name), *jobs.values()) if each is not None)
+        is_secret = any(HIDDEN in text for text in instance.values())
+        return next((each for each in fitting if not is_secret and _fits(each, instance)), None)
 
     def _of_target(self, name: str) -> Iterator[Output]:
         jobs = self.targets[name]

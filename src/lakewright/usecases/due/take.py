@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from lakewright.due.facts import Entity, Grant, Kind, Output, RecordState, Slice
+from lakewright.due.facts import Check, Entity, Grant, Kind, Output, RecordState, Slice
 from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, Step
 from lakewright.errors import Fault, LakewrightError, UsageError
@@ -224,13 +224,15 @@ class _Taker:
         faults = self._run_builds(due) if due else {}
         self.taken += [Taken(step, faults.get(output.subject.name)) for step, output in due]
 
-    def _run_builds(self, due: Sequence[tuple[Step, Output]]) -> dict[str, Fault]:
-        """Build targets of the same instance of a job by one run; return why some failed, by their names."""
+    def _run_builds(self, due: Sequence[tuple[Step, Output | Check]]) -> dict[str, Fault]:
+        """Build or check targets of one instance of a job by one run; return why some failed, by names."""
         names, output = tuple(each.subject.name for _, each in due), due[0][1]
+        is_check = due[0][0].action is Action.CHECK
         request = JobRequest(
             output.job,
-            Phase.BUILD,
+            Phase.VERIFY if is_check else Phase.BUILD,
             tuple(f"{name}={text}" for name, text in output.instance.items()),
+            is_alone=is_check,
             targets=names,
             dirty=tuple(map(re.escape, names)),
             keep_going=True,
@@ -247,15 +249,17 @@ class _Taker:
             for each in reversed(undone)
         }
 
-    def _due_outputs(self, planned: Sequence[Step]) -> list[tuple[Step, Output]]:
+    def _due_outputs(self, planned: Sequence[Step]) -> list[tuple[Step, Output | Check]]:
         """Return those steps of targets that are due now, each by itself, with the facts of the instances."""
         facts, found = observe(self.app, [each.subject.name for each in planned]), []
         for name in dict.fromkeys(each.subject.name for each in planned):
             own = tuple(each for each in facts.outputs if each.subject.name == name)
+            checks = tuple(each for each in facts.checks if each.subject.name == name)
             entities = tuple(each for each in facts.entities if each.name == name)
-            alone = replace(facts, outputs=own, entities=entities)
+            alone = replace(facts, outputs=own, checks=checks, entities=entities)
             steps = {step.id: step for step in make_plan(alone, self.grants).ready}
-            subjects = {each.subject: each for each in own}
+            is_check = planned[0].action is Action.CHECK
+            subjects = {each.subject: each for each in (checks if is_check else own)}
             due = (each for each in planned if each.subject.name == name and each.id in steps)
             found += [(steps[each.id], subjects[each.subject]) for each in due]
         return found
