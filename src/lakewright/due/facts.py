@@ -309,6 +309,8 @@ class Output:
         is_unsure: Whether nobody knows if an append that was cut off has added its rows.
         makers: For places that are named otherwise than what makes them: the entities and targets that do.
         unseen: The places of which nobody knows whether they have changed.
+        is_refreshed: Whether it is built again from time to time because of these.
+        is_refresh_due: Whether it is time for that.
         foreign: What another writer has done to its rows since the build, as a short text; empty for nothing.
         job: The job that builds it.
         instance: The parameters of the instance.
@@ -328,6 +330,8 @@ class Output:
     is_unsure: bool = False
     makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
+    is_refreshed: bool = False
+    is_refresh_due: bool = False
     foreign: str = ""
     job: str = ""
     instance: Mapping[str, str] = field(default_factory=dict)

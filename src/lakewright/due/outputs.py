@@ -73,6 +73,8 @@ def output_plan(output: Output, facts: Facts, before: Moves) -> tuple[tuple[Step
         return (), ()
     moving = before.of(output)
     reason = stale(output) or (Reason(Code.INPUT_DUE) if moving else None)
+    if output.is_refresh_due:
+        reason = reason or Reason(Code.REFRESH, {"places": list(output.unseen)})
     if _foreign(output, facts) is Verb.DROP:
         reason = reason or Reason(Code.OUTPUT_CHANGED)
     lock = facts.locks.get(output.subject)
@@ -100,7 +102,7 @@ def _noticed(output: Output, facts: Facts) -> tuple[Finding, ...]:
         reason = Reason(Code.FOREIGN_ROWS, {"version": output.foreign})
         choices = choices_of(output.whole, output.foreign, (Verb.KEEP, Verb.DROP))
         found.append(Finding(reason, output.whole, choices))
-    if output.unseen:
+    if output.unseen and not output.is_refreshed:
         found.append(Finding(Reason(Code.UNSEEN, {"places": list(output.unseen)}), output.whole))
     return tuple(found)
 

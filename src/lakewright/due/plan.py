@@ -77,6 +77,7 @@ class Code(StrEnum):
     KEPT_AS_FILLED = "kept_as_filled"
     APPENDED_BEFORE = "appended_before"
     UNSEEN = "unseen"
+    REFRESH = "refresh"
     UNCHECKED = "unchecked"
     CHECK_FAILED = "check_failed"
     SLICE_GONE = "slice_gone"

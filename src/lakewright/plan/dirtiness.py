@@ -17,6 +17,7 @@ from lakewright.spec.suggestions import hint, member_named
 __all__ = [
     "BuildPolicy",
     "Dirtiness",
+    "Refresh",
     "build_dirtiness",
     "create_dirtiness",
     "destroy_dirtiness",
@@ -50,6 +51,25 @@ class BuildPolicy(StrEnum):
         if (policy := member_named(cls, text)) is None:
             raise ValueError(f"no build policy {text!r}; {hint(text, cls)}")
         return policy
+
+
+class Refresh(StrEnum):
+    """When `apply` builds a target whose inputs it can't look at."""
+
+    NEVER = "never"
+    DAILY = "daily"
+    ALWAYS = "always"
+
+    @classmethod
+    def parse(cls, text: str) -> Refresh:
+        """Return what a text names, ignoring case.
+
+        Raises:
+            ValueError: There is no such value.
+        """
+        if (found := member_named(cls, text)) is None:
+            raise ValueError(f"no value {text!r} of refresh; {hint(text, cls)}")
+        return found
 
 
 @dataclass(frozen=True, slots=True)

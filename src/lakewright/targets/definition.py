@@ -25,7 +25,16 @@ __all__ = ["BuildDefinition", "definition_of"]
 
 _OF_NO_ROW = frozenset(
     (
-        *("after", "before", "enabled", "buildPolicy", "build_policy", "verifyPolicy", "verify_policy"),
+        *(
+            "after",
+            "before",
+            "enabled",
+            "buildPolicy",
+            "build_policy",
+            "verifyPolicy",
+            "verify_policy",
+            "refresh",
+        ),
         *("description", "documentation", "metadata", "retries", "timeout", "parallelism", "rebalance"),
     )
 )

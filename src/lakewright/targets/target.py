@@ -16,6 +16,7 @@ from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
+    Refresh,
     build_dirtiness,
     create_dirtiness,
     destroy_dirtiness,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["BuildPolicyText", "DurationText", "Target", "VerifyPolicyText"]
 
 BuildPolicyText = Annotated[BuildPolicy, from_text(BuildPolicy.parse)]
+RefreshText = Annotated[Refresh, from_text(Refresh.parse)]
 VerifyPolicyText = Annotated[VerifyPolicy, from_text(VerifyPolicy.parse)]
 DurationText = Annotated[Duration, from_text(Duration.parse), WithJsonSchema({"type": "string"})]
 
@@ -61,6 +63,11 @@ class Target(Named):
     enabled: bool = Declared(default=True, description="Whether the target takes part in runs.")
     build_policy: BuildPolicyText | None = Declared(
         default=None, description="When the target is dirty in BUILD."
+    )
+    refresh: RefreshText = Declared(
+        default=Refresh.NEVER,
+        description="When `apply` builds the target if it can't look at what it reads: `always`, `daily` "
+        "(once in a day of UTC) or `never`.",
     )
     verify_policy: VerifyPolicyText | None = Declared(
         default=None, description="Whether VERIFY accepts an empty result."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -14,12 +14,15 @@ from tests.projects import make_project
 
 from lakewright.app import App
 from lakewright.due.plan import Code
-from lakewright.lake.place_marks import mark_of
+from lakewright.lake.place_marks import UNSEEN, mark_of
+from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.run.request import JobRequest
+from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.plan_job import job_run
 
@@ -194,3 +197,35 @@ def test_what_is_filled_and_only_built_while_empty_is_left_alone_without_a_build
     plan = plan_of_project(builds.app)
     found = [*(each.reason.code for each in plan.steps), *(each.reason.code for each in plan.findings)]
     assert found == [Code.KEPT_AS_FILLED if is_there else Code.NO_BUILD]
+
+
+@pytest.mark.parametrize(
+    ("refresh", "days_ago", "code"),
+    [
+        ("", 400, Code.UNSEEN),
+        ("never", 400, Code.UNSEEN),
+        ("daily", 1, Code.REFRESH),
+        ("daily", 0, None),
+        ("always", 0, Code.REFRESH),
+    ],
+)
+def test_what_reads_a_database_is_built_by_apply_as_often_as_it_declares(
+    builds: Builds, refresh: str, days_ago: int, code: Code | None
+) -> None:
+    """Rules, "Gold: builds": default never, and the plan says so."""
+    declared = "unseen: {kind: relation, mapping: base, relation: whole"
+    more = f", refresh: {refresh}" if refresh else ""
+    model = MODEL.partition("jobs:")[0].replace(declared, f"{declared}{more}")
+    builds.load(f"{model}jobs: {{once: {{targets: [unseen]}}}}")
+    (due,) = OutputObserver(builds.app).outputs()
+    at = format_instant(builds.app.store.now() - timedelta(days=days_ago))
+    place = Resource.file(str(builds.folder / "whole"))
+    marks = {place: mark_of(builds.app.lake, place)}
+    inputs = {Resource("jdbc", name.partition(":")[2]): UNSEEN for name in due.inputs}
+    build = RecordedBuild(
+        "tests", "once", "unseen", {}, due.definition, BuildState.DONE, (place,), inputs, marks, order=at
+    )
+    builds.app.store.write(Write(puts=(build.put,)))
+    plan = plan_of_project(builds.app)
+    found = [*(each.reason.code for each in plan.steps), *(each.reason.code for each in plan.findings)]
+    assert found == ([] if code is None else [code])

@@ -16,7 +16,8 @@ from lakewright.due.facts import Check, Kind, Output, Subject
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
 from lakewright.lake.place_marks import ABSENT, UNSEEN
-from lakewright.plan.dirtiness import BuildPolicy
+from lakewright.manifest.record import format_instant
+from lakewright.plan.dirtiness import BuildPolicy, Refresh
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
 from lakewright.run.builds import RecordedBuild, RecordedCheck, logged_builds, read_builds, read_checks
@@ -54,6 +55,7 @@ class _Declared:
     node: Node
     is_append: bool
     only_if_empty: bool
+    refresh: Refresh
 
 
 @dataclass
@@ -111,6 +113,7 @@ class OutputObserver:
                         node_of(target, workspace, Phase.BUILD),
                         target.append(workspace, self._defaults) is not None,
                         target.policy(self._defaults) is BuildPolicy.IF_EMPTY,
+                        target.refresh,
                     )
                 except LakewrightError as error:
                     self.unknown[Subject(name, kind=Kind.TARGET)] = error.message
@@ -324,10 +327,16 @@ class OutputObserver:
             slices=self._slices(build.inputs, declared.job, build.parameters),
             is_append=declared.is_append,
             only_if_empty=declared.only_if_empty,
+            is_refreshed=declared.refresh is not Refresh.NEVER,
+            is_refresh_due=bool(found.unseen) and self._is_refresh_due(declared.refresh, build),
             is_unrecorded=build.key in self.logged,
             is_unsure=declared.is_append and build.may_have_added,
             foreign=self._marks.foreign(build, is_append=declared.is_append) if is_held else "",
         )
+
+    def _is_refresh_due(self, refresh: Refresh, build: RecordedBuild) -> bool:
+        today = format_instant(self.app.store.now())[: len("2024-05-01")]
+        return refresh is Refresh.ALWAYS or (refresh is Refresh.DAILY and build.order < today)
 
     def _slices(
         self, places: Iterable[Resource], job: Job, instance: Mapping[str, str]

@@ -157,6 +157,8 @@ class _Taker:
         for planned in plan.ready:
             if any(each.step.id == planned.id for each in self.taken[before:]) or self._has_failed(planned):
                 continue
+            if planned.reason.code is Code.REFRESH and any(each.step == planned for each in self.taken):
+                continue  # it is due at all times
             if planned.action is Action.RECORD and planned.subject.kind is Kind.TARGET:
                 self._record_builds(plan)
             elif planned.subject.kind is Kind.TARGET:

@@ -66,6 +66,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.KEPT_AS_FILLED: "it is only built while it is empty",
     Code.APPENDED_BEFORE: "its rows are in the table already",
     Code.UNSEEN: "nobody knows whether these have changed, and it is only built when a job asks: {places}",
+    Code.REFRESH: "nobody knows whether these have changed, and `refresh` says to build it again: {places}",
     Code.UNCHECKED: "it was not checked since it was built",
     Code.CHECK_FAILED: "a check failed",
     Code.SLICE_GONE: "{slice} was never applied, and is gone from bronze",
