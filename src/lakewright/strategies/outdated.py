@@ -11,8 +11,7 @@ own.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors.phrase import Command, Phrase, Placeholder
@@ -21,7 +20,6 @@ from lakewright.schema.convert import convert
 from lakewright.schema.fits import widened
 from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Type
-from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import (
@@ -39,7 +37,6 @@ from lakewright.strategies.table_properties import (
     is_same_history,
     kept_key,
 )
-from lakewright.transform.pipeline import expressions_of
 
 if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
@@ -47,38 +44,14 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
 
 __all__ = [
-    "Outdated",
     "narrowed_columns",
-    "narrowed_reasons",
-    "outdated_parts",
     "outdated_rows",
     "rebuild_command",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Outdated:
-    """Something that rows of a table lack of today's declaration.
-
-    Attributes:
-        reason: What it is.
-        command: The command that builds the table again.
-    """
-
-    reason: str
-    command: Command
-
-
 def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
-    """Return why rows of a table lack what the entity declares now, each with the command that mends it."""
-    said = outdated_parts(state, entity, lake)
-    return tuple(Phrase(f"{each.reason}; ", each.command, " builds it again") for each in said)
-
-
-def outdated_parts(
-    state: TableState, entity: Entity, lake: LakeSettings, *, jobs: Iterable[Entity] | None = None
-) -> tuple[Outdated, ...]:
-    """Return what rows of a table lack of what the entity declares now.
+    """Return why rows of a table lack what the entity declares now, each with the command that mends it.
 
     Of the expressions of tables that earlier versions of Lakewright made, nothing is known.
 
@@ -86,19 +59,21 @@ def outdated_parts(
         state: The table.
         entity: The entity, with the names of the run.
         lake: The settings of the lake.
-        jobs: For who knows no run: the entity with the names of each job that processes it. What is as one of
-            them has it is not outdated; `-D` counts as it was when the table was built.
     """
     if not state.exists or state.is_empty or entity.strategy is Strategy.FULL:
         return ()
     kept = state.properties.get(EXPRESSIONS_PROPERTY)
-    changed = () if kept is None else _changed_expressions(json.loads(kept), entity, jobs)
+    changed = () if kept is None else _changed_expressions(json.loads(kept), entity)
     others = (
         *_former_hashes(state),
         *_source_keys(state, entity, lake),
         *_changed_history(state, entity, lake),
     )
-    return (*changed, *(Outdated(why, rebuild_command(entity)) for why in others))
+    return (*changed, *(_outdated(why, rebuild_command(entity)) for why in others))
+
+
+def _outdated(reason: str, command: Command) -> str:
+    return Phrase(f"{reason}; ", command, " builds it again")
 
 
 def rebuild_command(entity: Entity, names: Collection[str] = ()) -> Command:
@@ -118,15 +93,11 @@ def rebuild_command(entity: Entity, names: Collection[str] = ()) -> Command:
     return Command(*argv)
 
 
-def _changed_expressions(
-    kept: Mapping[str, object], entity: Entity, jobs: Iterable[Entity] | None
-) -> tuple[Outdated, ...]:
+def _changed_expressions(kept: Mapping[str, object], entity: Entity) -> tuple[str, ...]:
     """Return what has changed of the expressions, given what the table's property says of them."""
     then = kept.get(GIVEN)
     given: Mapping[str, str] = then if isinstance(then, Mapping) else {}
     before = {name: digest for name, digest in kept.items() if name != GIVEN}
-    if jobs is not None:
-        return _for_all(before, entity, jobs, given)
     now = definition_digests(entity)
     changed = _differing(before, expression_digests(entity, now))
     by_files = _differing(before, expression_digests(entity, given))
@@ -134,23 +105,11 @@ def _changed_expressions(
     return (*of_files, *_of_values(entity, [name for name in changed if name not in by_files], given, now))
 
 
-def _for_all(
-    before: Mapping[str, object], entity: Entity, jobs: Iterable[Entity], given: Mapping[str, str]
-) -> tuple[Outdated, ...]:
-    """Return what has changed for whoever processes the entity: as its jobs see it, if it has any."""
-    changed = _differing(before, expression_digests(entity, given))
-    if not changed and not any(has_expression(text) for _, text in expressions_of(entity.as_declared())):
-        return ()  # no environment makes a difference
-    of_jobs = [(form, _differing(before, expression_digests(form, given))) for form in jobs]
-    forms = of_jobs or [(entity, changed)]
-    return _of_files(*forms[0], given) if all(found for _, found in forms) else ()
-
-
 def _differing(before: Mapping[str, object], now: Mapping[str, str]) -> list[str]:
     return sorted(name for name in {**before, **now} if before.get(name) != now.get(name))
 
 
-def _of_files(entity: Entity, changed: Sequence[str], given: Collection[str]) -> tuple[Outdated, ...]:
+def _of_files(entity: Entity, changed: Sequence[str], given: Collection[str]) -> tuple[str, ...]:
     """Return what has changed in the files: expressions, or entries that they use."""
     if not changed:
         return ()
@@ -159,12 +118,12 @@ def _of_files(entity: Entity, changed: Sequence[str], given: Collection[str]) ->
     entries = f", or an entry of an environment that {it} ({', '.join(sorted(used))})," if used else ""
     verb = "has" if len(changed) == 1 or used else "have"
     reason = f"{_named(changed)}{entries} {verb} changed since the table was built: {_KEPT}"
-    return (Outdated(reason, rebuild_command(entity, used)),)
+    return (_outdated(reason, rebuild_command(entity, used)),)
 
 
 def _of_values(
     entity: Entity, changed: Sequence[str], then: Mapping[str, str], now: Mapping[str, str]
-) -> tuple[Outdated, ...]:
+) -> tuple[str, ...]:
     """Return what has changed only because `-D` gives names other values than when the table was built."""
     if not changed:
         return ()
@@ -175,7 +134,7 @@ def _of_values(
         f"{', '.join(names)}, which {_named(changed)} uses, {verb} than when the table was built, "
         f"{'by' if now else 'without'} -D: {_KEPT}"
     )
-    return (Outdated(reason, rebuild_command(entity, used)),)
+    return (_outdated(reason, rebuild_command(entity, used)),)
 
 
 _KEPT = "rows that no slice changes keep their values"
@@ -226,14 +185,9 @@ def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> I
         yield "history_from has changed since the table was built"
 
 
-def narrowed_columns(state: TableState, entity: Entity) -> tuple[str, ...]:
-    """Return for each column with another type than the table keeps what happens, and what to type."""
+def narrowed_columns(state: TableState, entity: Entity) -> Iterator[str]:
+    """Yield for each column with another type than the table keeps what happens, and what to do."""
     otherwise = Phrase(", or build the table again with ", rebuild_command(entity))
-    return tuple(reason + otherwise for reason in narrowed_reasons(state, entity))
-
-
-def narrowed_reasons(state: TableState, entity: Entity) -> Iterator[str]:
-    """Yield for each column with another type than the table keeps what happens, and what to declare."""
     for column in entity.columns:
         own = state.column(column.silver)
         if own is None or column.type is None:
@@ -251,7 +205,7 @@ def narrowed_reasons(state: TableState, entity: Entity) -> Iterator[str]:
         yield (
             f"column {column.silver!r} is declared as {declared}, but the table has {kept} and keeps it: "
             f'{_effect(lost, entity)}; declare `datatype: "{kept}"`'
-        )
+        ) + otherwise
 
 
 def _may_fail(source: Type, target: Type) -> bool:

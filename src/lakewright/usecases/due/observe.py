@@ -65,7 +65,7 @@ from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_o
 from lakewright.slices.processed import processed_items
 from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.outdated import outdated_parts
+from lakewright.strategies.outdated import outdated_rows
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.placed import chain_of, placed_entities
@@ -372,7 +372,7 @@ class _Observed:
 
     def _is_as_declared(self, state: TableState) -> bool:
         """Return whether the rows of a table are as the entity declares them now."""
-        if outdated_parts(state, self.declared, self.chain.lake.settings):
+        if outdated_rows(state, self.declared, self.chain.lake.settings):
             return False
         return table_refusal(state, self._strategy, self.declared) is None
 
