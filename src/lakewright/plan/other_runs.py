@@ -12,13 +12,11 @@ class OtherRun:
     """A run of a job that takes a slice.
 
     Attributes:
-        slice: Name of the slice.
         job: Name of the job.
         parameters: Names and values of the parameters that decide which slices are taken.
         unknown: Names of further parameters without a default, whose values the user must choose.
     """
 
-    slice: str
     job: str
     parameters: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...] = ()

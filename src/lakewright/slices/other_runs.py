@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
@@ -19,21 +18,19 @@ from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
+    from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.spec.project import Project
 
 __all__ = [
-    "declared_strategy",
     "declared_time",
     "entity_name",
     "entity_targets",
     "instance_taking",
-    "is_limited",
     "processing_jobs",
     "run_taking",
     "strategy_of_jobs",
-    "takes_slice",
 ]
 
 MOST_TRIED = 200
@@ -43,14 +40,6 @@ _DATE = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})(?!\d)")
 _HOUR = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})[T_. -]?(\d{2})")
 _NUMBER = re.compile(r"\d+")
 _LIMITS = ("slices", "until")
-
-
-@dataclass(frozen=True, slots=True)
-class _Limited:
-    """A job with a target that takes some slices of an entity."""
-
-    job: Job
-    declared: Mapping[str, Any]
 
 
 def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
@@ -84,39 +73,21 @@ def entity_targets(
             yield name, definition.raw
 
 
-def is_limited(declared: Mapping[str, Any]) -> bool:
-    """Return whether a declared target leaves some slices to others."""
-    return not declared.keys().isdisjoint(_LIMITS)
-
-
-def takes_slice(
-    project: Project, job: Job, declared: Mapping[str, Any], arguments: Mapping[str, object], name: str
-) -> bool:
-    """Return whether a declared target takes a slice in the instance of a job with these arguments."""
-    scope = project.job_scope(job, arguments)
-    try:
-        given = {key: scope.render(str(declared[key])) for key in _LIMITS if key in declared}
-    except SpecError:
-        return False
-    return SliceSelection(given.get("slices"), given.get("until")).takes(name)
-
-
 def declared_time(declared: Mapping[str, Any]) -> str | None:
     """Return the processing time that a target declares, as it is written, or None."""
     text = declared.get("processingTime", declared.get("processing_time"))
     return None if text is None else str(text)
 
 
-def declared_strategy(declared: Mapping[str, Any], entity: Entity) -> Strategy:
-    """Return the strategy by which a declared target processes an entity; the entity's own by default."""
-    text = str(declared.get("strategy", "")).strip().lower().replace("delta", Strategy.MERGE)
-    return Strategy(text) if text in tuple(Strategy) else entity.strategy
-
-
 def strategy_of_jobs(project: Project, entity: Entity) -> Strategy:
     """Return the strategy by which all jobs process an entity; its own if they disagree, or none does."""
-    found = {declared_strategy(target, entity) for _, target in processing_jobs(project, entity.called)}
+    found = {_strategy(target, entity) for _, target in processing_jobs(project, entity.called)}
     return found.pop() if len(found) == 1 else entity.strategy
+
+
+def _strategy(declared: Mapping[str, Any], entity: Entity) -> Strategy:
+    text = str(declared.get("strategy", "")).strip().lower().replace("delta", Strategy.MERGE)
+    return Strategy(text) if text in tuple(Strategy) else entity.strategy
 
 
 def run_taking(project: Project, entity: str, name: str) -> OtherRun | None:
@@ -124,7 +95,13 @@ def run_taking(project: Project, entity: str, name: str) -> OtherRun | None:
 
     A job with a parameter whose value the user must choose comes after all others.
     """
-    return _run_of(project, (_Limited(job, each) for job, each in processing_jobs(project, entity)), name)
+    incomplete = None
+    for job, declared in processing_jobs(project, entity):
+        run = _run_of(project, job, declared, name)
+        if run is not None and not run.unknown:
+            return run
+        incomplete = incomplete or run
+    return incomplete
 
 
 def instance_taking(
@@ -140,8 +117,8 @@ def instance_taking(
         declared: The target of the entity in the job as declared; empty if the job has none.
         name: The slice.
     """
-    if is_limited(declared):
-        run = _run_of(project, [_Limited(job, declared)], name)
+    if not declared.keys().isdisjoint(_LIMITS):
+        run = _run_of(project, job, declared, name)
         found = None if run is None or run.unknown else dict(run.parameters)
     else:
         told = {each.name: next(_guesses(each, name), None) for each in job.parameters}
@@ -155,34 +132,29 @@ def instance_taking(
         return None
 
 
-def _run_of(project: Project, limited: Iterable[_Limited], name: str) -> OtherRun | None:
-    """Return the first run that takes a slice; one with parameters that the user must choose if no other."""
-    incomplete = None
-    for each in limited:
-        found = _parameters(project, each, name)
-        if found is not None:
-            given = {parameter for parameter, _ in found}
-            others = (p.name for p in each.job.parameters if p.name not in given and p.default is None)
-            run = OtherRun(name, each.job.name, found, tuple(others))
-            if not run.unknown:
-                return run
-            incomplete = incomplete or run
-    return incomplete
-
-
-def _parameters(project: Project, each: _Limited, name: str) -> tuple[tuple[str, str], ...] | None:
-    """Return the values of parameters with which the slice is taken; None if none are found."""
-    text = " ".join(str(each.declared[key]) for key in _LIMITS if key in each.declared)
-    used = [p for p in each.job.parameters if re.search(rf"\b{re.escape(p.name)}\b", text)]
+def _run_of(project: Project, job: Job, declared: Mapping[str, Any], name: str) -> OtherRun | None:
+    """Return the run of a job by which a declared target takes a slice; None if none is found."""
+    text = " ".join(str(declared[key]) for key in _LIMITS if key in declared)
+    used = [p for p in job.parameters if re.search(rf"\b{re.escape(p.name)}\b", text)]
     guesses = (dict.fromkeys(_guesses(parameter, name)) for parameter in used)
     for texts in islice(product(*guesses), MOST_TRIED):
         try:
             values = {p.name: p.parse(value) for p, value in zip(used, texts, strict=True)}
         except ValueError:
             continue
-        if takes_slice(project, each.job, each.declared, values, name):
-            return tuple(zip((p.name for p in used), texts, strict=True))
+        if _takes(project.job_scope(job, values), declared, name):
+            unknown = (p.name for p in job.parameters if p.name not in values and p.default is None)
+            return OtherRun(job.name, tuple(zip(values, texts, strict=True)), tuple(unknown))
     return None
+
+
+def _takes(scope: Scope, declared: Mapping[str, Any], name: str) -> bool:
+    """Return whether a declared target takes a slice where names have these values."""
+    try:
+        given = {key: scope.render(str(declared[key])) for key in _LIMITS if key in declared}
+    except SpecError:
+        return False
+    return SliceSelection(given.get("slices"), given.get("until")).takes(name)
 
 
 def _guesses(parameter: Parameter, name: str) -> Iterator[str]:
