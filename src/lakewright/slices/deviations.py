@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
-    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.context import ProcessingContext, SliceSelection
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
 
@@ -130,13 +130,11 @@ class Deviations:
         told = f"{number} changed since {_was(self.corrected)} recorded: {_named(self.corrected)}. "
         return (Phrase(told, changed_remedy(self.entity, self.corrected, is_skipped=True)),)
 
-    def idle_reason(self, takes: Callable[[str], bool]) -> str | None:
-        """Return why there is no slice to process, if there is none; None if every slice has been processed.
-
-        Args:
-            takes: Whether the target takes a slice of that name.
-        """
-        number = sum(takes(each.name) for each in self.listing.slices)
+    def idle_reason(self, selection: SliceSelection) -> str | None:
+        """Return why a target has no slice to process; None if it has processed every slice that it takes."""
+        number = sum(selection.takes(each.name) for each in self.listing.slices)
+        if self.listing.slices and not number:
+            return f"bronze has no slice that it takes ({selection})"
         that = "" if number == len(self.listing.slices) else " that it takes"
         if self.skipped and self.skipped == number:
             return (

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.bronze import Slice
-    from lakewright.slices.context import SliceSelection
     from lakewright.slices.deviations import Deviations
     from lakewright.spec.models.entity import Entity
 
@@ -87,7 +86,7 @@ def observe_entity(work: EntityWork) -> Observation:
         following=_following(work, deviations),
         waits_for=pending.waits_for,
         hold=hold,
-        idle=None if deviations is None else _idle_reason(work.selection, deviations),
+        idle=None if deviations is None else deviations.idle_reason(work.selection),
         notes=(
             *(() if preview is None else (preview,)),
             *(() if deviations is None else deviations.notes),
@@ -244,14 +243,6 @@ def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: 
     found = future if found is None else found.and_also(future)
     found = found if others is None else others.and_also(found)
     return hold.error.and_also(found) if hold is not None and pending.ready else found
-
-
-def _idle_reason(selection: SliceSelection, deviations: Deviations) -> str | None:
-    """Return why a target has no slice to process; None if it has processed every slice that it takes."""
-    slices = deviations.listing.slices
-    if slices and not any(selection.takes(each.name) for each in slices):
-        return f"bronze has no slice that it takes ({selection})"
-    return deviations.idle_reason(selection.takes)
 
 
 def feature_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:
