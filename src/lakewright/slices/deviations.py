@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -24,7 +24,7 @@ from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.choices import changed_remedy
-from lakewright.slices.discover import discovered, item_id, natural_key, slice_name
+from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.processed import continued_in, place_of
 from lakewright.spec.words import counted, first_of
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
-    from lakewright.slices.context import ProcessingContext, SliceSelection
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
 
@@ -44,10 +43,9 @@ __all__ = [
     "count_vanished",
     "find_deviations",
     "is_folder_missed",
-    "is_requeued_here",
     "items_in_bronze",
+    "later_processed",
     "new_item",
-    "requeue_changed",
 ]
 
 SLICES_CHANGED = "slices_changed"
@@ -130,11 +128,16 @@ class Deviations:
         told = f"{number} changed since {_was(self.corrected)} recorded: {_named(self.corrected)}. "
         return (Phrase(told, changed_remedy(self.entity, self.corrected, is_skipped=True)),)
 
-    def idle_reason(self, selection: SliceSelection) -> str | None:
-        """Return why a target has no slice to process; None if it has processed every slice that it takes."""
-        number = sum(selection.takes(each.name) for each in self.listing.slices)
+    def idle_reason(self, takes: Callable[[str], bool], limits: str) -> str | None:
+        """Return why a target has no slice to process; None if it has processed every slice that it takes.
+
+        Args:
+            takes: Whether the target takes a slice of that name.
+            limits: What it takes, as it is declared.
+        """
+        number = sum(takes(each.name) for each in self.listing.slices)
         if self.listing.slices and not number:
-            return f"bronze has no slice that it takes ({selection})"
+            return f"bronze has no slice that it takes ({limits})"
         that = "" if number == len(self.listing.slices) else " that it takes"
         if self.skipped and self.skipped == number:
             return (
@@ -211,10 +214,17 @@ def _was(names: Sized) -> str:
 
 
 def find_deviations(
-    context: ProcessingContext, chain: SliceChain, listing: Listing, items: Mapping[str, Item]
+    chain: SliceChain, listing: Listing, items: Mapping[str, Item], takes: Callable[[str], bool]
 ) -> Deviations:
-    """Return how bronze deviates from the recorded items of the slices that it holds."""
-    entity, takes = chain.entity, context.options.selection.takes
+    """Return how bronze deviates from the recorded items of the slices that it holds.
+
+    Args:
+        chain: The slices of an entity.
+        listing: What its folder holds.
+        items: The items of the slices there, by id.
+        takes: Whether the run takes a slice of that name.
+    """
+    entity = chain.entity
     verdicts = [(item, item.verdict(chain.application)) for item in items.values()]
     skipped = [item for item, verdict in verdicts if verdict is Verdict.SKIPPED]
     found = Deviations(
@@ -276,52 +286,6 @@ def count_vanished(chain: SliceChain, present: Mapping[str, Item]) -> int:
     elsewhere = [each for each in store.candidates(query) if not each.startswith(chain.prefix)]
     processed = (i for i in store.read(elsewhere).values() if i.verdict(application) is Verdict.PROCESSED)
     return recorded - there - len(continued_in(store, (item.item_id for item in processed), chain.bronze))
-
-
-def is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:
-    """Return whether this run requeues changed slices: the entity asks for it, and it takes the first one.
-
-    Another run would leave the requeued slices, and make them late by processing newer ones.
-    """
-    if not deviations.changed or entity.settings.changed_slices != "requeue":
-        return False
-    return context.options.selection.takes(slice_name(deviations.changed[0]))
-
-
-def requeue_changed(
-    context: ProcessingContext,
-    entity: Entity,
-    deviations: Deviations,
-    items: Mapping[str, Item],
-    *,
-    is_recorded: bool,
-) -> tuple[Deviations, dict[str, Item]]:
-    """Requeue changed slices, and those after them unless late slices are applied; return the new items."""
-    first, changed = deviations.changed[0], deviations.changed
-    is_alone = entity.settings.late_slices == "apply"
-    later = () if is_alone else later_processed(first, items.values(), context.application)
-    again = changed if is_alone else (first, *later)
-    found = {
-        each.item_id: each
-        for each in discovered(deviations.listing.slices, context.application, entity.called)
-        if any(item.item_id == each.item_id for item in again)
-    }
-    if is_recorded:
-        fingerprints = {name: each.fingerprint for name, each in found.items()}
-        reason = f"changed after it was processed: {', '.join(map(slice_name, changed[:MOST_NAMED]))}"
-        for item in changed if is_alone else (first,):
-            context.ledger.requeue(
-                item.item_id,
-                reason,
-                fingerprint=fingerprints[item.item_id],
-                cascade=tuple(other.item_id for other in later),
-                fingerprints=fingerprints,
-            )
-        new = dict(context.ledger.store.read([item.item_id for item in again]))
-    else:
-        new = {name: new_item(each) for name, each in found.items()}
-    names = tuple(map(slice_name, again))
-    return replace(deviations, changed=(), requeued=names), {**items, **new}
 
 
 def items_in_bronze(chain: SliceChain, slices: Iterable[Slice]) -> dict[str, Item]:

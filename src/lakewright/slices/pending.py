@@ -6,7 +6,7 @@ follow it is Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,13 @@ from lakewright.slices.chain import OPEN
 from lakewright.slices.deviations import (
     Deviations,
     find_deviations,
-    is_requeued_here,
     items_in_bronze,
-    requeue_changed,
+    later_processed,
+    new_item,
 )
 from lakewright.slices.discover import (
     called_name,
+    discovered,
     item_id,
     list_bronze,
     natural_key,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Pending", "choose_slices", "find_pending", "holding_error", "requeue_processed", "sort_pending"]
+
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +163,9 @@ def find_pending(
         items |= rewound
         recovered = as_if_recovered(chain, items.values())
         items |= recovered
-    deviations = find_deviations(context, chain, listing, items)
-    if is_requeued_here(context, entity, deviations):
-        deviations, items = requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
+    deviations = find_deviations(chain, listing, items, context.options.selection.takes)
+    if _is_requeued_here(context, entity, deviations):
+        deviations, items = _requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
     gone = _add_open_items(chain, items)
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
@@ -184,6 +187,52 @@ def find_pending(
     sizes = ((item.fingerprint or {}).get("size") for item in pending.ready)
     context.lake.expect(entity.name, sum(int(size or 0) for size in sizes))
     return pending, slices
+
+
+def _is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:
+    """Return whether this run requeues changed slices: the entity asks for it, and it takes the first one.
+
+    Another run would leave the requeued slices, and make them late by processing newer ones.
+    """
+    if not deviations.changed or entity.settings.changed_slices != "requeue":
+        return False
+    return context.options.selection.takes(slice_name(deviations.changed[0]))
+
+
+def _requeue_changed(
+    context: ProcessingContext,
+    entity: Entity,
+    deviations: Deviations,
+    items: Mapping[str, Item],
+    *,
+    is_recorded: bool,
+) -> tuple[Deviations, dict[str, Item]]:
+    """Requeue changed slices, and those after them unless late slices are applied; return the new items."""
+    first, changed = deviations.changed[0], deviations.changed
+    is_alone = entity.settings.late_slices == "apply"
+    later = () if is_alone else later_processed(first, items.values(), context.application)
+    again = changed if is_alone else (first, *later)
+    found = {
+        each.item_id: each
+        for each in discovered(deviations.listing.slices, context.application, entity.called)
+        if any(item.item_id == each.item_id for item in again)
+    }
+    if is_recorded:
+        fingerprints = {name: each.fingerprint for name, each in found.items()}
+        reason = f"changed after it was processed: {', '.join(map(slice_name, changed[:MOST_NAMED]))}"
+        for item in changed if is_alone else (first,):
+            context.ledger.requeue(
+                item.item_id,
+                reason,
+                fingerprint=fingerprints[item.item_id],
+                cascade=tuple(other.item_id for other in later),
+                fingerprints=fingerprints,
+            )
+        new = dict(context.ledger.store.read([item.item_id for item in again]))
+    else:
+        new = {name: new_item(each) for name, each in found.items()}
+    names = tuple(map(slice_name, again))
+    return replace(deviations, changed=(), requeued=names), {**items, **new}
 
 
 def _limited(deviations: Deviations, selection: SliceSelection) -> Deviations:

@@ -62,7 +62,7 @@ def observe_entity(work: EntityWork) -> Observation:
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
     is_filled = True if processed is not None else (None if state.is_empty is None else not state.is_empty)
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
-    deviations = pending.deviations
+    deviations, selection = pending.deviations, work.selection
     others = None if processed is None else find_other_writers(work.processing, work.entity)
     late = _refused_late(work, pending.others, pending)
     timely = (item for item in pending.others if item not in late)
@@ -86,7 +86,7 @@ def observe_entity(work: EntityWork) -> Observation:
         following=_following(work, deviations),
         waits_for=pending.waits_for,
         hold=hold,
-        idle=None if deviations is None else deviations.idle_reason(work.selection),
+        idle=None if deviations is None else deviations.idle_reason(selection.takes, str(selection)),
         notes=(
             *(() if preview is None else (preview,)),
             *(() if deviations is None else deviations.notes),

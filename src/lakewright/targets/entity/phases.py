@@ -149,7 +149,7 @@ def _process(work: EntityWork) -> Outcome:
     idle: str | None = None
     corrected: tuple[str, ...] = ()
     if (deviations := result.deviations) is not None:
-        idle = deviations.idle_reason(work.selection)
+        idle = deviations.idle_reason(work.selection.takes, str(work.selection))
         corrected = deviations.corrected_notes
     waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (
