@@ -18,8 +18,8 @@ from tests.spark.relations.relations import rows
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import SchemaDriftError, SliceError, TargetError
-from lakewright.reader import csv as reader
-from lakewright.reader.csv import read_csv
+from lakewright.reader import lines as reader
+from lakewright.reader.files import read_csv
 from lakewright.reader.source import FileFault, Form, Source, SourceFile
 from lakewright.slices.quarantine import quarantine_folder
 

@@ -22,7 +22,7 @@ from tests.spark.test_reading_json import check
 
 from lakewright.errors import SchemaDriftError, SliceError
 from lakewright.lake.commit import strict_session
-from lakewright.reader.csv import read_csv
+from lakewright.reader.files import read_csv
 from lakewright.reader.json import read_json
 from lakewright.reader.parquet import read_parquet
 from lakewright.reader.source import Form, Source, SourceFile

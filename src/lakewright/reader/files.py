@@ -15,6 +15,8 @@ import codecs
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -22,11 +24,12 @@ from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compressi
 from lakewright.lake.files import files_at
 from lakewright.lake.partition import NULL_FOLDER
 from lakewright.reader.avro import read_avro
-from lakewright.reader.csv import CsvGroup, check_encoding, read_csv
 from lakewright.reader.json import read_json, with_inferred_types
+from lakewright.reader.lines import check_encoding, ends_of_lines
 from lakewright.reader.orc import read_orc
 from lakewright.reader.parquet import read_parquet
-from lakewright.reader.source import TEXTS, FileFault, Form, KnownColumns, Source, SourceFile
+from lakewright.reader.source import TEXTS, Begin, FileFault, Form, KnownColumns, Source, SourceFile, uri
+from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.bad_rows import NO_COLUMN
 
@@ -36,11 +39,16 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
 __all__ = [
+    "CsvGroup",
     "check_compression",
     "file_sql",
     "folder_columns",
     "folder_values",
+    "names_of",
+    "names_of_header",
+    "read_csv",
     "read_files",
+    "union_of",
     "with_content",
     "with_folder_columns",
 ]
@@ -137,6 +145,155 @@ def read_files(
     else:
         frame = (read_avro if source.kind == "avro" else read_orc)(lake, session, source, corrupt=corrupt)
     return with_folder_columns(frame, source)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvGroup:
+    """CSV files that are read together.
+
+    Attributes:
+        first: The values of their first record if it is a header, otherwise as many texts as it has values.
+        paths: The files.
+        end: What ends a line, where Spark must be told.
+        has_breaks: Whether fields may hold what ends a line, so that a file cannot be read in parts.
+    """
+
+    first: tuple[str, ...]
+    paths: tuple[str, ...]
+    end: str | None = None
+    has_breaks: bool = False
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of Spark's reader for these files."""
+        found = {"multiLine": "true", "unescapedQuoteHandling": "RAISE_ERROR"} if self.has_breaks else {}
+        return found if self.end is None else {**found, "lineSep": self.end}
+
+
+def groups_of(session: SparkSession, paths: Sequence[str], form: Form, begin: Begin) -> list[CsvGroup]:
+    """Return the files with records, in groups that can be read together.
+
+    Args:
+        session: A session, for files that Python cannot read.
+        paths: The files.
+        form: How they are written.
+        begin: Returns the first bytes of a file.
+
+    Raises:
+        FileFault: A file can't be read as it is declared to be written.
+    """
+    found = ends_of_lines(session, paths, form, begin)
+    filled = {path: lines for path, lines in found.items() if lines.first}
+    if form.header and not all(lines.is_alone for lines in filled.values()):
+        filled = {path: lines for path, lines in filled.items() if not lines.is_alone}
+    groups: dict[tuple[tuple[str, ...], str | None, bool], list[str]] = {}
+    for path, lines in filled.items():
+        first = lines.first if form.header else ("",) * len(lines.first)
+        groups.setdefault((first, lines.end, lines.has_breaks or not form.has_plain_bytes), []).append(path)
+    return [CsvGroup(first, tuple(each), end, breaks) for (first, end, breaks), each in groups.items()]
+
+
+def names_of(group: CsvGroup, form: Form, *, is_numbered: bool = False) -> tuple[str, ...]:
+    """Return the names of the columns of files; those without a header are `_c0`, `_c1`, ….
+
+    Args:
+        group: The files.
+        form: How they are written.
+        is_numbered: Whether a column without a name in a header is called by its number, too.
+
+    Raises:
+        FileFault: A header has a name twice, in any case, or none for a column.
+    """
+    if form.header:
+        return names_of_header(group.first, form, group.paths[0], is_numbered=is_numbered)
+    return tuple(f"_c{place}" for place in range(len(group.first)))
+
+
+def names_of_header(
+    values: Sequence[str], form: Form, path: str, *, is_numbered: bool = False
+) -> tuple[str, ...]:
+    """Return the names of the columns that a header names.
+
+    Args:
+        values: Its values.
+        form: How the file is written.
+        path: The file.
+        is_numbered: Whether a column without a name is called by its number, such as `_c2`.
+
+    Raises:
+        FileFault: It has a name twice, in any case, or none for a column.
+    """
+    names: list[str] = []
+    taken: set[str] = set()
+    for place, own in enumerate(values):
+        name = own.strip(" \t") if form.trim_names else own
+        if not name.strip() and not is_numbered:
+            raise FileFault("nameless", path, place=str(place + 1))
+        if name and name.lower() in taken:
+            raise FileFault("doubled_name", path, name=shown(name))
+        taken.add(name.lower())
+        names.append(name or f"_c{place}")
+    return tuple(names)
+
+
+def read_csv(
+    lake: Lake,
+    session: SparkSession,
+    source: Source,
+    form: Form,
+    *,
+    corrupt: str | None = None,
+    schema_of: Callable[[CsvGroup], str | None] | None = None,
+) -> DataFrame:
+    """Return the rows of CSV files with all values as texts; a column that a file lacks is null there.
+
+    Args:
+        lake: The lake.
+        session: A session.
+        source: The files.
+        form: How they are written.
+        corrupt: Column for the text of a record with too many or too few fields, whose other columns don't
+            count. Without it, such a record fails the query.
+        schema_of: Returns the columns of files as a schema in Spark's SQL, None if Spark is to infer their
+            types; by default these are texts.
+
+    Raises:
+        LakewrightError: A file can't be read as it is declared to be written, or has a name twice in its
+            header, or none for a column.
+    """
+    from pyspark.sql.types import StructType
+
+    mode = {"mode": "FAILFAST"}
+    if corrupt is not None:
+        mode = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": corrupt}
+
+    def texts(group: CsvGroup) -> str:
+        names = [*names_of(group, form), *(() if corrupt is None else (corrupt,))]
+        return ", ".join(f"{name_sql(name)} string" for name in names)
+
+    alike: dict[object, tuple[CsvGroup, str | None]] = {}
+    try:
+        for group in groups_of(session, source.paths, form, files_at(source.place, lake).begin):
+            schema = (schema_of or texts)(group)
+            key = (group.first if schema is None else schema, group.end, group.has_breaks)
+            known = alike[key][0].paths if key in alike else ()
+            alike[key] = replace(group, paths=(*known, *group.paths)), schema
+    except FileFault as fault:
+        raise source.fault_error(fault, form) from fault
+    frames = []
+    for group, schema in alike.values():
+        # With column pruning, a query over a few columns takes rows with too many fields for right ones.
+        own = {**form.options, **group.options, "columnPruning": "false", **mode, **source.options}
+        reader = session.read.format("csv").options(**own)
+        reader = reader if schema is None else reader.schema(schema)
+        frame = reader.load(source.places if len(alike) == 1 else list(map(uri, group.paths)))
+        frames.append(frame.toDF(*names_of(group, form, is_numbered=True)) if schema is None else frame)
+    return union_of(frames) if frames else session.createDataFrame([], StructType([]))
+
+
+def union_of(frames: Iterable[DataFrame]) -> DataFrame:
+    """Return the rows of all frames; columns are matched by name, and null where a frame lacks them."""
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
 
 def _read_json(

@@ -1,7 +1,8 @@
 """What the bytes of JSON files show, before Spark parses them.
 
 Spark's reader loses all but the first value of a line. Its inference of types takes half the time of a pass
-over variants, but it does not tell texts from values of several kinds, nor how many digits a number has.
+over variants, but it does not tell texts from values of several kinds, nor how many digits a number has. The
+look takes a tenth of it. It is bounded: files that are larger are read as if it had shown nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ __all__ = ["Look", "look_at", "texts_and_nulls"]
 
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 26
+_MOST_BYTES = 1 << 30
+"""Bytes of the files of a source that are looked at, which take less than ten seconds."""
+
 _MOST_LEVELS = 300
 # Patterns that begin with one byte are the fastest.
 _FOLLOWED = (re.compile(rb"\}[ \t]*[^ \t\r\n]"), re.compile(rb"\][ \t]*[^ \t\r\n]"))
-_ENDS = (b"}\n", b"}\r\n", b"]\n", b"]\r\n")
+_OBJECT_ENDS, _LIST_ENDS = (b"}\n", b"}\r\n"), (b"]\n", b"]\r\n")
 _LIST = re.compile(rb'":[ \t]*\[')
 _EMPTY_OBJECT = re.compile(rb"\{[ \t]*\}")
 _STRUCTURE = b'"{}[]\n'
@@ -58,8 +62,9 @@ def look_at(source: Source, options: Mapping[str, str]) -> Look:
     given = {name.lower(): text.lower() for name, text in options.items()}
     if given.get("multiline") == "true" or any(name.startswith("allow") for name in given):
         return Look(may_have_more=False)  # only Spark's reader knows these options
+    is_large = sum(file.size for file in source.files) > _MOST_BYTES
     # Only encodings whose line breaks are of several bytes have this option.
-    if "linesep" in given or not all(map(is_near, source.paths)):
+    if "linesep" in given or is_large or not all(map(is_near, source.paths)):
         return Look()
     found = [_look_at(path) for each in source.paths if (path := local_path(each)) is not None]
     counts = [each.records for each in found if each.records is not None]
@@ -96,8 +101,7 @@ def texts_and_nulls(source: Source, names: Sequence[str]) -> list[tuple[int, int
 
 
 def _look_at(path: Path) -> Look:
-    is_exact, records, texts, text_of_field = True, 0, 0, b""
-    is_plain = True
+    is_exact, is_plain, records, texts, text_of_field = True, True, 0, 0, b""
     try:
         stream = opened(path)
         if stream is None:
@@ -107,25 +111,21 @@ def _look_at(path: Path) -> Look:
                 block += stream.readline(_LONGEST_LINE)
                 if not block.endswith(b"\n"):
                     block = block.rstrip() + b"\n"
-                if _is_odd(block):
+                lines = block.count(b"\n")
+                are_objects = lines in map(block.count, _OBJECT_ENDS)  # most files need one count
+                if not are_objects and lines != sum(map(block.count, (*_OBJECT_ENDS, *_LIST_ENDS))):
+                    if block.strip():
+                        return Look()
+                elif any(pattern.search(block) for pattern in _FOLLOWED) and _has_several(block):
                     return Look()
                 text_of_field = text_of_field or (b'": "' if b'": ' in block[: block.find(b"\n")] else b'":"')
                 is_exact = is_exact and _is_exact(block)
-                records += block.count(b"\n")
+                records += lines
                 texts += block.count(text_of_field)
-                is_plain = is_plain and _is_plain(block)
+                is_plain = is_plain and are_objects and _is_plain(block)
     except DAMAGED:
         return Look(may_have_more=False)  # Spark reports the error when it reads the file
     return Look(False, is_exact, records if is_plain else None, texts)
-
-
-def _is_odd(block: bytes) -> bool:
-    """Return whether a value may follow another one in a line of a block, or a line ends with neither."""
-    lines = block.count(b"\n")
-    # Most files need one count.
-    if lines != block.count(_ENDS[0]) and lines != sum(map(block.count, _ENDS)):
-        return bool(block.strip())
-    return any(pattern.search(block) for pattern in _FOLLOWED) and _has_several(block)
 
 
 def _has_several(block: bytes) -> bool:
@@ -156,9 +156,7 @@ def _is_exact(block: bytes) -> bool:
 
 
 def _is_plain(block: bytes) -> bool:
-    """Return whether each line is an object, without empty ones and lists inside, or escaped characters."""
-    if _LIST.search(block, 0, block.find(b"\n")) is not None:
-        return False  # the first line shows it
-    lines = block.count(b"\n")
-    are_objects = lines in (block.count(_ENDS[0]), block.count(_ENDS[1]))
-    return are_objects and b"\\u" not in block and _EMPTY_OBJECT.search(block) is None
+    """Return whether objects have no empty ones and lists inside, and no escaped characters."""
+    # The first line shows whether there are lists.
+    is_flat = _LIST.search(block, 0, block.find(b"\n")) is None
+    return is_flat and b"\\u" not in block and _EMPTY_OBJECT.search(block) is None

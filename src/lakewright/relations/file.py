@@ -25,8 +25,7 @@ from lakewright.lake.partition import (
 from lakewright.lake.paths import join, local_path
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
-from lakewright.reader.csv import union_of
-from lakewright.reader.files import file_sql
+from lakewright.reader.files import file_sql, union_of
 from lakewright.reader.source import writing_options
 from lakewright.relations.file_reading import FileReader, files_below
 from lakewright.relations.pattern import Pattern

@@ -18,8 +18,7 @@ from lakewright.lake.columns import find_column, reader_schema
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import join, parent
-from lakewright.reader.csv import CsvGroup, names_of
-from lakewright.reader.files import file_sql, folder_values, read_files
+from lakewright.reader.files import CsvGroup, file_sql, folder_values, names_of, read_files
 from lakewright.reader.source import (
     TEXTS,
     Form,

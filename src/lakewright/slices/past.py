@@ -19,7 +19,7 @@ from lakewright.lake.file_probe import is_examinable
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.parquet_footer import column_names
 from lakewright.lake.paths import is_s3, join, local_path, parent
-from lakewright.reader.csv import names_of_header
+from lakewright.reader.files import names_of_header
 from lakewright.reader.lines import first_of as first_line_of
 from lakewright.reader.source import Form, form_of_slices
 from lakewright.schema.sql import text_sql
