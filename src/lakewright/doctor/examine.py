@@ -1,24 +1,19 @@
-"""Examination of an entity's silver table: broken rules, since when, and disagreement with the manifest.
+"""Examination of an entity's silver table: broken rules, and since when.
 
-Source: `processing-strategies.md`, "Version Lifecycle"; `processing-manifest.md`, "State"; Delta's
-documentation, "Query an older snapshot of a table (time travel)".
+Source: `processing-strategies.md`, "Version Lifecycle"; Delta's documentation, "Query an older snapshot of a
+table (time travel)".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit, read_commits, strict_session
-from lakewright.lake.observation import last_commit_number, observe_table, read_table
-from lakewright.manifest.store import Query
-from lakewright.slices.application import application_of
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.slices.chain import foreign_commits
-from lakewright.slices.lost_table import Mismatch, has_no_commit, mismatches
-from lakewright.slices.processed import without_continued
-from lakewright.strategies.outdated import rebuild_command
 from lakewright.targets.entity.table_rules import ExaminedTable, Finding, find_violations, has_rules
 
 if TYPE_CHECKING:
@@ -39,20 +34,18 @@ class Diagnosis:
         version: The version that was examined; None if there is no table, or its rows have no rules.
         findings: The broken rules.
         since: Rule to the first commit with which it is broken; None if that is not known.
-        mismatches: Slices on which manifest and table disagree.
         foreign_commits: Commits of other writers that changed rows.
     """
 
     version: int | None
     findings: tuple[Finding, ...] = ()
     since: Mapping[str, Commit | None] = field(default_factory=dict)
-    mismatches: tuple[Mismatch, ...] = ()
     foreign_commits: tuple[Commit, ...] = ()
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong; commits of other writers alone are not wrong."""
-        return not self.findings and not self.mismatches
+        return not self.findings
 
     def as_json(self) -> dict[str, Any]:
         """Return the diagnosis as `doctor -o json` prints it."""
@@ -62,7 +55,6 @@ class Diagnosis:
                 {**finding.as_json(), "since": _commit_json(self.since.get(finding.rule))}
                 for finding in self.findings
             ],
-            "mismatches": [each.as_json() for each in self.mismatches],
             "written_by_others": [_commit_json(commit) for commit in self.foreign_commits],
         }
 
@@ -75,20 +67,13 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     if not state.exists:
         return Diagnosis(None)
     log = read_commits(lake, address)
-    application = application_of(context.workspace.project.name, entity)
-    store, bronze = context.ledger.store, entity.places(lake.settings).bronze
-    items = without_continued(store, store.select(Query(application=application)), bronze)
-    last = last_commit_number(lake, address, str(application))
-    unchanged = partial(has_no_commit, context.ledger.store, application=application)
-    rebuild = rebuild_command(entity).plus("--over-foreign")
-    found = tuple(mismatches(items, application, log, last, changed_nothing=unchanged, rebuild=rebuild))
     if not has_rules(lake, entity, state.names):
-        return Diagnosis(None, mismatches=found, foreign_commits=foreign_commits(log))
+        return Diagnosis(None, foreign_commits=foreign_commits(log))
     session = strict_session(lake)
     table = ExaminedTable.of(lake, entity, session, state)
     findings = find_violations(table)
     since = _since(lake, table, session, findings, log) if findings else {}
-    return Diagnosis(state.version, findings, since, found, foreign_commits(log))
+    return Diagnosis(state.version, findings, since, foreign_commits(log))
 
 
 def _since(

@@ -187,9 +187,10 @@ class Table:
     Attributes:
         held: What its last version builds on, in the order in which it was applied.
         digest: The declaration with which the rows were made; None if there are none.
-        is_there: Whether it exists.
+        is_there: Whether it exists, and is no older copy, which lacks commits that the manifest has recorded.
         id: The identity of the table that is there, or was there last.
         oldest_base: Fewest entries to which it can go back; to none it always can.
+        is_older: Whether it is an older copy.
     """
 
     held: tuple[Entry, ...] = ()
@@ -197,6 +198,7 @@ class Table:
     is_there: bool = True
     id: str = ""
     oldest_base: int = 0
+    is_older: bool = False
 
     @property
     def slices(self) -> tuple[Slice, ...]:

@@ -60,6 +60,7 @@ class Code(StrEnum):
     OTHER_ORDER = "other_order"
     REDECLARED = "redeclared"
     TABLE_GONE = "table_gone"
+    TABLE_OLDER = "table_older"
     FILES_GONE = "files_gone"
     UNCLAIMED = "unclaimed"
     LOCKED = "locked"

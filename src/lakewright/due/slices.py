@@ -138,7 +138,8 @@ class _Planning:
         verb = self.facts.decided(self._subject(), basis)
         if verb is not Verb.NEW:
             choices = self._choices("", basis, (Verb.NEW, Verb.WAIT))
-            reason = Reason(Code.TABLE_GONE, {"table": basis})
+            code = Code.TABLE_OLDER if self.entity.table.is_older else Code.TABLE_GONE
+            reason = Reason(code, {"table": basis})
             if verb is Verb.WAIT:
                 self.findings.append(Finding(reason, self._subject(), choices[:1]))
             else:
@@ -343,7 +344,8 @@ class _Planning:
     def _add_late(self, slice_: Slice) -> None:
         choices = self._choices(slice_.name, slice_.content, _LATE)
         verb = self.facts.decided(choices[0].decision.subject, slice_.content)
-        verb = verb if verb in _LATE else None
+        # A skipped slice that is taken after all is taken in its place.
+        verb = Verb.PLACE if verb is Verb.TAKE else verb if verb in _LATE else None
         reason = Reason(Code.LATE_SLICE, {"slice": slice_.name})
         if self.entity.effect is Effect.LAST:
             verb = verb or Verb.PLACE

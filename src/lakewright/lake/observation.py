@@ -55,6 +55,7 @@ __all__ = [
     "observe_without_spark",
     "open_log",
     "read_table",
+    "table_id",
     "table_log",
 ]
 
@@ -155,6 +156,12 @@ def may_be_clustered(lake: Lake, address: Address) -> bool:
     """Return whether a table may be clustered: its log names the feature, or can't be read without Spark."""
     _, is_read, table = open_log(lake, address)
     return not is_read or (table is not None and "clustering" in (table.protocol().writer_features or ()))
+
+
+def table_id(lake: Lake, address: Address) -> str | None:
+    """Return the identity of a table, which another one in its place lacks; None if only Spark knows it."""
+    table = open_log(lake, address).table
+    return None if table is None else str(table.metadata().id)
 
 
 def last_commit_number(

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,7 +34,7 @@ from lakewright.manifest.payload import failure
 from lakewright.slices.choices import late_error
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.past import adopt_first, load_past_before
-from lakewright.slices.processing_time import future_warning
+from lakewright.slices.processing_time import TICK, future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.result import SliceResult, is_slice_at_fault, metrics_content, summary_from_commit
@@ -65,9 +65,6 @@ T = TypeVar("T")
 
 ATTEMPTS = 3
 """Number of times that a slice is compared with its table, if other writers change the table meanwhile."""
-
-TICK = timedelta(microseconds=1)
-"""Least difference between the processing times of two slices: Spark keeps times in microseconds."""
 
 
 def slice_request(

@@ -1,4 +1,7 @@
-"""Audit of the manifest: damage in its records, disagreement with the tables, and possible repairs.
+"""Audit of the manifest: damage in its records, and possible repairs.
+
+Where the manifest and a table disagree is part of the plan of what is due.
+
 
 Source: `processing-manifest.md`, "State" (invalid items) and "Use cases" (command post); repairs are
 Lakewright's own.
@@ -6,33 +9,21 @@ Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from lakewright.errors import ManifestCorrupt, StorageUnavailable, TargetError
+from lakewright.errors import ManifestCorrupt
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.storage_errors import DAMAGED, known_remedy, moving_command
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease
-from lakewright.manifest.lock import command
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
-from lakewright.slices.chain import SliceChain
-from lakewright.slices.discover import called_name, list_slices, slice_name
 from lakewright.slices.inventory import Inventory
-from lakewright.slices.lost_table import has_no_commit
-from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.slices.recover_from_log import UNRECORDED_ADVICE, unrecorded_items, unrecorded_rewinds
-from lakewright.spec.models.entity import Entity
-from lakewright.spec.words import counted, first_of
-from lakewright.strategies.outdated import rebuild_command
 
 __all__ = ["Repair", "audit", "repairs"]
-
-MOST_NAMED = 3
 
 ANSWERS = "*"
 """Takes the place of an item id if the damage concerns many items."""
@@ -52,14 +43,8 @@ class Repair:
     apply: Callable[[], object]
 
 
-def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
-    """Yield damage in records, answers, leases and watermarks, and disagreement with the tables.
-
-    Args:
-        inventory: The slices of the project.
-        entities: The entities whose tables are compared.
-    """
-    store = inventory.ledger.store
+def audit(store: Store) -> Iterator[Damage]:
+    """Yield damage in records, answers, leases and watermarks."""
     if (unreadable := _unreadable(store)) is not None:
         yield unreadable
         return
@@ -67,11 +52,6 @@ def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
     for lease in _orphans(store):
         yield Damage(lease.key, None, f"it has a lease of {lease.holder}, but is not locked")
     yield from _watermarks(store)
-    for entity in entities:
-        try:
-            yield from _beside_table(inventory.chain_of(entity))
-        except (TargetError, StorageUnavailable) as error:  # the tables after it are checked nevertheless
-            yield Damage(ANSWERS, None, _unchecked(entity, error))
 
 
 def _unreadable(store: Store) -> Damage | None:
@@ -176,86 +156,3 @@ def _watermarks(store: Store) -> Iterator[Damage]:
 
 def _named(standing: StoredWatermark) -> str:
     return f"{standing.column}={standing.watermark.value} of {standing.application}"
-
-
-def _beside_table(chain: SliceChain) -> Iterator[Damage]:
-    """Yield commits on which the manifest and an entity's table disagree.
-
-    An item that is locked or ready and whose commit has not landed is no damage: it is being attempted.
-    """
-    entity, application, last = chain.entity, chain.application, chain.last_number
-    for item in chain.store.select(Query(application=application)):
-        number = item.tokens.get(application.key)
-        if number is None or item.problem is not None:
-            continue
-        is_done = item.is_processed_by(application)
-        if is_done and number > (last or 0) and not has_no_commit(chain.store, item, application):
-            yield _lost_commit(item, entity, number, last)
-        elif not is_done and number == last and chain.has_landed(item) and not _is_at_work(chain, item):
-            told = f"its commit {number} has landed, but is not recorded; "
-            yield Damage(item.item_id, None, Phrase(told, Command("apply"), " records it"))
-    rewinds = unrecorded_rewinds(chain)
-    told_of = {each.item_id for rewind in rewinds for each in rewind.slices}
-    if rewinds:
-        told = f"the manifest lacks an undo or a rebuild of the table of {entity.called}"
-        words = first_of([each.words for each in rewinds], MOST_NAMED)
-        yield Damage(ANSWERS, None, Phrase(f"{told}: {words}; ", Command("apply"), " records it"))
-    given = chain.last_given_number
-    if last is None or last <= given:
-        return
-    slices = list_slices(chain.bronze, chain.lake)
-    moved = moved_lake_error(chain, {each.name for each in slices})
-    if moved is not None:
-        yield Damage(ANSWERS, None, Phrase(f"{moved.message}. ", moved.remedy or "").without_end())
-        return
-    unrecorded = [item for item in unrecorded_items(chain, slices) if item.item_id not in told_of]
-    if unrecorded or not rewinds:
-        names = list(map(slice_name, unrecorded))
-        known = f"but the manifest only knows those up to {given}"
-        ends = f"the table of {entity.called} ends with commit {last}, {known}"
-        yield Damage(ANSWERS, None, Phrase(f"{ends}. ", _recorded_how(names, last)))
-
-
-def _recorded_how(names: Sequence[str], last: int) -> str:
-    """Return what to do about commits of slices with these names, or of no slice that is in bronze."""
-    if not names:
-        return (
-            "No slice in bronze is of the others. If the manifest is an older copy, bring the newer one back "
-            f"if there is one. Otherwise the next slice that a run processes gets a number above {last}"
-        )
-    held = "is" if len(names) == 1 else "are"
-    told = f"{counted(len(names), 'slice')} {held} in the table only: {first_of(names, MOST_NAMED)}"
-    return Phrase(f"{told}. {UNRECORDED_ADVICE}: ", Command("apply"))
-
-
-def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
-    """Return that the table of an entity could not be checked, and what to do."""
-    table = error.details.get(DAMAGED)
-    commands = (moving_command(str(table)), rebuild_command(entity).plus("--yes"))
-    remedy = error.remedy if table is None else known_remedy(commands)
-    told = f"the table of {entity.called} is not checked: {error.message}"
-    return told if remedy is None else Phrase(f"{told}. ", Phrase(remedy).without_end())
-
-
-def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:
-    if last is None:
-        problem = Phrase(
-            f"it is processed by commit {number}, but {entity.called} has no table with a commit: "
-            "bring it back, or ",
-            rebuild_command(entity).plus("--yes"),
-            " makes it again from its slices",
-        )
-        return Damage(item.item_id, None, problem)
-    named = called_name(entity.called, item)
-    problem = Phrase(
-        f"it is processed by commit {number}, but the table of {entity.called} ends with "
-        f"{last}: was it restored or removed? ",
-        command("requeue", named),
-        " applies the slice again",
-    )
-    return Damage(item.item_id, None, problem)
-
-
-def _is_at_work(chain: SliceChain, item: Item) -> bool:
-    lock = chain.ledger.lock(item)
-    return lock is not None and not lock.is_stale

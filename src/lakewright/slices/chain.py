@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Store
     from lakewright.slices.bronze import Slice
-    from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address, Places
 
@@ -54,7 +53,6 @@ __all__ = [
     "OPEN",
     "AppliedSlice",
     "SliceChain",
-    "archived_for_undo",
     "counter_of",
     "each_once",
     "effective_commits",
@@ -264,6 +262,36 @@ class SliceChain:
                 found.append(applied)
         return tuple(sorted(found, key=lambda each: each.number))
 
+    @cached_property
+    def reverted(self) -> frozenset[str]:
+        """The items of slices whose commits the log shows, and that the table lost by a RESTORE of others."""
+        committed = frozenset(each.item_id for _, slices in self.logged for each in slices)
+        return committed - {each.item_id for each in self.slices}
+
+    @cached_property
+    def order(self) -> tuple[AppliedSlice, ...]:
+        """All processed slices, each once, in the order in which they were last applied.
+
+        A RESTORE of another program may have reverted the commit that applied some of them last, as a rebuild
+        does for all: they keep the order that they have there.
+        """
+        once = each_once(sorted((*self.slices, *self.unlogged), key=lambda each: each.number))
+        items = self.store.read([each.item_id for each in once])
+        tokens = {name: item.tokens.get(self.application.key) for name, item in items.items()}
+        places = {
+            (each.item_id, each.number): (each.number, index)
+            for _, slices in self.logged
+            for index, each in enumerate(slices)
+        }
+
+        def place(applied: AppliedSlice) -> tuple[int, int]:
+            own = (applied.item_id, applied.number)
+            # One that was requeued since has no number in the manifest.
+            last = (applied.item_id, tokens.get(applied.item_id) or -1)
+            return places.get(last, places.get(own, (own[1], 0)))
+
+        return tuple(sorted(once, key=place))
+
     def discovered(self, slices: Iterable[Slice]) -> Iterator[DiscoveredSlice]:
         """Yield slices as the manifest records new ones: one that the table holds, as it was applied.
 
@@ -316,30 +344,6 @@ def is_in_table(chain: SliceChain, item: Item) -> bool:
     if observe_without_spark(chain.lake, chain.silver) is None:
         return item.is_processed_by(chain.application)
     return chain.holds(item.item_id)
-
-
-def archived_for_undo(chain: SliceChain, name: str, listing: Listing) -> tuple[str, ...] | None:
-    """Return the names of slices that are gone, and that an undo of a slice with `--requeue` needs.
-
-    These are the others of its commit, which are applied again, and those after it, which the next run takes;
-    not those that are skipped. None is returned if the slice has no commit, or if only Spark reads the log.
-    """
-    wanted = item_id(f"{chain.bronze}/{name}")
-    try:
-        if chain.silver.location is None or table_log(chain.lake, chain.silver) is None:
-            return None
-        slices = [found for _, found in chain.held]
-    except LakewrightError:  # a log that can't be read is told by itself
-        return None
-    first = next(
-        (number for number, found in enumerate(slices) if wanted in {each.item_id for each in found}), None
-    )
-    if first is None:
-        return None
-    present = {item_id(each.path) for each in listing.slices}
-    gone = {each.item_id: each for found in slices[first:] for each in found if each.item_id not in present}
-    skipped = chain.skipped(tuple(gone.values()))
-    return tuple(each.name for each in gone.values() if each.item_id not in skipped)
 
 
 def slices_in(commit: Commit, app: str) -> tuple[AppliedSlice, ...]:

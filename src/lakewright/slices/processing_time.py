@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APART",
+    "TICK",
     "ProcessingTimes",
     "depends_on_slice",
     "future_times_fault",
@@ -44,6 +45,9 @@ SLICE = "slice"
 """Name of the slice in expressions."""
 
 _ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
+TICK = timedelta(microseconds=1)
+"""Least difference between the processing times of two slices: Spark keeps times in microseconds."""
+
 APART = timedelta(seconds=1)
 """The time between slices that declare the same processing time, and from a version to the next slice."""
 

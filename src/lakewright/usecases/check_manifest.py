@@ -1,4 +1,4 @@
-"""Check the manifest's records, the state derived from them and the tables' commits, and repair damage."""
+"""Check the manifest's records and the state derived from them, and repair damage."""
 
 from __future__ import annotations
 
@@ -41,12 +41,10 @@ def check_manifest(app: App, *, repairs_it: bool, author: str) -> ManifestCheck:
         repairs_it: Make the repairs, then check again.
         author: The author of the repairs.
     """
-    entities = [entity for entity in app.project.entities.values() if entity.enabled]
-    inventory = inventory_of(app, author)
-    found = tuple(audit(inventory, entities))
-    planned = tuple(repairs(inventory, found)) if found else ()
+    found = tuple(audit(app.store))
+    planned = tuple(repairs(inventory_of(app, author), found)) if found else ()
     if not (repairs_it and planned):
         return ManifestCheck(found, planned, found, is_repaired=False)
     for repair in planned:
         repair.apply()
-    return ManifestCheck(found, planned, tuple(audit(inventory, entities)), is_repaired=True)
+    return ManifestCheck(found, planned, tuple(audit(app.store)), is_repaired=True)

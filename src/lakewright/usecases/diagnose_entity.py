@@ -126,7 +126,7 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
 
 
 def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
-    """Return checks of the rows of an entity's table, and of the commits that it should have."""
+    """Return checks of the rows of an entity's table, and of who wrote them."""
     repair = Phrase(Command("doctor", entity.called, "--repair"), " shows what would repair it.")
     convert = Phrase(
         rebuild_command(entity),
@@ -136,8 +136,6 @@ def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
         remedy = convert if finding.rule == KEY_ALIKE else repair
         said = f"{finding.count:,} {finding.words}: {_samples(finding.samples, finding.count)}"
         yield Check("rows", False, said + _since(diagnosis.since.get(finding.rule)), remedy)
-    for mismatch in diagnosis.mismatches:
-        yield Check("commits", False, mismatch.words, mismatch.remedy)
     if diagnosis.is_sound and diagnosis.version is not None:
         yield Check("rows", True, f"every rule holds in version {diagnosis.version}")
     if diagnosis.foreign_commits:

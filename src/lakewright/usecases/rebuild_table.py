@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.manifest.item import Verdict
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption
+from lakewright.slices.application import application_of
+from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.slices.rewind.difference import TableDifference
-from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
-from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.instants import parse_instant_in
-from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.included_slices import included_slices
 from lakewright.usecases.readers import readers, readers_words
+from lakewright.usecases.replay_table import arriving_slices
 from lakewright.usecases.rewinding import (
-    announced,
-    check_of,
+    carry_out,
     rewind_as_json,
-    rewind_context,
     settled,
     skipped_words,
-    under_lease,
 )
-from lakewright.usecases.session_check import check_session
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run
+    from lakewright.slices.rewind.placing import Arriving
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
@@ -74,7 +69,7 @@ class Rebuilt:
     @property
     def skipped_words(self) -> str | None:
         """Which slices were left out because they were skipped; None for none."""
-        return skipped_words(self.plan.skipped_names, "the new table")
+        return skipped_words(self.plan.replay.skipped_names, "the new table")
 
     @property
     def requeued_words(self) -> str | None:
@@ -126,7 +121,7 @@ class Rebuilt:
         found = (
             self.skipped_words,
             self.requeued_words,
-            *(f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign),
+            *(f"lost: version {each.version} ({each.operation})" for each in self.plan.replay.foreign),
             self.missing_words,
             readers_words(self.readers),
             self.beside_words,
@@ -188,41 +183,49 @@ def rebuild_table(
             remedy="Give --include without --from and --from-time: all slices are applied again.",
         )
     found = app.project.entity(entity)
-    check_session(app)
-    app.make_store()
-    context = rewind_context(app, found, interruption, author=author)
-    settle_rewind(context, found)
-    words = f"rebuild of {found.called}"
-    start_facts = _facts(from_slice, from_time, include)
-    build = partial(build_beside, is_compared=_was_compared(app, found))
-    facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
-    with (
-        nullcontext() if is_check else told_command(app, "rebuild", found),
-        under_lease(app, found, PHASE, facts) as attempt,
-    ):
-        check = check_of(app, interruption)
-        included = included_slices(app, found, include)
-        plan = plan_rebuild(context, found, start, included=included, is_over_foreign=is_over_foreign)
-        if is_check:
-            build(context, found, plan, check=check)
-            beside = side_address(found.places(app.project.lake).silver)
-            difference = None if plan.missing else compare_beside(context, found, plan.state)
-            return Rebuilt(found.called, plan, difference, beside=beside)
-        with announced(app, context, found, words, attempt) as rewind:
-            contents = build(context, found, plan, check=check)
-            difference = None if plan.missing else compare_beside(context, found, plan.state)
-            told = f"{words} by {author}: {reason}"
-            is_same = difference is not None and difference.is_none
-            version = rewind_table(
-                context,
-                found,
-                plan,
-                rewind,
-                reason=told,
-                check=app.lake.check_commit,
-                contents=contents,
+    done = carry_out(
+        app,
+        found,
+        PHASE,
+        lambda context: plan_rebuild(
+            context,
+            found,
+            start,
+            included=_waiting(app, found, include),
+            strategy=strategy_of_jobs(app.project, found),
+            is_over_foreign=is_over_foreign,
+        ),
+        words=f"rebuild of {found.called}",
+        facts={"check": is_check, **_facts(from_slice, from_time, include)},
+        author=author,
+        reason=reason,
+        is_only_compared=is_check,
+        compares=lambda plan: not plan.missing,
+        is_continued=_was_compared(app, found),
+        interruption=interruption,
+    )
+    is_same = done.difference is not None and done.difference.is_none
+    beside = side_address(found.places(app.project.lake).silver) if is_check else None
+    changed = () if is_same or is_check else readers(app, found)
+    return Rebuilt(found.called, done.plan, done.difference, done.version, changed, beside)
+
+
+def _waiting(app: App, entity: Entity, names: Sequence[str]) -> list[Arriving]:
+    """Return slices to be included.
+
+    Raises:
+        UsageError: There is no such slice, or it does not wait.
+    """
+    found = arriving_slices(app, entity, names)
+    application = application_of(app.project.name, entity)
+    verdicts = {each.name: app.ledger.item(each.item_id).verdict(application) for each in found}
+    for name, verdict in verdicts.items():
+        if verdict is not Verdict.READY:
+            raise UsageError(
+                f"{entity.called}/{name} does not wait to be processed: it is {verdict.value}",
+                remedy=Phrase(Command("plan", entity.called), " shows what is due, and what can be decided."),
             )
-    return Rebuilt(found.called, plan, difference, version, () if is_same else readers(app, found))
+    return found
 
 
 def ended_rebuild(

@@ -1,11 +1,11 @@
-"""The frame of an undo and a rebuild: the lease on the table, the announcement, and the history of runs."""
+"""The frame of every replay: the lease on the table, the announcement, and the history of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from lakewright.app import App
 from lakewright.errors import UsageError
@@ -15,33 +15,35 @@ from lakewright.manifest.lease import find_lease
 from lakewright.run.execute import Interruption
 from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
+from lakewright.slices.discover import list_slices
+from lakewright.slices.moved_lake import moved_lake_error
+from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
 from lakewright.slices.rewind.settle import conclude, settle_rewind
 from lakewright.spec.words import first_of
 from lakewright.strategies.failures import storage_error
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
+from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.placed import chain_of
+from lakewright.usecases.session_check import check_session
 
 if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.rewind.difference import TableDifference
-    from lakewright.slices.rewind.plan_rebuild import RebuildPlan
-    from lakewright.slices.rewind.plan_undo import UndoPlan
+    from lakewright.slices.rewind.plan import RewindPlan
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "announced",
-    "check_of",
+    "Replayed",
+    "carry_out",
     "check_settled",
     "end_rewind",
     "ended_words",
-    "listed",
     "rewind_as_json",
     "rewind_context",
     "settled",
     "skipped_words",
-    "under_lease",
 ]
 
 MOST_NAMED = 10
@@ -60,10 +62,111 @@ class Attempt:
     is_landed: bool = False
 
 
+class Replaying(Protocol):
+    """A plan that replays a table."""
+
+    @property
+    def replay(self) -> RewindPlan:
+        """What becomes of the table."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as commands print it."""
+
+
+P = TypeVar("P", bound=Replaying)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed(Generic[P]):
+    """What was done to a table.
+
+    Attributes:
+        plan: What was planned.
+        difference: The new rows compared with the old ones; None if they were not, or can't be read.
+        version: The version of the table after; None if only the difference was asked for.
+    """
+
+    plan: P
+    difference: TableDifference | None
+    version: int | None
+
+
+def carry_out(
+    app: App,
+    entity: Entity,
+    phase: str,
+    make_plan: Callable[[ProcessingContext], P],
+    *,
+    words: str,
+    facts: Mapping[str, Any],
+    author: str,
+    reason: str,
+    is_only_compared: bool = False,
+    compares: Callable[[P], bool] = lambda _: False,
+    is_continued: bool = False,
+    interruption: Interruption | None = None,
+) -> Replayed[P]:
+    """Replay a table as planned under the lease on it, and record it; return what was done.
+
+    A replay of which the process died is continued: if its commit landed, only the records are made.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        phase: `UNDO`, `REBUILD` or `REPLAY`, under which it is listed in the history of runs.
+        make_plan: Makes the plan in a context.
+        words: What is done, such as `undo of 2024-05-03.csv of orders`.
+        facts: What tells it from others of the same entity.
+        author: Who does it.
+        reason: Why.
+        is_only_compared: Whether the table that is built stays beside the entity's own.
+        compares: Whether the rows are compared before.
+        is_continued: Whether a comparison has told what is beside the table.
+        interruption: Shows whether to stop.
+
+    Raises:
+        LeaseHeld: Another run writes or rewinds the table.
+        ItemLocked: A slice of the entity is being processed.
+        TargetError: A slice can't be applied; the table is as it was.
+    """
+    check_session(app)
+    app.make_store()
+    context = rewind_context(app, entity, interruption, author=author)
+    settle_rewind(context, entity)
+    listed_facts = {"author": author, "reason": reason, **facts}
+    command = nullcontext() if is_only_compared else told_command(app, phase.lower(), entity)
+    with command, under_lease(app, entity, phase, listed_facts) as attempt:
+        check = check_of(app, interruption)
+        plan = make_plan(context)
+
+        def build() -> tuple[tuple[Mapping[str, Any], ...] | None, TableDifference | None]:
+            if not plan.replay.slices:
+                return None, None
+            contents = build_beside(context, entity, plan.replay, check=check, is_compared=is_continued)
+            is_compared = compares(plan)
+            return contents, compare_beside(context, entity, plan.replay.state) if is_compared else None
+
+        if is_only_compared:
+            return Replayed(plan, build()[1], None)
+        with announced(app, context, entity, words, attempt) as rewind:
+            contents, difference = build()
+            version = rewind_table(
+                context,
+                entity,
+                plan.replay,
+                rewind,
+                operation=phase.lower(),
+                reason=f"{words} by {author}: {reason}",
+                check=app.lake.check_commit,
+                contents=contents,
+            )
+    return Replayed(plan, difference, version)
+
+
 def rewind_as_json(
-    entity: str, plan: UndoPlan | RebuildPlan, difference: TableDifference | None, version: int | None
+    entity: str, plan: Replaying, difference: TableDifference | None, version: int | None
 ) -> dict[str, Any]:
-    """Return a rewind as commands print it; `version` is the table's after it, None if it is not done."""
+    """Return a replay as commands print it; `version` is the table's after it, None if it is not done."""
     return {
         "entity": entity,
         **plan.as_json(),
@@ -76,9 +179,17 @@ def rewind_as_json(
 def rewind_context(
     app: App, entity: Entity, interruption: Interruption | None = None, *, author: str | None = None
 ) -> ProcessingContext:
-    """Return the context in which an entity's table is rewound; records are written in the author's name."""
+    """Return the context in which an entity's table is rewound; records are written in the author's name.
+
+    Raises:
+        LakeMoved: The slices were processed in another folder, of which the manifest has the records.
+    """
     target = target_contexts(app, interruption=interruption)(app.workspace)
     context = processing_context(target, entity, ProcessingOptions())
+    chain = context.chain(entity)
+    moved = moved_lake_error(chain, {each.name for each in list_slices(chain.bronze, app.lake)})
+    if moved is not None:
+        raise moved
     return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
 
 

@@ -15,29 +15,22 @@ from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.discover import called_name
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
-from lakewright.slices.rewind.execution import beside_undo, check_each_once, rewind_table
 from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
-from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
-from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.readers import readers, readers_words
 from lakewright.usecases.rewinding import (
-    announced,
-    check_of,
+    carry_out,
     check_settled,
     rewind_as_json,
     rewind_context,
     settled,
     skipped_words,
-    under_lease,
 )
-from lakewright.usecases.session_check import check_session
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.rewind.side_table import Beside
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Undone", "ended_undo", "preview_undo", "undo_slice"]
@@ -60,7 +53,6 @@ class Undone:
         plan: What it does.
         difference: The rows that change; None if they were not compared.
         version: The table's version after; None if the undo was only planned.
-        beside: What an earlier rewind left beside the table, and what becomes of it; None for nothing.
         readers: The targets that are built from the table, if it changes.
         told_again: What tells how the slice is processed again, as the end of a sentence.
     """
@@ -69,51 +61,43 @@ class Undone:
     plan: UndoPlan
     difference: TableDifference | None = None
     version: int | None = None
-    beside: Beside | None = None
     readers: tuple[str, ...] = ()
     told_again: str = TOLD_AGAIN
 
     @property
     def table_words(self) -> str:
         """What happens to the table."""
-        plan = self.plan
-        if plan.undone is None:
+        replay = self.plan.replay
+        if not replay.changes_table:
             return "it changed nothing: the table stays as it is"
-        names = [each.name for each in plan.replayed]
-        listed_names = first_of(names, MOST_NAMED)
-        if plan.base is None and names:
-            return f"the table is built again from {counted(len(names), 'slice')}: {listed_names}"
-        if plan.base is None:
-            is_first = plan.since[0].item_id == plan.item.item_id
-            why = "it was the first" if is_first else "there is no version before it"
-            return f"{why}: the table becomes empty"
-        again = f", then {listed_names} again" if names else ""
-        return f"the table goes from version {plan.state.version} back to version {plan.base}{again}"
+        names = first_of(replay.names, MOST_NAMED)
+        if replay.base is None and replay.slices:
+            return f"the table is built again from {counted(len(replay.slices), 'slice')}: {names}"
+        if replay.base is None:
+            return "there is no version before it: the table becomes empty"
+        again = f", then {names} again" if names else ""
+        return f"the table goes from version {replay.state.version} back to version {replay.base}{again}"
 
     @property
     def uncompared_words(self) -> str | None:
         """Why a preview compares no rows; None if they can be compared, or the undo is done."""
-        undone = self.plan.undone
-        if undone is None or self.version is not None or _is_comparable(self.plan):
+        if not self.plan.replay.changes_table or self.version is not None or _is_comparable(self.plan):
             return None
-        return f"no rows are compared: {self.plan.unseen}"
+        return "no rows are compared: no version shows what it changed by itself"
 
     @property
     def repeated_words(self) -> str | None:
-        """Which slices will be applied once although they were processed more than once; None for none."""
-        if not self.plan.is_checked or self.version is not None:
-            return None
+        """Which slices are applied once although they were processed more than once; None for none."""
         names = self.plan.repeated
+        if not names:
+            return None
         verb = "was" if len(names) == 1 else "were"
-        return (
-            f"{first_of(names, MOST_NAMED)} {verb} processed more than once: each slice is applied once, and "
-            "the undo ends without a change if that alone gives other rows than the table has"
-        )
+        return f"{first_of(names, MOST_NAMED)} {verb} processed more than once: each slice is applied once"
 
     @property
     def skipped_words(self) -> str | None:
         """Which other slices leave the table because they were skipped; None for none."""
-        return skipped_words(self.plan.skipped_names, "the table then")
+        return skipped_words(self.plan.replay.skipped_names, "the table then")
 
     @property
     def slices_words(self) -> str:
@@ -121,7 +105,7 @@ class Undone:
         plan = self.plan
         if not plan.is_requeued:
             return f"{plan.slice} is skipped"
-        names = list(dict.fromkeys(each.name for each in plan.requeued))
+        names = plan.requeued
         return f"{first_of(names, MOST_NAMED)} {'is' if len(names) == 1 else 'are'} ready for the next run"
 
     @property
@@ -135,7 +119,8 @@ class Undone:
     def lost_words(self) -> tuple[str, ...]:
         """The commits that are lost."""
         return tuple(
-            f"version {commit.version} ({commit.operation}) of another writer" for commit in self.plan.foreign
+            f"version {commit.version} ({commit.operation}) of another writer"
+            for commit in self.plan.replay.foreign
         )
 
     def __repr__(self) -> str:
@@ -153,7 +138,6 @@ class Undone:
             self.again_words,
             self.skipped_words,
             *(f"lost: {words}" for words in self.lost_words),
-            None if self.beside is None else self.beside.text,
             readers_words(self.readers),
             self.uncompared_words,
         )
@@ -166,10 +150,7 @@ class Undone:
 
     def as_json(self) -> dict[str, Any]:
         """Return the undo as commands print it."""
-        return {
-            **rewind_as_json(self.entity, self.plan, self.difference, self.version),
-            "beside": None if self.beside is None else self.beside.text,
-        }
+        return rewind_as_json(self.entity, self.plan, self.difference, self.version)
 
 
 def preview_undo(
@@ -201,9 +182,8 @@ def preview_undo(
     check_settled(app, found)
     context = rewind_context(app, found)
     plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
-    beside = beside_undo(context, found, plan)
     difference = _difference(context, found, plan) if with_rows else None
-    return Undone(found.called, plan, difference, beside=beside, readers=_readers(app, found, plan))
+    return Undone(found.called, plan, difference, readers=_readers(app, found, plan))
 
 
 def ended_undo(app: App, entity: str, slice: str, *, is_requeued: bool, author: str) -> Run | None:
@@ -214,7 +194,7 @@ def ended_undo(app: App, entity: str, slice: str, *, is_requeued: bool, author: 
 
 def _is_comparable(plan: UndoPlan) -> bool:
     """Return whether versions of the table show what an undo changes, or its slice by itself."""
-    return plan.undone is not None and not (plan.replayed and plan.version is None)
+    return plan.replay.changes_table and not (plan.replay.slices and plan.version is None)
 
 
 def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:
@@ -224,10 +204,10 @@ def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> T
     """
     if not _is_comparable(plan):
         return None
-    lake = context.lake
+    lake, replay = context.lake, plan.replay
     silver, session = entity.places(lake.settings).silver, strict_session(lake)
-    before = read_table(session, silver, plan.version if plan.replayed else plan.state.version)
-    after = before.limit(0) if plan.base is None else read_table(session, silver, plan.base)
+    before = read_table(session, silver, plan.version if replay.slices else replay.state.version)
+    after = before.limit(0) if replay.base is None else read_table(session, silver, replay.base)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
     return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
 
@@ -262,34 +242,28 @@ def undo_slice(
         UsageError: The slice is not in the table.
         LeaseHeld: Another run writes or rewinds the table.
         ItemLocked: A slice of the entity is being processed.
-        DataLossError: Commits of other writers, files of old versions, or former contents of slices that were
-            processed again stand against it.
+        DataLossError: Commits of other writers, or files of old versions, stand against it.
         SliceError: Slices that must be applied again are gone from bronze, or have changed.
     """
     found = app.project.entity(entity)
-    check_session(app)
     app.make_store()
-    context = rewind_context(app, found, interruption, author=author)
-    settle_rewind(context, found)
-    check_recorded(context, found, slice)
-    words = f"undo of {slice} of {found.called}"
-    facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
-    with told_command(app, "undo", found), under_lease(app, found, PHASE, facts) as attempt:
-        check = check_of(app, interruption)
-        plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
-        check_each_once(context, found, plan, check=check)
-        with announced(app, context, found, words, attempt) as rewind:
-            beside = beside_undo(context, found, plan)
-            told = f"{words} by {author}: {reason}"
-            version = rewind_table(context, found, plan, rewind, reason=told, check=check)
-    return Undone(
-        found.called,
-        plan,
-        version=version,
-        beside=beside,
-        readers=_readers(app, found, plan),
-        told_again=_told_again(app, found, slice),
+    check_recorded(rewind_context(app, found, author=author), found, slice)
+    done = carry_out(
+        app,
+        found,
+        PHASE,
+        lambda context: plan_undo(
+            context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign
+        ),
+        words=f"undo of {slice} of {found.called}",
+        facts={"slice": slice, "requeue": is_requeued},
+        author=author,
+        reason=reason,
+        interruption=interruption,
     )
+    told_again = _told_again(app, found, slice)
+    readers_now = _readers(app, found, done.plan)
+    return Undone(found.called, done.plan, version=done.version, readers=readers_now, told_again=told_again)
 
 
 def _told_again(app: App, entity: Entity, name: str) -> str:
@@ -303,4 +277,4 @@ def _told_again(app: App, entity: Entity, name: str) -> str:
 
 def _readers(app: App, entity: Entity, plan: UndoPlan) -> tuple[str, ...]:
     """Return the targets that are built from the table; none if it stays as it is."""
-    return () if plan.undone is None else readers(app, entity)
+    return readers(app, entity) if plan.replay.changes_table else ()

@@ -254,6 +254,23 @@ def _records(app: App, name: str) -> list[Record]:
     return list(app.store.records(item_id(f"{place}/{name}")))
 
 
+def test_an_older_copy_of_a_table_waits_for_a_decision(project: SmallProject) -> None:
+    """The next slice would come without the rows of those that the copy lacks."""
+    project.put("01", {1: 10})
+    project.done()
+    backup = shutil.copytree(project.table, project.folder / "backup")
+    project.put("02", {2: 20})
+    project.done()
+    shutil.rmtree(project.table)
+    shutil.copytree(backup, project.table)
+    project.put("03", {3: 30})
+    assert told(project.plan()) == [(Code.TABLE_OLDER, State.NEEDS_DECISION)]
+    assert project.apply().taken == ()
+    project.decide("people", "new")
+    project.done()
+    assert project.rows() == {1: 10, 2: 20, 3: 30}
+
+
 FRESH = (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)
 """The choices after which a table is what a fresh one would be."""
 

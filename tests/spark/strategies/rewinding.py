@@ -18,7 +18,7 @@ from tests.spark.strategies.machine import Sent, Shape, StrategyMachine, Subject
 
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.chain import counter_of
-from lakewright.slices.rewind.execution import build_beside, check_each_once, rewind_table
+from lakewright.slices.rewind.execution import build_beside, rewind_table
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.side_table import remove_beside, side_of
@@ -55,16 +55,19 @@ def _announced(lake: SmallLake, entity: Entity) -> Iterator[tuple[ProcessingCont
 def undo_in(lake: SmallLake, entity: Entity, name: str, *, is_requeued: bool = False) -> int | None:
     """Undo a slice; return the version of the table after."""
     plan = plan_undo(lake.bench(entity), entity, name, is_requeued=is_requeued)
-    check_each_once(lake.bench(entity), entity, plan, check=lambda: None)
     with _announced(lake, entity) as (context, rewind):
-        return rewind_table(context, entity, plan, rewind, reason="tried", check=lambda: None)
+        return rewind_table(
+            context, entity, plan.replay, rewind, operation="undo", reason="tried", check=lambda: None
+        )
 
 
 def rebuild_in(lake: SmallLake, entity: Entity) -> int:
     """Build a table again from its slices; return its version after."""
     with _announced(lake, entity) as (context, rewind):
-        plan = plan_rebuild(context, entity, RebuildStart())
-        version = rewind_table(context, entity, plan, rewind, reason="tried", check=lambda: None)
+        plan = plan_rebuild(context, entity, RebuildStart()).replay
+        version = rewind_table(
+            context, entity, plan, rewind, operation="rebuild", reason="tried", check=lambda: None
+        )
         assert version is not None
         return version
 
@@ -196,7 +199,8 @@ class RewindMachine(StrategyMachine):
             return
         declared = merge.entity.model_copy(update={"processtype": "historic"})
         context = self.lake.bench(declared)
-        build_beside(context, declared, plan_rebuild(context, declared, RebuildStart()), check=lambda: None)
+        plan = plan_rebuild(context, declared, RebuildStart()).replay
+        build_beside(context, declared, plan, check=lambda: None)
         built = Subject("historic", side_of(declared, self.lake.lake), expected)
         assert sorted(map(repr, self._read(built) or ())) == sorted(map(repr, self._expected(built)))
         remove_beside(context, declared)

@@ -277,7 +277,7 @@ def test_what_a_vacuum_has_removed_is_no_base_of_an_undo(lake: SmallLake) -> Non
         plan_undo(lake.bench(plain), plain, "2024-01-02")
     with pytest.raises(DataLossError, match="is not whole any more"):
         plan_rebuild(lake.bench(plain), plain, RebuildStart(slice="2024-01-02"))
-    assert plan_rebuild(lake.bench(plain), plain, RebuildStart()).base is None
+    assert plan_rebuild(lake.bench(plain), plain, RebuildStart()).replay.base is None
 
 
 @pytest.mark.nightly

@@ -157,12 +157,6 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
         *("doctor orders", "REPAIR", "SUCCESS", "twice"),
     )
 
-    lake.sql("RESTORE TABLE {table} TO VERSION AS OF 0")
-    (lost,) = examine(lake.context(), lake.entity).mismatches
-    assert (lost.kind, lost.slice) == ("commit_lost", "2")
-    assert "version 6 reverted its commit" in lost.words
-    assert "lakewright manifest requeue" in lost.remedy
-
 
 @pytest.mark.parametrize("strategy", ["merge", pytest.param("historic", marks=pytest.mark.nightly)])
 def test_records_whose_keys_a_cast_makes_equal_are_found(

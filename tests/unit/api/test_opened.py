@@ -116,11 +116,8 @@ def test_a_skip_is_undone_from_python(tmp_path: Path) -> None:
     with Project.load(tmp_path) as project:
         orders = project.entity("orders")
         orders.skip("2024-05-01b.csv")
-        with pytest.raises(UsageError, match="it is skipped") as refused:
+        with pytest.raises(UsageError, match="it is skipped"):
             orders.rebuild(include=["2024-05-01b.csv"])
-        assert (
-            'in Python: project.entity("orders").unskip("2024-05-01b.csv") first.' in refused.value.__notes__
-        )
         with pytest.warns(LakewrightWarning) as told:
             orders.unskip("2024-05-01b.csv", reason="it was right")
         assert "later slices are processed; project.due() shows what is due" in str(told[0].message)

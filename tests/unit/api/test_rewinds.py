@@ -67,10 +67,7 @@ def test_a_checked_rebuild_says_where_its_table_is_and_how_to_remove_it(place: A
     plan = cast(
         "Any",
         SimpleNamespace(
-            base=None,
-            slices=("d1",),
-            foreign=(),
-            skipped_names=["d2"],
+            replay=SimpleNamespace(base=None, slices=("d1",), foreign=(), skipped_names=["d2"]),
             included_times={},
             requeued=(),
             missing=(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from copy import copy
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -93,65 +92,10 @@ def test_a_slice_at_work_is_no_damage(app: FakeApp) -> None:
     assert problems(app) == []
 
 
-def test_a_commit_that_landed_unrecorded_is_told(app: FakeApp) -> None:
-    held = taken(app, "2.csv")
-    commit(app, 2)
-    app.ledger.release(held.item_id, "its process is gone", is_forced=True)
-    assert problems(app) == ["its commit 2 has landed, but is not recorded; `lakewright apply` records it"]
-
-
 def test_a_slice_that_changed_nothing_is_no_damage_a3(app: FakeApp) -> None:
     app.ledger.processed(taken(app, "2.csv"), {"delta_version": None, "metrics": {}})
     assert problems(app) == []
     assert json.loads(call_with(app, "manifest", "discover", "-o", "json").out)["unrecorded"] == []
-
-
-def test_a_commit_that_the_table_lost_is_told(app: FakeApp) -> None:
-    app.ledger.processed(taken(app, "2.csv"), {})
-    (told,) = problems(app)
-    assert told.startswith("it is processed by commit 2, but the table of orders ends with 1: ")
-    assert "`lakewright manifest requeue orders/2.csv`" in told
-
-
-def test_a_table_ahead_of_the_manifest_is_told(app: FakeApp) -> None:
-    commit(app, 9)
-    (told,) = problems(app)
-    assert told == (
-        "the table of orders ends with commit 9, but the manifest only knows those up to 1. No slice in "
-        "bronze is of the others. If the manifest is an older copy, bring the newer one back if there is "
-        "one. Otherwise the next slice that a run processes gets a number above 9"
-    )
-
-
-@pytest.mark.parametrize("options", [(), ("--repair",), ("--repair", "--yes")])
-def test_a_fault_that_no_repair_mends_is_said_to_be_such(app: FakeApp, options: tuple[str, ...]) -> None:
-    """It named `--repair`, which printed the same fault again and nothing else."""
-    commit(app, 9)
-    answered = call_with(app, "manifest", "fsck", *options)
-    assert answered.code == 1
-    assert answered.last_line == "do: what is said above; --repair can't mend this fault."
-    assert "fsck --repair`" not in answered.out
-
-
-def test_a_damaged_table_is_told_and_the_tables_after_it_are_checked(app: FakeApp) -> None:
-    """The check ended at the first of them, with its error alone."""
-    app.project.entities["sales"] = app.project.entities["orders"]
-    app.project.entities["orders"] = damaged = copy(app.project.entities["sales"])
-    table = app.bronze.parent / "broken"
-    write_deltalake(table, pa.table({"id": [1]}))
-    (table / "_delta_log" / f"{0:020d}.json").write_text("no json")
-    damaged.places = lambda lake: Places(lake, Address(location=str(table)), raw="")
-    commit(app, 9)
-    app.project.entities = {"orders": damaged, "sales": app.project.entities["sales"]}
-    answered = call_with(app, "manifest", "fsck", "-o", "json")
-    assert answered.code == 1
-    first, second = (each["problem"] for each in json.loads(answered.out)["damaged"])
-    assert first == (
-        f"the table of orders is not checked: the table {table} can't be read: its log file {0:020d}.json is "
-        f"damaged. Restore what is missing or damaged from a copy. Without one: `mv {table} "
-        f"{table}.damaged`, then `lakewright rebuild orders --yes`"
-    )
-    assert second.startswith("the table of orders ends with commit 9, ")
 
 
 def test_what_was_requeued_after_its_commit_is_no_damage(app: FakeApp) -> None:

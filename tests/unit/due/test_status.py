@@ -312,3 +312,11 @@ def test_new_slices_are_blocked_by_one_without_a_time_until_it_is_skipped(
 def test_an_entity_whose_place_has_a_parameter_of_a_job_is_not_looked_at(shop: InProcess) -> None:
     declare(shop.folder, 'bronze_path: "${entity}"', 'bronze_path: "${region}"')
     assert [code for code, _ in findings(shop)] == ["unknown"]
+
+
+def test_an_undo_in_a_copied_lake_says_that_the_lake_was_moved(shop: InProcess, tmp_path: Path) -> None:
+    """It said that the slice is unknown, where a job said what had happened."""
+    copy = InProcess(shutil.copytree(shop.folder, tmp_path / "copy"))
+    assert [each["reason"]["params"]["error"] for each in status(copy)["steps"]] == ["lake_moved"]
+    done = copy.run("undo", "orders", FIRST, "--dry-run", "-o", "json")
+    assert "lake_moved" in done.out, done.all

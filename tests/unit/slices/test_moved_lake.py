@@ -51,11 +51,11 @@ def test_a_rebuild_applies_each_slice_once(tmp_path: Path) -> None:
     """It applied each twice, under its former and its present item."""
     place = with_both(tmp_path)
     whole = plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert [known.name for known in whole.slices] == ["s1", "s2", "s3"]
-    assert plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3")).base == 1
+    assert whole.replay.names == ["s1", "s2", "s3"]
+    assert plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3")).replay.base == 1
     place.ledger.skip(place.item("s2").item_id, "sent by mistake")
     without = plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert ([known.name for known in without.slices], without.skipped_names) == (["s1", "s3"], ["s2"])
+    assert (without.replay.names, without.replay.skipped_names) == (["s1", "s3"], ["s2"])
     with pytest.raises(UsageError, match="s2 of orders was skipped, but the table still holds it"):
         undo_of(place, "s2")
 
@@ -63,7 +63,7 @@ def test_a_rebuild_applies_each_slice_once(tmp_path: Path) -> None:
 def test_an_undo_finds_the_commit_of_a_slice(tmp_path: Path) -> None:
     """It said that the log does not show the commit any more."""
     plan = undo_of(with_both(tmp_path), "s2")
-    assert (plan.base, replayed(plan)) == (0, ["s3"])
+    assert (plan.replay.base, replayed(plan)) == (0, ["s3"])
 
 
 def test_a_manifest_that_moved_along_is_not_lost(tmp_path: Path) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, replayed, undo_of
+from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, undo_of
 from tests.unit.slices.test_recover_from_log import Place
 
-from lakewright.errors import DataLossError, SliceError, UsageError
-from lakewright.slices.chain import AppliedSlice, archived_for_undo, is_in_table
-from lakewright.slices.discover import list_bronze, list_slices
+from lakewright.errors import SliceError, UsageError
+from lakewright.slices.chain import is_in_table
+from lakewright.slices.discover import list_slices
 from lakewright.slices.rewind import execution
+from lakewright.slices.rewind.placing import Arriving, in_place, with_times
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.rebuild_table import Rebuilt
 
 
@@ -27,7 +30,7 @@ def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed
         place.ledger.skip(place.item(name).item_id, "broken")
     (place.bronze / "s2").unlink()
     whole = plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert ([known.name for known in whole.slices], whole.kept) == (["s3"], ())
+    assert (whole.replay.names, whole.replay.kept) == (["s3"], ())
     assert whole.as_json()["skipped"] == ["s1", "s2"]
     assert Rebuilt("orders", whole, None).skipped_words == (
         "s1, s2 were skipped: the new table has none of their changes"
@@ -39,13 +42,10 @@ def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed
     assert caught.value.remedy == "`lakewright rebuild orders` builds the table again without it."
     # What the table held before the start stays.
     rest = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3"))
-    assert (rest.base, len(rest.kept), rest.skipped) == (1, 2, ())
+    assert (rest.replay.base, len(rest.replay.kept), rest.replay.skipped) == (1, 2, ())
     place.ledger.skip(place.item("s3").item_id, "broken")
-    with pytest.raises(UsageError, match="every slice that the table of orders holds was skipped") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert str(caught.value.remedy).startswith(
-        "`lakewright manifest unskip orders/s3`, then `lakewright process orders`, then `lakewright undo "
-    )
+    none = plan_rebuild(place.bench, place.entity, RebuildStart()).replay
+    assert (none.base, none.slices, none.changes_table) == (None, (), True), "the table becomes empty"
 
 
 def folded(place: Place, *names: str) -> None:
@@ -76,7 +76,7 @@ def test_slices_that_were_folded_keep_their_order_if_some_are_requeued(tmp_path:
 
     plan = plan_rebuild(place.bench, place.entity, RebuildStart())
 
-    assert [known.name for known in plan.slices] == names
+    assert plan.replay.names == names
 
 
 def test_after_a_restore_slices_keep_the_order_in_which_they_were_applied_last(tmp_path: Path) -> None:
@@ -100,9 +100,10 @@ def test_after_a_restore_slices_keep_the_order_in_which_they_were_applied_last(t
     assert place.look().ready == ()
     DeltaTable(place.silver).restore(1)
     plan = plan_rebuild(place.bench, place.entity, RebuildStart(), is_over_foreign=True)
-    assert [known.name for known in plan.slices] == ["s1", "s2", "s3", "s4"]
-    with pytest.raises(DataLossError, match="s2 of orders is not in the table since it was restored"):
-        plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3"), is_over_foreign=True)
+    assert plan.replay.names == ["s1", "s2", "s3", "s4"]
+    # The table has lost a slice before the start: it goes back to what it held before that one.
+    part = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3"), is_over_foreign=True).replay
+    assert (part.base, part.names) == (0, ["s2", "s3", "s4"])
 
 
 def test_a_slice_that_was_skipped_again_is_known_by_the_log(tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_a_rebuild_tells_requeued_slices_that_it_leaves_out_with_what_includes_t
     for name in ("s1", "s2"):
         place.ledger.requeue(place.item(name).item_id, "corrected")
     plan = plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert [known.name for known in plan.slices] == ["s1", "s3"], "of s1, the table has a commit"
+    assert plan.replay.names == ["s1", "s3"], "of s1, the table has a commit"
     assert (plan.requeued, plan.as_json()["requeued"]) == (("s2",), ["s2"])
     assert Rebuilt("orders", plan, None).requeued_words == (
         "s2 was requeued and left out, as the table has no commit of it: the next run processes it, or "
@@ -165,102 +166,58 @@ def test_a_rebuild_takes_back_the_watermark_of_a_slice_that_it_leaves_out(
         monkeypatch.setattr(execution, name, lambda *_: None)
     rewind: Any = SimpleNamespace(rewind_id="r")
     execution.rewind_table(
-        place.bench, place.entity, plan, rewind, contents=(), reason="x", check=lambda: None
+        place.bench,
+        place.entity,
+        plan.replay,
+        rewind,
+        operation="rebuild",
+        contents=(),
+        reason="x",
+        check=lambda: None,
     )
     assert told["slices"] == []  # the manifest has it as skipped already
     assert gone == [frozenset({place.item("s1").item_id, item.item_id})]
-
-
-def test_a_rebuild_that_lacks_slices_names_the_one_from_which_it_is_possible(tmp_path: Path) -> None:
-    place = place_of(tmp_path, "s1", "s2", "s3", "s4")
-    (place.bronze / "s1").unlink()
-    with pytest.raises(SliceError, match="s1 is gone") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert "or keep the rows before s2: `lakewright rebuild orders --from s2`" in (caught.value.remedy or "")
-    assert plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2")).base == 0
-    (place.bronze / "s3").unlink()
-    with pytest.raises(SliceError, match="s1 is gone; s3 is gone") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert "`lakewright rebuild orders --from s4`" in (caught.value.remedy or "")
-    (place.bronze / "s4").unlink()
-    with pytest.raises(SliceError, match="s4 is gone") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert caught.value.remedy == "Bring them back as they were. Nothing was written."
-
-
-def waiting(place: Place, name: str) -> AppliedSlice:
-    """Return a slice that waits as a rebuild includes it."""
-    found = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
-    content = {"processingTime": TIME.format(name[1]), "strategy": "merge"}
-    fingerprint = dict(found[name].fingerprint)
-    return AppliedSlice(place.item(name).item_id, 0, {**content, "fingerprint": fingerprint})
-
-
-def refused(place: Place, *included: str) -> str:
-    """Return the remedy of a rebuild with slices that wait, for which others are gone."""
-    slices = [waiting(place, name) for name in included]
-    with pytest.raises(SliceError, match="s1 is gone") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart(), included=slices)
-    return caught.value.remedy or ""
-
-
-def test_a_late_slice_gets_its_place_by_an_undo_of_those_after_it_if_older_ones_are_archived(
-    tmp_path: Path,
-) -> None:
-    """`rebuild --from` was named, which left the slice out, so that its advice led in a circle."""
-    place = Place(tmp_path, "s1", "s3", "s4")
-    for number, name in enumerate(("s1", "s3", "s4"), 1):
-        place.commit(number, name, strategy="merge", processingTime=TIME.format(name[1]))
-    place.look()
-    place.put("s2")
-    place.look()
-    (place.bronze / "s1").unlink()
-    assert refused(place, "s2") == (
-        "Bring them back as they were, or keep the rows before s3: `lakewright undo orders s3 --requeue`, "
-        "then a run. Nothing was written."
-    )
-    undone = undo_of(place, "s3", is_requeued=True)
-    assert (undone.base, replayed(undone)) == (0, []), "it needs no slice before s3"
 
 
 def test_a_rebuild_starts_with_a_requeued_slice_if_older_ones_are_archived(tmp_path: Path) -> None:
     place = place_of(tmp_path, "s1", "s2", "s3", "s4")
     (place.bronze / "s1").unlink()
     place.ledger.requeue(place.item("s3").item_id, "corrected", allow_late=True)
-    assert "or keep the rows before s2: `lakewright rebuild orders --from s2`" in refused(place, "s3")
+    with pytest.raises(SliceError) as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert caught.value.details["slices"] == {"s1": "gone"}
     started = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2"))
-    assert [known.name for known in started.slices] == ["s2", "s3", "s4"]
+    assert started.replay.names == ["s2", "s3", "s4"]
 
 
-def test_no_start_is_named_that_leaves_out_what_is_to_be_included(tmp_path: Path) -> None:
-    """After a fold of both, `--from` a later slice changed no row, and the same was named once more."""
+def test_a_rebuild_that_starts_amid_a_commit_applies_the_slices_before_it_again(tmp_path: Path) -> None:
     place = Place(tmp_path, "s1", "s2", "s3")
     folded(place, "s1", "s2", "s3")
-    place.put("s4")
-    place.commit(5, "s4", strategy="merge", processingTime=TIME.format(4))
-    assert place.look().ready == ()
-    (place.bronze / "s1").unlink()
-    place.ledger.requeue(place.item("s2").item_id, "corrected", allow_late=True)
-    assert refused(place, "s2") == "Bring them back as they were. Nothing was written."
+    part = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2")).replay
+    assert (part.base, part.names) == (None, ["s1", "s2", "s3"])
 
 
-def test_archived_slices_that_an_undo_would_apply_again_are_named_before_it(tmp_path: Path) -> None:
-    """`undo --requeue` was named although one commit holds the slice with archived ones, and refused."""
-    place = Place(tmp_path, "s1", "s2", "s3")
-    folded(place, "s1", "s2", "s3")
-    place.put("s4")
-    place.commit(5, "s4", strategy="merge", processingTime=TIME.format(4))
+def test_a_slice_that_waits_has_its_place_by_its_name_and_a_time_between_those_around_it(
+    tmp_path: Path,
+) -> None:
+    place = place_of(tmp_path, "s1", "s3", "s4")  # at days 1, 2 and 3
+    place.put("s2")
     place.look()
-
-    def archived(name: str) -> tuple[str, ...] | None:
-        listing = list_bronze(str(place.bronze), place.workspace.lake)
-        return archived_for_undo(place.chain, name, listing)
-
-    assert archived("s3") == ()
-    for name in ("s1", "s3"):
-        (place.bronze / name).unlink()
-    assert (archived("s2"), archived("s4"), archived("s9")) == (("s1", "s3"), (), None)
-    place.ledger.skip(place.item("s3").item_id, "wrong")
-    assert archived("s2") == ("s1",)
-    with pytest.raises(SliceError, match="s1 is gone"):
-        undo_of(place, "s2", is_requeued=True)
+    item, found = place.item("s2").item_id, {}
+    for days in ((), (9,), (9, 1)):
+        waiting = Arriving(item, {"size": 2}, tuple(datetime(2024, 5, day, 6, tzinfo=UTC) for day in days))
+        wanted = with_times(place.bench, in_place(place.chain.order, [waiting]), Strategy.HISTORIC)
+        assert [each.name for each in wanted] == ["s1", "s2", "s3", "s4"]
+        found[days] = wanted[1].content["processingTime"]
+    beside = "2024-05-01T00:00:01+00:00"
+    assert found == {(): beside, (9,): beside, (9, 1): "2024-05-01T06:00:00+00:00"}
+    # Where there is no room, those after it move by a microsecond.
+    near = [
+        replace(each, content={**each.content, "processingTime": f"2024-05-01T00:00:00.00000{number}+00:00"})
+        for number, each in enumerate(place.chain.order)
+    ]
+    pushed = with_times(place.bench, in_place(near, [Arriving(item)]), Strategy.HISTORIC)
+    assert [each.at.microsecond for each in pushed if each.at] == [0, 1, 2, 3]
+    assert len(place.warnings) == 2, (
+        "the second one: that the only time which is given is not between those around it"
+    )

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,6 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import list_slices
-from lakewright.slices.rewind import execution
-from lakewright.slices.rewind.difference import TableDifference
-from lakewright.slices.rewind.plan import RewindPlan
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
 
@@ -53,16 +51,23 @@ def by_hand(place: Place) -> None:
 
 
 def replayed(plan: UndoPlan) -> list[str]:
-    return [each.name for each in plan.replayed]
+    return plan.replay.names
+
+
+def later(plan: UndoPlan) -> list[str]:
+    """Return the slices after the undone one that the next run processes again."""
+    return plan.requeued[1:]
 
 
 def test_the_table_goes_back_to_the_version_before_the_slice(tmp_path: Path) -> None:
     place = place_of(tmp_path, "s1", "s2", "s3")
-    found = [(undo_of(place, name).base, replayed(undo_of(place, name))) for name in ("s1", "s2", "s3")]
+    found = [
+        (undo_of(place, name).replay.base, replayed(undo_of(place, name))) for name in ("s1", "s2", "s3")
+    ]
     assert found == [(None, ["s2", "s3"]), (0, ["s3"]), (1, [])]
     assert undo_of(place, "s2").version == 1
     again = undo_of(place, "s2", is_requeued=True)
-    assert (again.base, replayed(again), [each.name for each in again.later]) == (0, [], ["s3"])
+    assert (again.replay.base, replayed(again), later(again)) == (0, [], ["s3"])
 
 
 def test_later_slices_that_were_skipped_since_they_were_processed_are_left_out(tmp_path: Path) -> None:
@@ -71,13 +76,13 @@ def test_later_slices_that_were_skipped_since_they_were_processed_are_left_out(t
     place.ledger.skip(place.item("s3").item_id, "broken")
     (place.bronze / "s3").unlink()
     plan = undo_of(place, "s2")
-    assert (plan.base, replayed(plan), plan.as_json()["skipped"]) == (0, ["s4"], ["s3"])
-    assert plan.rewound_ids == {place.item(name).item_id for name in ("s2", "s3", "s4")}
+    assert (plan.replay.base, replayed(plan), plan.as_json()["skipped"]) == (0, ["s4"], ["s3"])
+    assert plan.replay.rewound_ids == {place.item(name).item_id for name in ("s2", "s3", "s4")}
     requeued = undo_of(place, "s2", is_requeued=True)
-    assert (replayed(requeued), [each.name for each in requeued.requeued]) == ([], ["s2", "s4"])
+    assert (replayed(requeued), requeued.requeued) == ([], ["s2", "s4"])
     # What the table held before the slice stays.
     last = undo_of(place, "s4")
-    assert (last.base, last.skipped, last.version) == (2, (), 3)
+    assert (last.replay.base, last.replay.skipped, last.version) == (2, (), 3)
 
 
 def test_commits_of_others_are_named_and_lost_only_if_allowed(tmp_path: Path) -> None:
@@ -85,7 +90,7 @@ def test_commits_of_others_are_named_and_lost_only_if_allowed(tmp_path: Path) ->
     by_hand(place)
     with pytest.raises(DataLossError, match=r"1 commit to orders that no slice made .* version 2 \(WRITE\)"):
         undo_of(place, "s2")
-    assert [commit.version for commit in undo_of(place, "s2", is_over_foreign=True).foreign] == [2]
+    assert [commit.version for commit in undo_of(place, "s2", is_over_foreign=True).replay.foreign] == [2]
     with pytest.raises(DataLossError, match="no slice made"):
         plan_rebuild(place.bench, place.entity, RebuildStart())
 
@@ -94,16 +99,11 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
     place = place_of(tmp_path, "s1", "s2", "s3", "s4")
     (place.bronze / "s3").unlink()
     (place.bronze / "s4").write_text("something else, and longer")
-    with pytest.raises(SliceError, match="s3 is gone; s4 has changed since it was processed") as raised:
-        undo_of(place, "s2")
-    with pytest.raises(SliceError, match="s3 is gone") as rebuilt:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    name = place.entity.name
-    steps = f"in its place: `lakewright manifest requeue {name}/s4 --late`, then `lakewright rebuild {name}`"
-    assert steps in (rebuilt.value.remedy or "")
-    assert steps not in (raised.value.remedy or "")
+    for plan in (partial(plan_undo, name="s2"), partial(plan_rebuild, start=RebuildStart())):
+        with pytest.raises(SliceError) as raised:
+            plan(place.bench, place.entity)
+        assert raised.value.details["slices"] == {"s3": "gone", "s4": "changed"}
     assert replayed(undo_of(place, "s4")) == []
-    assert f"`lakewright manifest requeue {place.entity.name}/s4 --cascade`" in (raised.value.remedy or "")
 
 
 def test_later_slices_that_have_changed_are_requeued_as_they_are_now(tmp_path: Path) -> None:
@@ -111,21 +111,15 @@ def test_later_slices_that_have_changed_are_requeued_as_they_are_now(tmp_path: P
     place = place_of(tmp_path, "s1", "s2", "s3", "s4")
     for name in ("s2", "s3", "s4"):
         (place.bronze / name).write_text("corrected, and longer")
-    with pytest.raises(SliceError, match="s3 has changed since it was processed; s4 has changed") as raised:
+    with pytest.raises(SliceError) as raised:
         undo_of(place, "s2")
-    assert raised.value.remedy == (
-        "Bring them back as they were, or process what is there now: `lakewright undo orders s2 --requeue`, "
-        "then `lakewright manifest skip orders/s2`, then a run. Nothing was written."
-    )
-    place.warnings.clear()
+    assert raised.value.details["slices"] == {"s3": "changed", "s4": "changed"}
     plan = undo_of(place, "s2", is_requeued=True)
-    assert (plan.base, replayed(plan), [each.name for each in plan.later]) == (0, [], ["s3", "s4"])
-    assert place.warnings == [
-        "orders: s3, s4 have changed since the last processing: the next run processes what is there now"
-    ]
+    assert (plan.replay.base, replayed(plan), later(plan)) == (0, [], ["s3", "s4"])
     (place.bronze / "s4").unlink()
-    with pytest.raises(SliceError, match=r"from .*: s4 is gone"):
+    with pytest.raises(SliceError) as raised:
         undo_of(place, "s2", is_requeued=True)
+    assert raised.value.details["slices"] == {"s4": "gone"}
 
 
 def touch(place: Place, name: str) -> None:
@@ -163,10 +157,10 @@ def test_a_slice_that_was_accepted_with_other_times_is_applied_as_it_is_now(tmp_
     assert str(caught.value.remedy).startswith(typed)
     now = accept(place, "s3")
     place.warnings.clear()
-    (later,) = undo_of(place, "s2").replayed
-    assert later.content["fingerprint"] == now
+    (applied,) = undo_of(place, "s2").replay.slices
+    assert applied.fingerprint == now
     whole = plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert whole.slices[-1].fingerprint == now
+    assert whole.replay.slices[-1].fingerprint == now
     said = "orders: s3 has other files than when processed, and these were accepted"
     assert [warning.startswith(said) for warning in place.warnings] == [True, True]
 
@@ -181,20 +175,15 @@ def test_accepted_content_of_another_size_is_not_what_was_processed(tmp_path: Pa
         plan_rebuild(place.bench, place.entity, RebuildStart())
 
 
-def test_what_a_requeued_slice_is_to_be_processed_with_counts_only_once_it_is(tmp_path: Path) -> None:
+def test_a_requeued_slice_that_has_changed_is_applied_as_it_is_now(tmp_path: Path) -> None:
     place = place_of(tmp_path, "s1", "s2", "s3")
     touch(place, "s3")
     (found,) = (s for s in list_slices(str(place.bronze), place.workspace.lake) if s.name == "s3")
     place.ledger.requeue(place.item("s3").item_id, "again", fingerprint=found.fingerprint)
-    with pytest.raises(SliceError, match="s3 has changed since it was processed"):
-        undo_of(place, "s2")
-
-    place.warnings.clear()
-    assert plan_rebuild(place.bench, place.entity, RebuildStart()).slices[-1].fingerprint == found.fingerprint
-    (said,) = place.warnings
-    assert said.startswith(
-        "orders: s3 changed since the last processing, and was requeued: what is there now"
-    )
+    for plan in (undo_of(place, "s2"), plan_rebuild(place.bench, place.entity, RebuildStart())):
+        assert plan.replay.slices[-1].fingerprint == found.fingerprint
+        assert plan.replay.slices[-1].is_new
+    assert [each for each in place.warnings if "and was requeued" in each] == place.warnings[1:]
 
 
 def test_a_slice_that_was_delivered_again_is_applied_as_it_was_processed_last(tmp_path: Path) -> None:
@@ -203,12 +192,12 @@ def test_a_slice_that_was_delivered_again_is_applied_as_it_was_processed_last(tm
     (place.bronze / "s2").write_text("delivered again")
     again(place, "s2", cascade=["s3"])
     plan = undo_of(place, "s1")
-    assert (plan.base, replayed(plan), plan.repeated) == (None, ["s2", "s3"], ("s2", "s3"))
-    assert [each.number for each in plan.since] == [1, 4, 5]
+    assert (plan.replay.base, replayed(plan), plan.repeated) == (None, ["s2", "s3"], ("s2", "s3"))
+    assert [known.at.day for known in plan.replay.slices] == [4, 5]
     assert plan.as_json()["repeated"] == ["s2", "s3"]
-    # The next run takes each slice once, as it is now: nothing is to be shown of the table.
+    # The next run takes each slice once, as it is now.
     requeued = undo_of(place, "s1", is_requeued=True)
-    assert ([each.name for each in requeued.later], requeued.is_checked) == (["s2", "s3"], False)
+    assert (later(requeued), requeued.repeated) == (["s2", "s3"], ())
     # Of the slice itself, nothing stays.
     assert (undo_of(place, "s3").repeated, undo_of(place, "s2").repeated) == ((), ("s3",))
 
@@ -225,78 +214,12 @@ def test_a_delivery_that_changed_nothing_is_applied_in_place_of_the_one_before(
     place.ledger.requeue(place.item("s3").item_id, "again", fingerprint=found.fingerprint)
     told = {"strategy": "merge", "processing_time": TIME.format(5), "delta_version": None}
     place.ledger.processed(acquired(place, "s3"), {**told, "fingerprint": found.fingerprint})
-    assert undo_of(place, "s1").repeated == (() if day == 3 else ("s3",))
     whole = plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert [(known.name, known.at.day) for known in whole.slices] == [("s1", 1), ("s2", 2), ("s3", day)]
-
-
-@pytest.mark.parametrize("gone", [0, 2])
-def test_an_undo_ends_if_slices_that_are_applied_once_do_not_give_the_table_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
-) -> None:
-    """Rows of the first delivery would go with the undone slice, and nobody would be told."""
-    place = place_of(tmp_path, "s1", "s2")
-    again(place, "s2")
-    built: list[list[str]] = []
-
-    def build_beside(_context: Any, _entity: Any, plan: RewindPlan, **_: Any) -> None:
-        built.append([known.name for known in plan.slices])
-
-    monkeypatch.setattr(execution, "build_beside", build_beside)
-    monkeypatch.setattr(execution, "compare_beside", lambda *_, **__: TableDifference(5, gone, 0, seen=1))
-    removed: list[Any] = []
-    monkeypatch.setattr(execution, "remove_beside", lambda *_: removed.append(None))
-
-    def check(name: str, **options: Any) -> None:
-        plan = undo_of(place, name, **options)
-        execution.check_each_once(place.bench, place.entity, plan, check=lambda: None)
-
-    check("s2")
-    check("s1", is_requeued=True)
-    assert built == []
-    if gone:
-        with pytest.raises(DataLossError, match="s2 of orders was processed more than once") as caught:
-            check("s1")
-        assert "2 rows gone, 0 new, 6 equal" in caught.value.message
-        assert (caught.value.remedy or "").startswith("`lakewright rebuild orders --check` shows these rows.")
-    else:
-        check("s1")
-    assert (built, len(removed)) == ([["s1", "s2"]], 1)
-
-
-def test_commits_of_others_that_may_be_lost_are_told_where_slices_do_not_give_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The remedy was a rebuild that refuses them."""
-    place = place_of(tmp_path, "s1", "s2")
-    again(place, "s2")
-    by_hand(place)
-    for name in ("build_beside", "remove_beside"):
-        monkeypatch.setattr(execution, name, lambda *_, **__: None)
-    monkeypatch.setattr(execution, "compare_beside", lambda *_, **__: TableDifference(5, 1, 0))
-    plan = undo_of(place, "s1", is_over_foreign=True)
-    with pytest.raises(
-        DataLossError, match="applied once, without the commits of other writers, does"
-    ) as caught:
-        execution.check_each_once(place.bench, place.entity, plan, check=lambda: None)
-    assert (caught.value.remedy or "").startswith("`lakewright rebuild orders --over-foreign --check` shows")
-
-
-def test_the_undone_slice_must_be_there_to_show_what_others_give_once(tmp_path: Path) -> None:
-    place = place_of(tmp_path, "s1", "s2", "s3")
-    again(place, "s2", cascade=["s3"])
-    (place.bronze / "s1").unlink()
-    with pytest.raises(SliceError, match="s1 is gone") as caught:
-        undo_of(place, "s1")
-    assert caught.value.remedy == (
-        "Bring them back as they were, or do without it: `lakewright undo orders s1 --requeue`, then "
-        "`lakewright manifest skip orders/s1`, then a run. Nothing was written."
-    )
-    assert undo_of(place, "s1", is_requeued=True).base is None
-    (place.bronze / "s3").unlink()
-    with pytest.raises(SliceError, match="s1 is gone; s3 is gone") as caught:
-        undo_of(place, "s1")
-    assert "--requeue" not in (caught.value.remedy or "")
+    assert [(known.name, known.at.day) for known in whole.replay.slices] == [
+        ("s1", 1),
+        ("s2", 2),
+        ("s3", day),
+    ]
 
 
 def acquired(place: Place, name: str) -> Claim:
@@ -374,11 +297,11 @@ def test_a_rebuild_starts_with_a_slice_or_a_time(tmp_path: Path) -> None:
 
     place = place_of(tmp_path, "s1", "s2", "s3")
     whole = plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert (whole.base, [known.name for known in whole.slices]) == (None, ["s1", "s2", "s3"])
+    assert (whole.replay.base, whole.replay.names) == (None, ["s1", "s2", "s3"])
     for start in (RebuildStart(slice="s2"), RebuildStart(time=datetime(2024, 5, 2, tzinfo=UTC))):
         part = plan_rebuild(place.bench, place.entity, start)
-        assert (part.base, [known.name for known in part.slices]) == (0, ["s2", "s3"])
-        assert part.app != whole.app
+        assert (part.replay.base, part.replay.names) == (0, ["s2", "s3"])
+        assert part.replay.app != whole.replay.app
     with pytest.raises(UsageError, match="has no processed slice s7"):
         plan_rebuild(place.bench, place.entity, RebuildStart(slice="s7"))
 

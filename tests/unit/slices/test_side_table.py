@@ -22,9 +22,7 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
 from lakewright.slices.chain import counter_of
-from lakewright.slices.rewind.execution import beside_undo
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import (
     begin_beside,
@@ -45,7 +43,7 @@ def written(path: Path, content: Mapping[str, Any], mode: Any = "append") -> Non
 
 def rebuilt(place: Place, count: int, **changed: Any) -> Any:
     """Let an attempt leave the first slices beside the table; return the plan of the rebuild."""
-    plan = plan_rebuild(place.bench, place.entity, RebuildStart())
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart()).replay
     for number, known in enumerate(plan.slices[:count], 1):
         content = {
             "app": APP,
@@ -129,7 +127,7 @@ def test_a_clone_of_a_table_that_was_made_anew_is_not_continued(
 ) -> None:
     """The version has the same number, and other rows."""
     place = place_of(tmp_path, "s1", "s2")
-    plan = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2"))
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2")).replay
     side = Path(f"{place.silver}__rebuild")
     cloned: list[Any] = []
 
@@ -165,25 +163,6 @@ def test_a_clone_of_a_table_that_was_made_anew_is_not_continued(
     shutil.rmtree(place.silver)
     written(place.silver, content)
     assert (begin(), len(cloned)) == (False, 2)
-
-
-def test_an_undo_says_that_it_removes_a_half_built_rebuild(tmp_path: Path) -> None:
-    """The newest slice is undone without a table beside; afterwards no rebuild continues what was begun."""
-    place = place_of(tmp_path, "s1", "s2", "s3")
-    rebuilt(place, 2)
-    newest = beside_undo(place.bench, place.entity, plan_undo(place.bench, place.entity, "s3"))
-    assert newest is not None
-    assert newest.text == (
-        f"what was left beside the table is removed: {place.silver}__rebuild: it was begun before this undo, "
-        "after which nothing continues it"
-    )
-    older = beside_undo(place.bench, place.entity, plan_undo(place.bench, place.entity, "s2"))
-    assert older is not None
-    assert older.text.endswith(
-        "it was built of other slices, under another declaration, or from another version"
-    )
-    nothing = replace(plan_undo(place.bench, place.entity, "s3"), undone=None)
-    assert beside_undo(place.bench, place.entity, nothing) is None
 
 
 @pytest.mark.parametrize("can_be_removed", [True, False])

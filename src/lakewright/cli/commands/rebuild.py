@@ -102,8 +102,10 @@ def _is_confirmed(call: Call, found: Rebuilt) -> bool:
 
 def _page(found: Rebuilt) -> Iterator[Block]:
     plan = found.plan
-    start = "" if plan.base is None else f", after the rows of version {plan.base}"
-    yield line(Span(found.entity, "bold"), f": built again from {counted(len(plan.slices), 'slice')}{start}")
+    replay = plan.replay
+    start = "" if replay.base is None else f", after the rows of version {replay.base}"
+    number = counted(len(replay.slices), "slice")
+    yield line(Span(found.entity, "bold"), f": built again from {number}{start}")
     for name, at in plan.included_times.items():
         yield Branch(line(f"{name}, which waited, is in its place, at the processing time {at.isoformat()}"))
     yield from (Branch(line(each)) for each in found.words)
@@ -112,5 +114,5 @@ def _page(found: Rebuilt) -> Iterator[Block]:
             yield Branch(line("both tables have the same rows"))
         yield from difference_blocks(found.difference, "is only in the old table", "is only in the new table")
     if found.version is not None:
-        old = "" if plan.state.version is None else f" The former rows are version {plan.state.version}."
+        old = "" if replay.state.version is None else f" The former rows are version {replay.state.version}."
         yield line(Span(f"Done. The table is at version {found.version}.{old}", "bold"))

@@ -97,7 +97,7 @@ def _page(undone: Undone) -> Iterator[Block]:
     )
     yield from (Branch(line(each)) for each in undone.words)
     if undone.difference is not None:
-        if plan.replayed:
+        if plan.replay.slices:
             yield Branch(line("what it changed by itself; later slices may have changed these rows again:"))
         yield from difference_blocks(undone.difference, "goes", "comes back")
     if undone.version is not None:

@@ -9,15 +9,14 @@ Source: the rules of rewinds, "Undo" and "Rebuild".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import DataLossError, LeaseLost
-from lakewright.errors.phrase import Phrase
+from lakewright.errors import LeaseLost
 from lakewright.lake.commit import Commit, Token, carrying_token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table, table_id
 from lakewright.lake.table import drop_entry_alone, restore_table
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
@@ -27,16 +26,11 @@ from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.plan import watermarks_after, watermarks_of
 from lakewright.slices.rewind.settle import find_rewind, record_landed
 from lakewright.slices.rewind.side_table import (
-    Beside,
     begin_beside,
-    look_beside,
-    remove_beside,
     rewind_session,
     side_of,
     swap_write,
 )
-from lakewright.spec.words import first_of
-from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.slice_load import check_unchanged, table_lock
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
 from lakewright.transform.system_columns import SystemColumns
@@ -49,12 +43,9 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.rewind.plan import RewindPlan
-    from lakewright.slices.rewind.plan_undo import UndoPlan
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["beside_undo", "build_beside", "check_each_once", "compare_beside", "rewind_table"]
-
-MOST_NAMED = 5
+__all__ = ["build_beside", "compare_beside", "rewind_table"]
 
 
 def build_beside(
@@ -101,9 +92,7 @@ def build_beside(
     )
 
 
-def compare_beside(
-    context: ProcessingContext, entity: Entity, state: TableState, *, without: Sequence[str] = ()
-) -> TableDifference | None:
+def compare_beside(context: ProcessingContext, entity: Entity, state: TableState) -> TableDifference | None:
     """Return the difference between a table and the one built beside it; None if there is no table.
 
     Keys and hashes are not compared: they follow from the other columns, and differ in every row under
@@ -113,7 +102,6 @@ def compare_beside(
         context: The context of the processing.
         entity: The entity.
         state: The table as it was observed.
-        without: Further columns that are not compared.
     """
     if not state.exists:
         return None
@@ -121,62 +109,7 @@ def compare_beside(
     before = read_table(session, entity.places(lake.settings).silver, state.version)
     after = read_table(session, side_of(entity, lake).places(lake.settings).silver)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    return compare_rows(before, after, without=(system.key, system.hash, *without), seen=system.last_seen)
-
-
-def beside_undo(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> Beside | None:
-    """Return what an earlier rewind has left beside the table that an undo continues or removes."""
-    if not plan.changes_table:
-        return None  # the table stays as it is, and so does what is beside it
-    # What is beside the table makes room for the check of slices that were processed more than once.
-    is_continued = plan.slices and not plan.is_checked
-    app, slices = (plan.app, plan.slices) if is_continued else (None, ())
-    lake = context.lake
-    return look_beside(lake, entity, side_of(entity, lake), plan.base, app=app, slices=slices)
-
-
-def check_each_once(
-    context: ProcessingContext, entity: Entity, plan: UndoPlan, *, check: Callable[[], None]
-) -> None:
-    """Raise an error unless the slices that an undo applies again, each once, give the table as it is.
-
-    Only an undo after which slices were processed more than once is checked: bronze need not hold what they
-    were before. The slices are built beside the table, the undone one among them. Of a row that more than one
-    of them had, `lastSeen` and the name of the slice may differ: they follow from the slices that are left.
-
-    Args:
-        context: The context of the processing.
-        entity: The entity.
-        plan: The plan of the undo, made under the lease on the table.
-        check: Raises an error if the undo must not go on.
-
-    Raises:
-        DataLossError: They give other rows; nothing was written.
-        TargetError: A slice cannot be applied again; nothing was written.
-    """
-    if not plan.is_checked:
-        return
-    build_beside(context, entity, plan.applying(context.application, plan.since), check=check)
-    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
-    found = compare_beside(context, entity, plan.state, without=(system.filename,))
-    remove_beside(context, entity)
-    if found is None or replace(found, seen=0).is_none:
-        return
-    typed = rebuild_command(entity).plus(*(["--over-foreign"] if plan.foreign else []))
-    others = ", without the commits of other writers," if plan.foreign else ""
-    names = first_of(plan.repeated, MOST_NAMED)
-    verb = "was" if len(plan.repeated) == 1 else "were"
-    raise DataLossError(
-        f"{names} of {entity.called} {verb} processed more than once, and each slice applied once{others} "
-        f"does not give the table as it is: {found.text}",
-        remedy=Phrase(
-            typed.plus("--check"),
-            " shows these rows. ",
-            typed,
-            f" applies each slice once; then {plan.slice} can be undone. Nothing was written.",
-        ),
-        details={"slices": list(plan.repeated), "difference": found.as_json()},
-    )
+    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
 
 
 def rewind_table(
@@ -185,6 +118,7 @@ def rewind_table(
     plan: RewindPlan,
     rewind: Rewind,
     *,
+    operation: str,
     reason: str,
     check: Callable[[], None],
     contents: Sequence[Mapping[str, Any]] | None = None,
@@ -196,6 +130,7 @@ def rewind_table(
         entity: The entity.
         plan: The plan, made under the lease on the table.
         rewind: The announcement of the rewind.
+        operation: What the commit is called: `undo`, `rebuild` or `replay`.
         reason: Why, for the commit and for each record.
         check: Raises `LeaseLost` if the lease on the table is no longer held.
         contents: What the commits beside the table say of each slice that was applied there; by default, the
@@ -206,15 +141,14 @@ def rewind_table(
         LeaseLost: The lease is lost; nothing was written.
         TargetError: A slice cannot be applied again; nothing was written.
     """
-    taken_back = plan.taken_back(context, entity)
     if contents is None and plan.slices:
         contents = build_beside(context, entity, plan, check=check)
     told: dict[str, Any] = {
         "id": rewind.rewind_id,
-        "operation": plan.operation,
+        "operation": operation,
         "base": plan.base,
         "reason": reason,
-        "slices": list(map(asdict, taken_back)),
+        "slices": list(map(asdict, plan.taken_back)),
     }
     if contents is not None:
         commit = _commit_rewind(context, entity, plan, _swap(context, entity, plan, told, contents), check)
@@ -278,6 +212,7 @@ def _swap(
     built = observe_table(lake, beside)
     rewind = {
         **told,
+        "replaces": table_id(lake, silver),
         "slices": [*told["slices"], *map(asdict, _replayed(items, contents, number))],
         "watermarks": watermarks_after(context, plan.rewound_ids, (*plan.kept, *applied)),
     }

@@ -1,53 +1,56 @@
-"""The plan of a rewind: the version to which a table goes back, and the slices that are applied to it again.
+"""The plan of a replay: the version to which a table goes back, and the slices applied from there on.
 
-An undo and a rebuild are planned by the same rules. Slices count as bronze and the manifest have them now:
-one whose present content an operator has accepted is applied as it is now, if it has the size and the number
-of files with which it was processed. Otherwise other rows would be applied than are in the table.
+An undo, a rebuild and what `apply` does to a table are the same replay; they differ in the slices that the
+table should hold afterwards. Slices count as bronze and the manifest have them now: one whose present content
+an operator has accepted is applied as it is now, if it has the size and the number of files with which it was
+processed. Otherwise other rows would be applied than are in the table.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, SliceError
 from lakewright.errors.phrase import Command, Option, Phrase
-from lakewright.lake.observation import missing_files
+from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Item, Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.manifest.watermark import Watermark
-from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name
+from lakewright.slices.chain import foreign_since, since_empty, version_before
+from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name, slice_of_id
+from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command
+from lakewright.strategies.table_properties import HISTORY_PROPERTY
 
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.rewind import RewoundSlice
-    from lakewright.slices.chain import AppliedSlice
+    from lakewright.slices.chain import AppliedSlice, SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
     "RewindPlan",
-    "as_in_manifest",
-    "check_bronze",
-    "check_foreign",
-    "check_version",
     "greatest_marks",
-    "known_slices",
-    "plan_digest",
-    "requeue_advice",
+    "lasting_commits",
+    "plan_replay",
+    "starts_over",
     "watermarks_after",
     "watermarks_of",
 ]
 
 MOST_NAMED = 5
+
+_FAULTS = {"gone": "is gone", "changed": "has changed since it was processed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +61,14 @@ class RewindPlan:
         state: The table as it was observed.
         base: The version whose rows the new table starts with; None for none.
         kept: The slices that the table holds in that version, in order.
-        slices: The slices that are applied again, in order.
-        app: The application id of the commits beside it, the same for rewinds that can continue each other.
+        slices: The slices that are applied, in order.
+        app: The application id of the commits beside it, the same for replays that can continue each other.
         has_past: Whether the entity's past versions stand before the first of the slices.
         foreign: Commits of other writers, of repairs and of an adoption that are lost.
         skipped: The items of slices that are left out, because they were skipped since they were processed.
+        taken_back: The slices that the table does not hold any more, but for `skipped`, and what becomes of
+            them.
     """
-
-    operation: ClassVar[str] = "rewind"
 
     state: TableState
     base: int | None
@@ -75,6 +78,17 @@ class RewindPlan:
     has_past: bool = False
     foreign: tuple[Commit, ...] = ()
     skipped: tuple[Item, ...] = ()
+    taken_back: tuple[RewoundSlice, ...] = ()
+
+    @property
+    def replay(self) -> RewindPlan:
+        """The plan itself, as undos and rebuilds have one."""
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the slices that are applied."""
+        return [each.name for each in self.slices]
 
     @property
     def skipped_names(self) -> list[str]:
@@ -83,38 +97,185 @@ class RewindPlan:
 
     @property
     def changes_table(self) -> bool:
-        """Whether the rewind makes a commit."""
-        return True
+        """Whether the replay makes a commit."""
+        return bool(self.slices) or self.base != self.state.version
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as commands print it."""
+        return {"version": self.state.version, "base": self.base, "slices": self.names}
 
     @property
     def rewound_ids(self) -> frozenset[str]:
         """The items whose slices the table does not hold afterwards, or holds by other commits."""
-        return frozenset((*(each.item_id for each in self.slices), *(item.item_id for item in self.skipped)))
-
-    def taken_back(self, context: ProcessingContext, entity: Entity) -> tuple[RewoundSlice, ...]:
-        """Return the slices that the table does not hold any more; the manifest has skipped ones already."""
-        return ()
+        ids = [each.item_id for each in self.slices]
+        ids += [each.item_id for each in self.taken_back]
+        return frozenset((*ids, *(item.item_id for item in self.skipped)))
 
 
-def plan_digest(plan: Mapping[str, Any]) -> str:
+def lasting_commits(
+    chain: SliceChain,
+    wanted: Sequence[AppliedSlice],
+    goes: Callable[[Commit, tuple[AppliedSlice, ...]], bool] = lambda *_: False,
+) -> int:
+    """Return how many of the commits that a table builds on may stay if it is to hold some slices.
+
+    A slice that was processed more than once counts where it was processed last: its former rows stay if
+    the slice does, or is applied again with the same content.
+
+    Args:
+        chain: The slices of the table.
+        wanted: The slices that it should hold, each once, in order.
+        goes: Whether a commit must go whatever slices it holds.
+    """
+    last = {each.item_id: each for each in chain.order}
+    now = {each.item_id: each for each in wanted}
+    in_place = _in_place(chain, wanted)
+
+    def stays(applied: AppliedSlice) -> bool:
+        before, after = last[applied.item_id], now.get(applied.item_id)
+        if applied.item_id in in_place:
+            return True
+        is_other = after is None or is_changed(before.fingerprint, after.fingerprint)
+        return not is_other and applied.number != before.number
+
+    return sum(1 for _ in takewhile(lambda held: not goes(*held) and all(map(stays, held[1])), chain.held))
+
+
+def _in_place(chain: SliceChain, wanted: Sequence[AppliedSlice]) -> frozenset[str]:
+    """Return the ids of the slices with which a table begins, and should."""
+    found: set[str] = set()
+    for held, other in zip(chain.order, wanted, strict=False):
+        is_other = held.item_id != other.item_id or is_changed(held.fingerprint, other.fingerprint)
+        if is_other or held.item_id in chain.reverted:
+            break
+        found.add(held.item_id)
+    return frozenset(found)
+
+
+def starts_over(chain: SliceChain, wanted: Sequence[AppliedSlice], lasting: int) -> bool:
+    """Return whether a table has no version to go back to if it is to hold some slices.
+
+    The log does not show the commit of a slice any more that must go, or be applied after another one; or
+    files of that version were removed.
+
+    Args:
+        chain: The slices of the table.
+        wanted: The slices that it should hold, each once, in order.
+        lasting: How many of the commits that it builds on would stay.
+    """
+    in_place = _in_place(chain, wanted)
+    hidden = (each for each in chain.unlogged if not each.is_unwritten and each.item_id not in chain.reverted)
+    if any(each.item_id not in in_place for each in hidden):
+        return True
+    base = _base(chain, lasting) if lasting < len(chain.held) else None
+    return base is not None and bool(missing_files(chain.lake, chain.silver, base))
+
+
+def _base(chain: SliceChain, lasting: int) -> int | None:
+    """Return the version of a table that some of its commits have made, of which not all stay.
+
+    It is not that before the next one, if this is the RESTORE of another program.
+    """
+    return chain.held[lasting - 1][0].version if lasting else version_before(chain.held[0][0])
+
+
+def plan_replay(
+    context: ProcessingContext,
+    entity: Entity,
+    wanted: Sequence[AppliedSlice],
+    lasting: int,
+    *,
+    is_whole: bool = False,
+    strategy: Strategy | None = None,
+    new: Collection[str] = (),
+    taken_back: tuple[RewoundSlice, ...] = (),
+    takes_skipped: bool = False,
+    may_lose: Callable[[Commit], bool],
+) -> RewindPlan:
+    """Return how a table comes to hold some slices, each with its processing time; nothing is written.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        wanted: The slices that the table should hold, each once, in order.
+        lasting: How many of the commits that it builds on stay.
+        is_whole: Whether all slices are applied again, under today's declaration.
+        strategy: The strategy by which they are applied; by default each by its own.
+        new: Ids of those that were not processed with the content that they have now.
+        taken_back: The slices that the table does not hold any more, and what becomes of them.
+        takes_skipped: Whether slices that the manifest has as skipped are applied; otherwise they are left
+            out, as far as the table goes back behind them.
+        may_lose: Whether a commit that no slice made may be lost.
+
+    Raises:
+        DataLossError: Commits of other writers would be lost, files of the version to go back to are gone, or
+            the time is not known at which a slice was processed.
+        SliceError: Slices are gone from bronze, or have changed.
+        MigrationError: The past versions of the entity can't be read.
+    """
+    chain = context.chain(entity)
+    state = observe_table(chain.lake, chain.silver)
+    kept, gone = chain.held[: 0 if is_whole else lasting], chain.held[0 if is_whole else lasting :]
+    base = None if is_whole else _base(chain, lasting) if gone else state.version
+    moved = {each.item_id for each in (wanted if is_whole else _moved(chain, wanted, lasting))}.union(new)
+    again = [each for each in wanted if each.item_id in moved]
+    skipped = {} if takes_skipped else chain.skipped(again)
+    chosen, requeued = _as_in_manifest(
+        context, entity, [each for each in again if each.item_id not in skipped], new
+    )
+    ready = [each.item_id for each in taken_back if not each.is_skipped]
+    _check_bronze(context, entity, chosen, ready=ready)
+    _check_version(context, entity, base)
+    commits = since_empty(chain.log) if is_whole else [each for each, _ in gone]
+    held = tuple(each for _, slices in kept for each in slices)
+    moved |= {each.item_id for each in taken_back}
+    before = () if is_whole else (*held, *(each for each in chain.unlogged if each.item_id not in moved))
+    past = past_fingerprint(context.lake, entity) if base is None else None
+    digest = _digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
+    return RewindPlan(
+        state,
+        base,
+        before,
+        _known_slices(chosen, before, strategy, {*requeued, *new}),
+        f"{chain.app}/replay/{digest}",
+        has_past=base is None and (is_whole or HISTORY_PROPERTY in state.properties),
+        foreign=_check_foreign(entity, foreign_since(commits, chain.app), may_lose),
+        skipped=tuple(skipped.values()),
+        taken_back=taken_back,
+    )
+
+
+def _moved(chain: SliceChain, wanted: Iterable[AppliedSlice], lasting: int) -> Iterator[AppliedSlice]:
+    """Yield the slices that are applied again, as their commits go.
+
+    One that changed nothing may change something once those before it are others.
+    """
+    kept, gone = (
+        {(each.item_id, each.number) for _, slices in held for each in slices}
+        for held in (chain.held[:lasting], chain.held[lasting:])
+    )
+    known, first = kept | gone, min((number for _, number in gone), default=None)
+    for each in wanted:
+        is_hidden = (each.item_id, each.number) not in known
+        is_after = each.is_unwritten and first is not None and first < each.number
+        if (each.item_id, each.number) in gone or (
+            is_hidden and (is_after or each.item_id in chain.reverted)
+        ):
+            yield each
+
+
+def _digest(plan: Mapping[str, Any]) -> str:
     """Return a text that is the same for equal plans."""
     return hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def known_slices(
+def _known_slices(
     slices: Sequence[AppliedSlice],
-    *,
-    before: Iterable[AppliedSlice] = (),
-    strategy: Strategy | None = None,
-    new: Collection[str] = (),
+    before: Iterable[AppliedSlice],
+    strategy: Strategy | None,
+    new: Collection[str],
 ) -> tuple[KnownSlice, ...]:
-    """Return slices as they are applied again, in their order.
-
-    Args:
-        slices: The slices, in the order in which they were applied.
-        before: The slices that the table holds already, by which one is late or not.
-        strategy: The strategy by which they are applied; by default each by its own.
-        new: Ids of those that were not processed with the content that they have now.
+    """Return slices as they are applied, in their order; one is late after a later one, also of those before.
 
     Raises:
         DataLossError: It is not known at what time a slice was processed.
@@ -144,7 +305,7 @@ def known_slices(
     return tuple(found)
 
 
-def check_version(context: ProcessingContext, entity: Entity, base: int | None) -> None:
+def _check_version(context: ProcessingContext, entity: Entity, base: int | None) -> None:
     """Raise an error if files of the version that a table goes back to were removed.
 
     Raises:
@@ -165,20 +326,23 @@ def check_version(context: ProcessingContext, entity: Entity, base: int | None) 
         )
 
 
-def check_foreign(entity: Entity, lost: tuple[Commit, ...], *, is_allowed: bool) -> tuple[Commit, ...]:
-    """Return the commits that no slice made and that a rewind takes out, if they may be lost.
+def _check_foreign(
+    entity: Entity, lost: tuple[Commit, ...], may_lose: Callable[[Commit], bool]
+) -> tuple[Commit, ...]:
+    """Return the commits that no slice made and that a replay takes out, if they may be lost.
 
     Raises:
         DataLossError: There are some, and they may not; nothing was written.
     """
-    if not lost or is_allowed:
+    kept = [each for each in lost if not may_lose(each)]
+    if not kept:
         return lost
-    versions = ", ".join(f"{each.version} ({each.operation})" for each in lost[:MOST_NAMED])
+    versions = ", ".join(f"{each.version} ({each.operation})" for each in kept[:MOST_NAMED])
     raise DataLossError(
-        f"{counted(len(lost), 'commit')} to {entity.called} that no slice made would be lost: "
+        f"{counted(len(kept), 'commit')} to {entity.called} that no slice made would be lost: "
         f"version {versions}",
         remedy=Phrase("Give ", Option("--over-foreign"), " if they may be lost. Nothing was written."),
-        details={"versions": [each.version for each in lost]},
+        details={"versions": [each.version for each in kept]},
     )
 
 
@@ -217,26 +381,13 @@ def greatest_marks(slices: Iterable[AppliedSlice]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def as_in_manifest(
-    context: ProcessingContext,
-    entity: Entity,
-    slices: Sequence[AppliedSlice],
-    *,
-    takes_requeued: bool = False,
-) -> tuple[tuple[AppliedSlice, ...], frozenset[str]]:
+def _as_in_manifest(
+    context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice], new: Collection[str]
+) -> tuple[list[AppliedSlice], frozenset[str]]:
     """Return slices with the fingerprints that an operator has accepted since they were processed.
 
-    Warnings name the slices that have another one now.
-
-    Args:
-        context: The context of the processing.
-        entity: The entity.
-        slices: The slices as the table has them.
-        takes_requeued: Whether those that wait, since an operator has requeued them, get the fingerprints
-            with which they wait.
-
-    Returns:
-        The slices, and the ids of those that wait and have another fingerprint now.
+    Those that wait, since an operator has requeued them, get the fingerprints with which they wait; the ids
+    of these are returned beside. Warnings name the slices that have another one now.
     """
     items = context.ledger.store.read([each.item_id for each in slices])
     accepted: list[str] = []
@@ -245,10 +396,10 @@ def as_in_manifest(
     for each in slices:
         item = items.get(each.item_id, Item(each.item_id))
         now = dict(item.fingerprint or {})
-        is_other = is_changed(each.fingerprint, now)
+        is_other = each.item_id not in new and is_changed(each.fingerprint, now)
         if is_other and _is_accepted(context, each, item):
             accepted.append(each.name)
-        elif is_other and takes_requeued and item.verdict(context.application) is Verdict.READY:
+        elif is_other and item.verdict(context.application) is Verdict.READY:
             requeued[each.item_id] = each.name
         else:
             is_other = False
@@ -265,7 +416,7 @@ def as_in_manifest(
             f"{entity.called}: {first_of(list(requeued.values()), MOST_NAMED)} changed since the last "
             f"processing, and {were} requeued: what is there now is applied in its place"
         )
-    return tuple(found), frozenset(requeued)
+    return found, frozenset(requeued)
 
 
 def _is_accepted(context: ProcessingContext, applied: AppliedSlice, item: Item) -> bool:
@@ -275,13 +426,8 @@ def _is_accepted(context: ProcessingContext, applied: AppliedSlice, item: Item) 
     return item.is_processed_by(context.application) and is_of_item and is_same_size
 
 
-def check_bronze(
-    context: ProcessingContext,
-    entity: Entity,
-    slices: Sequence[AppliedSlice],
-    advice: Callable[[Sequence[AppliedSlice], Sequence[AppliedSlice]], str],
-    *,
-    requeued: Collection[str] = (),
+def _check_bronze(
+    context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice], *, ready: Sequence[str]
 ) -> None:
     """Raise an error unless bronze holds slices as they were when they were applied.
 
@@ -289,70 +435,35 @@ def check_bronze(
         context: The context of the processing.
         entity: The entity.
         slices: The slices.
-        advice: Returns what the remedy says, after a comma, given the slices at fault, and those of them that
-            have changed.
-        requeued: Ids of those of them that the next run processes as they are then: they may have changed,
-            which a warning says.
+        ready: Ids of further ones, which the next run processes as they are then.
 
     Raises:
         SliceError: Some are gone or have changed; the error names each.
     """
     bronze = entity.places(context.lake.settings).bronze
-    faulty, changed, same, ready = [], [], [], []
+    faults, same = dict[str, str](), []
     for each in slices:
         found = find_slice(bronze, each.name, context.lake)
         if found is None:
-            faulty.append(each)
-        elif is_changed(each.fingerprint, found.fingerprint) and each.item_id in requeued:
-            ready.append(each.name)
+            faults[each.name] = "gone"
         elif is_changed(each.fingerprint, found.fingerprint):
-            faulty.append(each)
-            changed.append(each)
+            faults[each.name] = "changed"
             if has_same_amounts(each.fingerprint, found.fingerprint):
                 same.append(called_name(entity.called, each.name))
-    if faulty:
-        faults = [
-            f"{each.name} {'has changed since it was processed' if each in changed else 'is gone'}"
-            for each in faulty
-        ]
-        raise SliceError(
-            f"slices of {entity.called} cannot be applied again from {bronze}: {'; '.join(faults)}",
-            remedy=Phrase(
-                _accepting(same),
-                "Bring them back as they were",
-                advice(faulty, changed),
-                ". Nothing was written.",
-            ),
-            details={"slices": faults},
-        )
-    if ready:
-        verb = "has" if len(ready) == 1 else "have"
-        context.warn(
-            f"{entity.called}: {first_of(ready, MOST_NAMED)} {verb} changed since the last processing: the "
-            "next run processes what is there now"
-        )
-
-
-def requeue_advice(entity: Entity, changed: Sequence[AppliedSlice], rebuild: Command | None = None) -> str:
-    """Return what a remedy says, after a comma, of slices that have changed; empty if none has.
-
-    Args:
-        entity: The entity.
-        changed: The slices.
-        rebuild: The command that applies all slices again, if it is typed.
-    """
-    if not changed:
-        return ""
-    typed = command("requeue", *(called_name(entity.called, each.name) for each in changed))
-    if rebuild is not None:
-        return Phrase(", or apply what is there now in its place: ", typed.plus("--late"), ", then ", rebuild)
-    return Phrase(", or process what is there now: ", typed.plus("--cascade"), ", then a run")
-
-
-def _accepting(same: Sequence[str]) -> str:
-    """Return the sentence of a remedy for slices that have changed at the same size; empty if none has."""
-    if not same:
-        return ""
-    return Phrase(
-        f"If the rows of {first_of(same, MOST_NAMED)} are the same, type ", command("accept", *same), ". "
+    for name in map(slice_of_id, ready):
+        if find_slice(bronze, name, context.lake) is None:
+            faults[name] = "gone"
+    if not faults:
+        return
+    accepting = f"If the rows of {first_of(same, MOST_NAMED)} are the same, type "
+    raise SliceError(
+        f"slices of {entity.called} cannot be applied again from {bronze}: "
+        + "; ".join(f"{name} {_FAULTS[what]}" for name, what in faults.items()),
+        remedy=Phrase(
+            *((accepting, command("accept", *same), ". ") if same else ()),
+            "Bring them back as they were, or see what can be decided: ",
+            Command("plan"),
+            ". Nothing was written.",
+        ),
+        details={"slices": faults},
     )

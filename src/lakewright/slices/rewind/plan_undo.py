@@ -1,4 +1,4 @@
-"""The plan of an undo: to which version the table goes back, and which slices are applied again.
+"""The plan of an undo: the slices that a table should hold if one had never been processed.
 
 Source: the rules of rewinds, "Undo"; Delta's documentation, "Restore a Delta table to an earlier state".
 """
@@ -6,74 +6,50 @@ Source: the rules of rewinds, "Undo"; Delta's documentation, "Restore a Delta ta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, UsageError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
-from lakewright.slices.chain import AppliedSlice, each_once, foreign_since, version_before
 from lakewright.slices.discover import called_name, find_slice, item_id, natural_key, slice_name, slice_of_id
 from lakewright.slices.lost_table import has_no_commit
-from lakewright.slices.rewind.plan import (
-    RewindPlan,
-    as_in_manifest,
-    check_bronze,
-    check_foreign,
-    check_version,
-    known_slices,
-    plan_digest,
-    requeue_advice,
-)
-from lakewright.slices.time_check import requeueing_undo
+from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, plan_replay
 from lakewright.spec.suggestions import nearest
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.summary import deleted_rows, plain_names
-from lakewright.strategies.table_properties import HISTORY_PROPERTY
 
 if TYPE_CHECKING:
-    from lakewright.manifest.record import Application
-    from lakewright.slices.chain import HeldSlices, SliceChain
+    from lakewright.slices.chain import AppliedSlice, SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["UndoPlan", "check_recorded", "plan_undo"]
 
-_UNSEEN = "and no version shows what it changed by itself"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoPlan(RewindPlan):
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
     """How a slice is undone.
 
     Attributes:
+        replay: What becomes of the table.
         item: The item of the slice.
-        undone: The slice as the table holds it; None if it changed nothing, so that the table stays.
-        since: The slices that were applied from the first commit on that must go, itself among them: each
-            once, in the order of their last processing.
-        earlier: Those of them that the slice's commit holds, too, and that were applied before it.
+        undone: The slice as the table holds it; None if it changed nothing by itself.
         is_requeued: Whether the slice, and those after it, are to be processed again by the next run.
         version: The version that the slice made by itself; None if no version shows what it changed.
-        unseen: Why none shows it, as a clause; None if one does.
-        repeated: Names of slices that were applied after it more than once. Applied once, they must give the
-            table as it is.
+        repeated: Names of slices that were applied more than once, and are applied once again.
     """
 
-    operation: ClassVar[str] = "undo"
-
+    replay: RewindPlan
     item: Item
     undone: AppliedSlice | None
-    since: tuple[AppliedSlice, ...] = ()
-    earlier: tuple[AppliedSlice, ...] = ()
     is_requeued: bool = False
     version: int | None = None
-    unseen: str | None = None
     repeated: tuple[str, ...] = ()
 
     @property
@@ -82,40 +58,9 @@ class UndoPlan(RewindPlan):
         return slice_name(self.item)
 
     @property
-    def changes_table(self) -> bool:
-        """Whether the undo makes a commit."""
-        return self.undone is not None
-
-    @property
-    def others(self) -> tuple[AppliedSlice, ...]:
-        """The slices of `since` without the slice, and without those that are skipped."""
-        left_out = {self.item.item_id, *(item.item_id for item in self.skipped)}
-        return tuple(each for each in self.since if each.item_id not in left_out)
-
-    @property
-    def later(self) -> tuple[AppliedSlice, ...]:
-        """The slices that were applied after it, each once."""
-        earlier = {each.item_id for each in self.earlier}
-        return tuple(each for each in self.others if each.item_id not in earlier)
-
-    @property
-    def replayed(self) -> tuple[AppliedSlice, ...]:
-        """The slices that are applied again before the table changes."""
-        return self.earlier if self.is_requeued else self.others
-
-    @property
-    def requeued(self) -> tuple[AppliedSlice, ...]:
+    def requeued(self) -> list[str]:
         """The slices that are ready again: the slice, and those after it."""
-        own = () if self.undone is None else (self.undone,)
-        return (*own, *self.later) if self.is_requeued else ()
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether the slices, each applied once, must first be shown to give the table as it is.
-
-        Slices that are requeued are applied once, as they are then, and those before them were.
-        """
-        return bool(self.replayed and self.repeated) and not self.is_requeued
+        return [slice_of_id(each.item_id) for each in self.replay.taken_back if not each.is_skipped]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -125,59 +70,21 @@ class UndoPlan(RewindPlan):
         counts["deleted"] = deleted_rows(metrics)
         return {name: count for name, count in counts.items() if count}
 
-    @property
-    def rewound_ids(self) -> frozenset[str]:
-        """The items whose slices the table does not hold afterwards, or holds by other commits."""
-        return frozenset((self.item.item_id, *(each.item_id for each in self.since)))
-
-    def applying(self, application: Application, slices: Sequence[AppliedSlice]) -> UndoPlan:
-        """Return the plan with slices that are applied beside the table.
-
-        Raises:
-            DataLossError: It is not known at what time one was processed.
-        """
-        known = known_slices(slices, before=self.kept)
-        digest = plan_digest({"base": self.base, "slices": [asdict(each) for each in known]})
-        return replace(self, slices=known, app=f"{application}/undo/{digest}")
-
-    def taken_back(self, context: ProcessingContext, entity: Entity) -> tuple[RewoundSlice, ...]:
-        """Return the slice, skipped; or it and those after it, ready again with their processing times."""
-        if not self.is_requeued:
-            return (RewoundSlice(self.item.item_id, self.item.revision, is_skipped=True),)
-        times = {each.item_id: each.content.get("processingTime") for each in self.requeued}
-        if list(times) != sorted(times, key=lambda each: natural_key(slice_of_id(each))):
-            # The next run takes them by their names, so that the times would not follow each other.
-            times = dict.fromkeys(times)
-        return tuple(_made_ready(context, entity, times))
-
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `undo -o json` prints it."""
+        replay = self.replay
         return {
             "slice": self.slice,
             "item": self.item.item_id,
-            "version": self.state.version,
-            "back_to": self.base,
+            "version": replay.state.version,
+            "back_to": replay.base,
             "counts": self.counts,
-            "replayed": [each.name for each in self.replayed],
-            "repeated": list(self.repeated) if self.is_checked else [],
-            "requeued": [each.name for each in self.requeued],
-            "skipped": self.skipped_names,
-            "foreign_commits": [commit.version for commit in self.foreign],
+            "replayed": replay.names,
+            "repeated": list(self.repeated),
+            "requeued": self.requeued,
+            "skipped": replay.skipped_names,
+            "foreign_commits": [commit.version for commit in replay.foreign],
         }
-
-
-def _made_ready(
-    context: ProcessingContext, entity: Entity, times: dict[str, str | None]
-) -> Iterator[RewoundSlice]:
-    """Yield slices that the next run processes again, at times that are kept for them."""
-    bronze, items = entity.places(context.lake.settings).bronze, context.ledger.store.read(list(times))
-    for name, at in times.items():
-        # Any of them may have changed since it was processed: the next run takes what is there now.
-        present = find_slice(bronze, slice_of_id(name), context.lake)
-        note: dict[str, Any] = {"fingerprint": {} if present is None else present.fingerprint}
-        if at is not None:
-            note["processing_time"] = at
-        yield RewoundSlice(name, items[name].revision, note=note)
 
 
 def plan_undo(
@@ -207,122 +114,81 @@ def plan_undo(
         SliceError: Slices after it are gone from bronze, or those that are applied again have changed.
     """
     chain = context.chain(entity)
-    state = observe_table(chain.lake, chain.silver)
     item = _processed_item(context, entity, name, chain)
     own = [each for each in chain.slices if each.item_id == item.item_id]
-    undone = own[-1] if own else next(each for each in chain.unlogged if each.item_id == item.item_id)
-    start = (own or [undone])[0].number
-    gone = next(
-        (
-            index
-            for index, (_, slices) in enumerate(chain.held)
-            if any(each in own if own else each.number > start for each in slices)
-        ),
-        len(chain.held),
-    )
-    first, beside = chain.held[gone] if gone < len(chain.held) else (None, ())
-    late = [s for s in chain.unlogged if s.item_id == item.item_id or (s.number > start and s.is_unwritten)]
-    before = (*_slices_of(chain.held[:gone]), *(each for each in chain.unlogged if each not in late))
-    since = sorted((*_slices_of(chain.held[gone:]), *late), key=lambda each: each.number)
-    if not own:
+    wanted = [each for each in chain.order if each.item_id not in {item.item_id, *chain.reverted}]
+    if own:
+        lasting = lasting_commits(chain, wanted)
+    else:
         _check_unwritten(context, entity, item, is_requeued=is_requeued)
-        if len(since) == 1 or not (entity.settings.delete_missing and entity.watermarks):
-            # Later slices would be applied in the same way without it.
-            kept = (*before, *(each for each in since if each.item_id != item.item_id))
-            return UndoPlan(state, state.version, kept, item=item, undone=None)
-    once = each_once(since)
-    skipped = chain.skipped(once)
-    base = state.version if first is None else version_before(first)
-    ahead = takewhile(lambda each: each.item_id != item.item_id, beside if own else ())
-    numbers = {each.item_id: each.number for each in ahead}
-    has_past = base is None and HISTORY_PROPERTY in state.properties
-    unseen = _unseen_reason(own, len(beside), has_past=has_past, is_alone=not skipped)
-    commits = [each for each in chain.commits if first is not None and each.version >= first.version]
-    lost = foreign_since(commits, str(context.application))
-    plan = UndoPlan(
-        state,
-        base,
-        before,
-        has_past=has_past,
-        foreign=check_foreign(entity, lost, is_allowed=is_over_foreign),
-        skipped=tuple(skipped.values()),
-        item=item,
-        undone=undone,
-        since=once,
-        earlier=tuple(
-            each for each in once if numbers.get(each.item_id) == each.number and each.item_id not in skipped
-        ),
-        is_requeued=is_requeued,
-        version=first.version if first is not None and unseen is None else None,
-        unseen=unseen,
-        repeated=_repeated(since, once, item),
+        lasting = _lasting_without(chain, item)
+    gone = chain.held[lasting:]
+    taken_back: tuple[RewoundSlice, ...] = (RewoundSlice(item.item_id, item.revision, is_skipped=True),)
+    if is_requeued:
+        wanted, later = _split(chain, wanted, lasting, item)
+        taken_back = _made_ready(context, entity, [own[-1], *later])
+    replay = plan_replay(
+        context, entity, wanted, lasting, taken_back=taken_back, may_lose=lambda _: is_over_foreign
     )
-    accepted, _ = as_in_manifest(context, entity, plan.since if plan.is_checked else plan.others)
-    _check_bronze(context, entity, plan, accepted)
-    check_version(context, entity, base)
-    now = {each.item_id: each for each in accepted}
-    plan = replace(
-        plan,
-        since=tuple(now.get(each.item_id, each) for each in plan.since),
-        earlier=tuple(now.get(each.item_id, each) for each in plan.earlier),
+    is_alone = bool(gone) and len(own) == len(gone[0][1]) == 1 and not (replay.skipped or replay.has_past)
+    counts = Counter(each.item_id for _, slices in gone for each in slices)
+    return UndoPlan(
+        replay,
+        item,
+        own[-1] if own else None,
+        is_requeued,
+        gone[0][0].version if is_alone else None,
+        tuple(each.name for each in replay.slices if counts[each.item_id] > 1),
     )
-    return plan.applying(context.application, plan.replayed)
 
 
-def _slices_of(held: Iterable[HeldSlices]) -> Iterator[AppliedSlice]:
-    for _, slices in held:
-        yield from slices
+def _lasting_without(chain: SliceChain, item: Item) -> int:
+    """Return how many commits stay without a slice that changed nothing.
 
-
-def _repeated(since: Sequence[AppliedSlice], once: Sequence[AppliedSlice], item: Item) -> tuple[str, ...]:
-    """Return the names of slices that were applied more than once, but for the one of an item."""
-    counts = Counter(each.item_id for each in since)
-    again = (each for each in once if counts[each.item_id] > 1 and each.item_id != item.item_id)
-    return tuple(each.name for each in again)
-
-
-def _unseen_reason(own: Sequence[AppliedSlice], beside: int, *, has_past: bool, is_alone: bool) -> str | None:
-    """Return why no version shows what a slice changed by itself, as a clause; None if one does.
-
-    Args:
-        own: The slice, as often as it was applied.
-        beside: Number of slices in the first commit that must go.
-        has_past: Whether that commit holds versions of `history_from`.
-        is_alone: Whether no slice goes with it that was skipped.
+    Later slices are applied in the same way without it, unless it has told which records are gone.
     """
-    if not own:
-        return "the slice changed none by itself"
-    if beside > 1:
-        return f"its commit holds other slices, too, {_UNSEEN}"
-    if len(own) > 1:
-        return f"it was processed more than once, {_UNSEEN}"
-    if not is_alone:
-        return "what the skipped slices changed goes, too"
-    return f"its commit holds the versions of history_from, too, {_UNSEEN}" if has_past else None
+    if not (chain.entity.settings.delete_missing and chain.entity.watermarks):
+        return len(chain.held)
+    number = item.tokens[chain.application.key]
+    return sum(1 for _ in takewhile(lambda held: all(each.number < number for each in held[1]), chain.held))
 
 
-def _check_bronze(
-    context: ProcessingContext, entity: Entity, plan: UndoPlan, slices: Sequence[AppliedSlice]
-) -> None:
-    """Raise an error unless bronze holds slices as they were; the next run takes those that are requeued.
+def _split(
+    chain: SliceChain, others: Sequence[AppliedSlice], lasting: int, item: Item
+) -> tuple[list[AppliedSlice], list[AppliedSlice]]:
+    """Return the slices that a table holds before one, and those after it, which the next run processes."""
+    beside = chain.held[lasting][1]
+    ahead = {(one.item_id, one.number) for one in takewhile(lambda one: one.item_id != item.item_id, beside)}
+    gone = {(one.item_id, one.number) for _, slices in chain.held[lasting:] for one in slices} - ahead
+    first = min(number for _, number in gone)
+    is_later = [
+        (one.item_id, one.number) in gone or (one.is_unwritten and one.number > first) for one in others
+    ]
+    before = [one for one, later in zip(others, is_later, strict=True) if not later]
+    return before, [one for one, later in zip(others, is_later, strict=True) if later]
 
-    Raises:
-        SliceError: It does not; the remedy names the undo with `--requeue` where that is possible.
+
+def _made_ready(
+    context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice]
+) -> tuple[RewoundSlice, ...]:
+    """Return slices that the next run processes again, at times that are kept for them, if it can.
+
+    It takes them by their names. What was skipped since it was processed stays so.
     """
-    skipping = command("skip", called_name(entity.called, plan.item))
-    typed = Phrase(requeueing_undo(entity.called, plan.slice), ", then ", skipping, ", then a run")
-    later = {each.item_id for each in plan.later}
-
-    def advice(faulty: Sequence[AppliedSlice], changed: Sequence[AppliedSlice]) -> str:
-        # The next run processes what is there now, which is possible if all of them were applied after it.
-        is_later = len(changed) == len(faulty) and later.issuperset(each.item_id for each in changed)
-        told = requeue_advice(entity, changed)
-        if is_later and not plan.is_requeued:
-            told = Phrase(", or process what is there now: ", typed)
-        is_alone = faulty[-1].item_id == plan.since[0].item_id == plan.item.item_id
-        return Phrase(told, ", or do without it: ", typed) if is_alone else told
-
-    check_bronze(context, entity, slices, advice, requeued={each.item_id for each in plan.requeued})
+    skipped = context.chain(entity).skipped(slices)
+    left = [each for each in slices if each.item_id not in skipped]
+    items = context.ledger.store.read([each.item_id for each in left])
+    is_in_order = left == sorted(left, key=lambda each: natural_key(each.name))
+    bronze = entity.places(context.lake.settings).bronze
+    found = []
+    for each in left:
+        # Any of them may have changed since it was processed: the next run takes what is there now.
+        present, at = find_slice(bronze, each.name, context.lake), each.content.get("processingTime")
+        note: dict[str, Any] = {"fingerprint": {} if present is None else present.fingerprint}
+        if at is not None and is_in_order:
+            note["processing_time"] = at
+        found.append(RewoundSlice(each.item_id, items[each.item_id].revision, note=note))
+    return tuple(found)
 
 
 def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, is_requeued: bool) -> None:

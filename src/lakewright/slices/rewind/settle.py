@@ -111,7 +111,7 @@ def record_landed(
     }
     slices = tuple(_with_version(each, commit) for each in rewound_slices(told["slices"]))
     # A rebuild processes its slices again; an undo processes none, though it may apply later slices again.
-    also = (processed_put(application),) if told.get("operation") == "rebuild" else ()
+    also = (processed_put(application),) if told.get("operation") in ("rebuild", "replay") else ()
     return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"], also=also)
 
 

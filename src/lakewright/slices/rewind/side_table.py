@@ -35,12 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REHEARSAL",
-    "Beside",
     "begin_beside",
     "error_of_table",
     "is_outlived",
     "left_beside",
-    "look_beside",
     "remove_beside",
     "rewind_session",
     "side_address",
@@ -120,11 +118,15 @@ def begin_beside(
     """
     lake = context.lake
     address, source = side.places(lake.settings).silver, entity.places(lake.settings).silver
-    found = look_beside(lake, entity, side, base, app=app, slices=slices)
-    if found is not None:
-        if slices and not (is_expected and found.is_continued):
-            context.warn(f"{entity.called}: {found.text}")
-        if found.is_continued:
+    if observe_table(lake, address).exists:
+        why = _refusal(lake, address, source, base, app=app, slices=slices)
+        if slices and why is not None:
+            context.warn(f"{entity.called}: what was left beside the table is removed: {address}: {why}")
+        elif slices and not is_expected:
+            context.warn(
+                f"{entity.called}: what an earlier attempt built beside the table is continued: {address}"
+            )
+        if why is None:
             return True
         drop_table(lake, address)
     remove_uncommitted(address)
@@ -144,60 +146,20 @@ def rewind_session(lake: Lake, state: TableState) -> SparkSession:
     return session
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What an earlier rewind has left beside a table, as the next one finds it.
-
-    Attributes:
-        place: The side table.
-        why: Why the next rewind does not continue it; None if it does.
-    """
-
-    place: str
-    why: str | None
-
-    @property
-    def is_continued(self) -> bool:
-        """Whether the next rewind continues it."""
-        return self.why is None
-
-    @property
-    def text(self) -> str:
-        """What becomes of it, as a sentence without its end."""
-        if self.why is None:
-            return f"what an earlier attempt built beside the table is continued: {self.place}"
-        return f"what was left beside the table is removed: {self.place}: {self.why}"
-
-
-def look_beside(
+def _refusal(
     lake: Lake,
-    entity: Entity,
-    side: Entity,
+    address: Address,
+    source: Address,
     base: int | None,
     *,
-    app: str | None,
+    app: str,
     slices: Sequence[KnownSlice],
-) -> Beside | None:
-    """Return what is beside a table, and whether a rewind continues it; None for nothing.
-
-    Args:
-        lake: The lake.
-        entity: The entity.
-        side: The entity with the place of the side table.
-        base: The version to start with.
-        app: The application id of the rewind's commits to the side table; None if it makes none.
-        slices: The slices that are to be applied.
-    """
-    address, source = side.places(lake.settings).silver, entity.places(lake.settings).silver
-    if not observe_table(lake, address).exists:
-        return None
+) -> str | None:
+    """Return why a replay does not continue what is beside a table; None if it does."""
     log = read_commits(lake, address)
     if is_outlived(log, _commits(lake, source)):
-        return Beside(str(address), "a rewind has changed the table since")
-    if app is None:
-        return Beside(str(address), "it was begun before this undo, after which nothing continues it")
-    is_continued = _is_continued(log, app, slices, _origin(lake, source, base))
-    return Beside(str(address), None if is_continued else _OTHER)
+        return "a rewind has changed the table since"
+    return None if _is_continued(log, app, slices, _origin(lake, source, base)) else _OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,9 +115,11 @@ class BuildMarks:
         if now == ABSENT:
             return None
         was, is_ = version_of(recorded), version_of(now)
-        if was is None or is_ is None or was[0] != is_[0]:
+        if was is None or is_ is None:
             return now
         silver = self.silver.get(place)
+        if was[0] != is_[0] and (silver is None or was[0] not in silver.former_ids):
+            return now
         if silver is not None:
             return now if silver.last_change(job, instance) > was[1] else recorded
         history = self.histories.of(place)

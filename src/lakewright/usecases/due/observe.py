@@ -59,7 +59,7 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
-from lakewright.slices.lost_table import table_refusal
+from lakewright.slices.lost_table import find_older_table, table_refusal
 from lakewright.slices.moved_lake import former_name_error, moved_lake_error
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
 from lakewright.slices.processed import processed_items
@@ -285,12 +285,15 @@ class _Observed:
         if state.version is not None:
             self._check_files(state.version)
         bronze = {name: self._in_bronze(name, now) for name, now in self._fingerprints.items()}
-        held = tuple(self._held()) if state.exists else ()
+        is_older = state.exists and find_older_table(chain) is not None
+        is_there = state.exists and not is_older
+        held = tuple(self._held()) if is_there else ()
         table = Table(
             held,
             (_AS_DECLARED if self._is_as_declared(state) else _OTHERWISE) if held else None,
-            state.exists,
-            self._lost_table if not state.exists else "",
+            is_there,
+            "" if is_there else self._lost_table,
+            is_older=is_older,
         )
         settings = declared.settings
         return Entity(

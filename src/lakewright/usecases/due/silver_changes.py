@@ -34,6 +34,12 @@ class SilverChanges:
         self._by_job: dict[str, _Instances] = {}
 
     @cached_property
+    def former_ids(self) -> frozenset[str]:
+        """The identities that the table had before it was replaced by replays."""
+        rewinds = (commit.content.get("rewind") or {} for commit in self.chain.log)
+        return frozenset(each["replaces"] for each in rewinds if each.get("replaces"))
+
+    @cached_property
     def _changes(self) -> tuple[int, Mapping[str, int]]:
         """The last version that may have changed any row, and the last one of each slice."""
         whole, of_slices = -1, dict[str, int]()

@@ -7,12 +7,12 @@ again, and a step that is not due any more is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from lakewright.due.facts import Check, Entity, Grant, Kind, Output, RecordState, Slice
+from lakewright.due.facts import Check, Entity, Grant, Kind, Output, RecordState, Subject
 from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, Step
 from lakewright.errors import Fault, LakewrightError, UsageError
@@ -22,7 +22,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.context import ProcessingOptions
-from lakewright.slices.discover import item_id, list_bronze, slice_name
+from lakewright.slices.discover import item_id, list_bronze
 from lakewright.slices.other_runs import run_taking
 from lakewright.slices.pending import find_pending
 from lakewright.target_contexts import target_contexts
@@ -33,10 +33,8 @@ from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.placed import chain_of
 from lakewright.usecases.process_slices import process_slices
-from lakewright.usecases.rebuild_table import rebuild_table
+from lakewright.usecases.replay_table import replay_table
 from lakewright.usecases.rewinding import end_rewind
-from lakewright.usecases.slice_times.declared_times import late_slices_of
-from lakewright.usecases.undo_slice import undo_slice
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -163,10 +161,11 @@ class _Taker:
                 self._record_builds(plan)
             elif planned.subject.kind is Kind.TARGET:
                 self._build(planned, plan)
-            elif (due := self._still_due(planned)) is not None:
-                step, entity = due
-                self.on_step(step)
-                self.taken.append(Taken(step, self._fault_of(step, entity)))
+            else:
+                for step, entity in self._due_now([planned]):
+                    if isinstance(entity, Entity):
+                        self.on_step(step)
+                        self.taken.append(Taken(step, self._fault_of(step, entity)))
         return any(each.fault is None for each in self.taken[before:])
 
     def _fault_of(self, step: Step, entity: Entity) -> Fault | None:
@@ -212,10 +211,11 @@ class _Taker:
         """Build an instance of a target, with others of the same instance of its job that come next."""
         rest = plan.ready[plan.ready.index(planned) :]
         alike = takewhile(lambda each: each.action is planned.action, rest)
-        found = self._due_outputs([each for each in alike if each.subject.part == planned.subject.part])
+        together = [each for each in alike if each.subject.part == planned.subject.part]
+        found = [(step, own) for step, own in self._due_now(together) if not isinstance(own, Entity)]
         if not found or found[0][0].id != planned.id:
             return
-        first, due = found[0][1], []
+        first, due = found[0][1], list[tuple[Step, Output | Check]]()
         for step, output in found:
             if (output.job, output.instance) == (first.job, first.instance):
                 self.on_step(step)
@@ -251,26 +251,27 @@ class _Taker:
             for each in reversed(undone)
         }
 
-    def _due_outputs(self, planned: Sequence[Step]) -> list[tuple[Step, Output | Check]]:
-        """Return those steps of targets that are due now, each by itself, with the facts of the instances."""
-        facts, found = observe(self.app, [each.subject.name for each in planned]), []
+    def _due_now(self, planned: Sequence[Step]) -> list[tuple[Step, Entity | Output | Check]]:
+        """Return those of some steps that are due by themselves as things are now, with the facts of each."""
+        facts = observe(self.app, [each.subject.name for each in planned])
+        found: list[tuple[Step, Entity | Output | Check]] = []
         for name in dict.fromkeys(each.subject.name for each in planned):
-            own = tuple(each for each in facts.outputs if each.subject.name == name)
-            checks = tuple(each for each in facts.checks if each.subject.name == name)
             entities = tuple(each for each in facts.entities if each.name == name)
-            alone = replace(facts, outputs=own, checks=checks, entities=entities)
+            outputs = tuple(each for each in facts.outputs if each.subject.name == name)
+            checks = tuple(each for each in facts.checks if each.subject.name == name)
+            alone = replace(facts, entities=entities, outputs=outputs, checks=checks)
             steps = {step.id: step for step in make_plan(alone, self.grants).ready}
-            is_check = planned[0].action is Action.CHECK
-            subjects = {each.subject: each for each in (checks if is_check else own)}
-            due = (each for each in planned if each.subject.name == name and each.id in steps)
-            found += [(steps[each.id], subjects[each.subject]) for each in due]
+            own: dict[tuple[Subject, bool], Entity | Output | Check] = {
+                **{(Subject(each.name), False): each for each in entities},
+                **{(each.subject, False): each for each in outputs},
+                **{(each.subject, True): each for each in checks},
+            }
+            for each in planned:
+                subject = each.subject if each.subject.kind is Kind.TARGET else Subject(name)
+                key = (subject, each.action is Action.CHECK)
+                if each.subject.name == name and each.id in steps and key in own:
+                    found.append((steps[each.id], own[key]))
         return found
-
-    def _still_due(self, planned: Step) -> tuple[Step, Entity] | None:
-        """Return a step as it is due now, and its entity; None if it is not due any more."""
-        facts = observe(self.app, [planned.subject.name])
-        now = (step for step in make_plan(facts, self.grants).ready if step.id == planned.id)
-        return next(((step, entity) for step in now for entity in facts.entities), None)
 
     def _take(self, step: Step, entity: Entity) -> None:
         """Take a step of an entity as it is now.
@@ -307,27 +308,16 @@ class _Taker:
             leave(self.app, f"{step.subject.name}/{each.name}", author=self.author, reason=REASON)
 
     def _forward(self, step: Step, entity: Entity) -> None:
-        records = ((entity.records.get(each.name), each) for each in step.slices)
-        lost = {
-            each.name: record.content == each.content
-            for record, each in records
-            if record is not None and record.state is RecordState.PROCESSED
-        }
-        if lost and all(lost.values()):
-            self._rebuild(step)  # the manifest has them, and the table has lost them
+        records = filter(None, (entity.records.get(each.name) for each in step.slices))
+        if any(each.state is RecordState.PROCESSED for each in records):
+            self._replay(step, entity)  # the manifest has them, and the table has lost them
         else:
-            self._apply(step, _runs(self.app, step), again=lost.keys())
+            self._apply(step, _runs(self.app, step))
 
-    def _apply(self, step: Step, runs: Sequence[OtherRun | None], again: Collection[str] = ()) -> None:
-        """Process the slices of a step by the runs of jobs that take them, or without a job if none does.
-
-        Args:
-            step: The step.
-            runs: The runs.
-            again: The slices that the manifest has as processed.
-        """
+    def _apply(self, step: Step, runs: Sequence[OtherRun | None]) -> None:
+        """Process the slices of a step by the runs of jobs that take them, or without a job if none does."""
         entity = step.subject.name
-        self._make_ready(entity, [each.name for each in step.slices], again)
+        self._make_ready(entity, [each.name for each in step.slices])
         for run in runs:
             self.app.begin_run()
             if run is None:
@@ -358,36 +348,11 @@ class _Taker:
         )
 
     def _replay(self, step: Step, entity: Entity) -> None:
-        """Take a step that goes back: by a rebuild beside the table, or by undoing what is after its base."""
-        name = step.subject.name
-        undone = [each for each in entity.table.held[step.base :] if isinstance(each, Slice)]
-        if step.reason.code in (Code.REDECLARED, Code.FOREIGN_ROWS) or not undone:
-            self._rebuild(step)
-        elif step.reason.code is Code.OTHER_ORDER and len(undone) == len(step.slices) + 1:
-            self._undo(name, *step.removes, is_requeued=False)
-        elif (late := self._placed(step, entity)) is not None:
-            self._rebuild(step, include=[late])
-        else:
-            runs = _runs(self.app, step)  # refused before anything is done
-            self._undo(name, undone[0].name, is_requeued=True)
-            for removed in step.removes:
-                skip_item(self.app, f"{name}/{removed}", author=self.author, reason=REASON)
-            self._apply(step, runs)
+        self.app.begin_run()
+        replay_table(self.app, step, entity, author=self.author, reason=REASON)
 
-    def _placed(self, step: Step, entity: Entity) -> str | None:
-        """Return the late slice that a rebuild puts in its place, if that is all and it has one."""
-        held = {each.name for each in entity.table.slices}
-        new = [each.name for each in step.slices if each.name not in held]
-        if step.reason.code is not Code.LATE_SLICE or len(new) != 1 or step.removes:
-            return None
-        declared = self.app.project.entity(step.subject.name)
-        if not late_slices_of(self.app, declared, (new[0],)).is_placed:
-            return None
-        self._make_ready(step.subject.name, new)
-        return new[0]
-
-    def _make_ready(self, entity: str, names: Sequence[str], again: Collection[str] = ()) -> None:
-        """Make slices ready as they are now that have failed, changed while they waited, or are processed."""
+    def _make_ready(self, entity: str, names: Sequence[str]) -> None:
+        """Make slices ready as they are now that have failed, or changed while they waited."""
         ledger = self.app.ledger_of(self.app.store, self.author)
         chain = chain_of(self.app, self.app.project.entity(entity), ledger)
         present = {
@@ -398,35 +363,9 @@ class _Taker:
             now = present.get(item.item_id)
             if item.failed is not None:
                 ledger.resolve(item.item_id, REASON, fingerprint=now)
-            elif now is not None and (
-                slice_name(item) in again
-                or (item.fingerprint is not None and is_changed(item.fingerprint, now))
-            ):
+            elif now is not None and item.fingerprint is not None and is_changed(item.fingerprint, now):
                 may_be_late = bool(item.new is not None and item.new.note.get("allow_late"))
                 ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=may_be_late)
-
-    def _undo(self, entity: str, name: str, *, is_requeued: bool) -> None:
-        self.app.begin_run()
-        undo_slice(
-            self.app,
-            entity,
-            name,
-            is_requeued=is_requeued,
-            is_over_foreign=Grant.FOREIGN in self.grants,
-            author=self.author,
-            reason=REASON,
-        )
-
-    def _rebuild(self, step: Step, include: Sequence[str] = ()) -> None:
-        self.app.begin_run()
-        rebuild_table(
-            self.app,
-            step.subject.name,
-            include=include,
-            is_over_foreign=Grant.FOREIGN in self.grants or step.reason.code is Code.FOREIGN_ROWS,
-            author=self.author,
-            reason=REASON,
-        )
 
 
 def _runs(app: App, step: Step) -> list[OtherRun | None]:

@@ -49,6 +49,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.OTHER_ORDER: "{skipped} is skipped, and the table holds it",
     Code.REDECLARED: "the rows are of another declaration",
     Code.TABLE_GONE: "the table is gone",
+    Code.TABLE_OLDER: "the table is an older copy, which lacks slices that were processed",
     Code.FILES_GONE: "files that must be read are gone or have changed: {slices}",
     Code.UNCLAIMED: "the job that takes {slice} needs {parameters}, which no `slices` of its target tells",
     Code.LOCKED: "held by {holder}",

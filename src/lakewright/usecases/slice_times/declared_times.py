@@ -11,21 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, UsageError
-from lakewright.slices.choices import does_order_count
 from lakewright.slices.context import SliceSelection
 from lakewright.slices.other_runs import (
     declared_time,
     entity_targets,
     processing_jobs,
     run_taking,
-    strategy_of_jobs,
 )
 from lakewright.slices.processing_time import ProcessingTimes, depends_on_slice
-from lakewright.slices.time_check import Placement
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.target import Target
-from lakewright.usecases.placed import chain_of
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -41,8 +37,6 @@ __all__ = [
     "ProcessTimes",
     "blocking_time",
     "declared_slice_time",
-    "late_slices_of",
-    "placement_of",
     "process_times",
 ]
 
@@ -111,26 +105,6 @@ def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | No
             if (at := found.times.at(slice_name)) is not None:
                 return at
     return None
-
-
-def placement_of(app: App, entity: Entity) -> Placement:
-    """Return the processed slices of an entity, by which the place of another one is judged."""
-    return Placement(chain_of(app, entity), entity.strategy is Strategy.HISTORIC)
-
-
-@dataclass(frozen=True, slots=True)
-class _Late:
-    is_placed: bool
-
-
-def late_slices_of(app: App, entity: Entity, names: tuple[str, ...]) -> _Late:
-    """Return whether a rebuild puts a late slice before the later ones, where it belongs."""
-    strategy = strategy_of_jobs(app.project, entity)
-    if strategy is not entity.strategy or not does_order_count(entity, strategy):
-        return _Late(False)
-    at = declared_slice_time(app, entity.called, names[0])
-    has_time = at is not None or entity.settings.sequence_by is None
-    return _Late(has_time and placement_of(app, entity).has_place(names[0], at))
 
 
 def blocking_time(app: App, entity: Entity, names: Sequence[str]) -> UsageError | None:

@@ -34,10 +34,11 @@ __all__ = ["fsck"]
 @author_option("Who repairs it.")
 @click.pass_obj
 def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
-    """Check all records, the verdicts derived from them, leases and watermarks, and the tables' commits.
+    """Check all records, the verdicts derived from them, leases and watermarks.
 
     Exits with 1 if something is damaged. Records are never changed: an item with an illegal record gets a new
-    revision. Nothing else should write to the manifest during the check.
+    revision. Nothing else should write to the manifest during the check. Where the manifest and a table
+    disagree is part of `lakewright plan`.
     """
     from lakewright.usecases.check_manifest import check_manifest
 
