@@ -108,12 +108,13 @@ def _check_log_not_lost(log: TableLog | None) -> None:
 
 
 def open_log(lake: Lake, address: Address) -> OpenedLog:
-    """Open the log of a table without Spark.
+    """Open the log of a table without Spark; once in an `observing` block.
 
     Raises:
         LakewrightError: The log can't be read.
     """
-    return read_log(table_log(lake, address))
+    log = table_log(lake, address)
+    return lake.observed(("log", str(log)), lambda: read_log(log))
 
 
 def table_log(lake: Lake, address: Address) -> TableLog | None:
@@ -233,7 +234,10 @@ def missing_files(lake: Lake, address: Address, version: int) -> list[str]:
     if path is None:
         return []
     try:
-        return files_gone(path, DeltaTable(path, version=version))
+        opened = open_log(lake, address).table
+        is_of_version = opened is not None and opened.version() == version
+        table = opened if opened is not None and is_of_version else DeltaTable(path, version=version)
+        return files_gone(path, table)
     except DeltaError:
         return []
 

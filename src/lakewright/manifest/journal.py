@@ -29,6 +29,7 @@ __all__ = [
     "TAINT",
     "Journal",
     "Run",
+    "unsettled",
 ]
 
 RUN, RUN_KEY, RUN_TARGET = "run", "run_key", "run_target"
@@ -48,6 +49,12 @@ CHECK = "check"
 WANT = "want"
 """The kind of the documents that record the steps that are left of an instance of a job."""
 
+SETTLED = "settled"
+"""The kind of the documents that say of a target that all its builds were found to be current, and when.
+
+Whatever records a build empties that of its target: see `unsettled`.
+"""
+
 DECISION = "decision"
 """The kind of the documents that record what people have decided."""
 
@@ -62,6 +69,14 @@ _CHOICE = ("targets", "no_lifecycle", "resume")
 
 _USES = {"SUCCESS": ("good", "done"), "SUCCESS_WITH_ERRORS": ("done",)}
 """What a run is kept for, by its status, besides being the last of its kind."""
+
+
+def unsettled(project: str, target: str) -> Put:
+    """Return the put that goes with each build of a target that is recorded.
+
+    Source: Lakewright's own.
+    """
+    return Put(SETTLED, f"{project}/{target}", {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from lakewright.errors import Fault, LakewrightError, StoreUnavailable
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.imported_secrets import without_secrets
 from lakewright.manifest.item import Item
+from lakewright.manifest.journal import BUILD, unsettled
 from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.rehearsal import Rehearsal
@@ -204,7 +205,7 @@ class _Import:
             line for key, line in lines.items() if key not in present and line.document.kind != WATERMARK
         ]
         self.present += len(present)
-        writes = (Write(puts=(Put(*line.subject, line.document.value, 0),)) for line in fresh)
+        writes = (Write(puts=tuple(_puts(line.document))) for line in fresh)
         for line, outcome in self._written(fresh, writes):
             if outcome is not None:
                 yield _fault([line], outcome)
@@ -274,6 +275,13 @@ class _Import:
                 continue
             if key in recorded:
                 store.write(Write(puts=watermarks.puts_for([recorded[key]])))
+
+
+def _puts(document: Document) -> Iterator[Put]:
+    """Yield the puts that add a document; a build makes its target one that has to be looked at."""
+    yield Put(document.kind, document.key, document.value, 0)
+    if document.kind == BUILD:
+        yield unsettled(document.value["project"], document.value["target"])
 
 
 def _order(record: Record) -> tuple[int, datetime]:

@@ -6,7 +6,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 __all__ = ["Resource"]
@@ -44,7 +44,7 @@ class Resource:
     @property
     def whole(self) -> Resource:
         """The folder or table that it is a partition of, or itself."""
-        return replace(self, partition=())
+        return Resource(self.category, self.name) if self.partition else self
 
     def contains(self, other: Resource) -> bool:
         """Return whether `other` is this resource or a part of it.

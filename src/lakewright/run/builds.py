@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lakewright.errors import VerificationError
 from lakewright.lake.commit import OF_BUILD
 from lakewright.lake.place_marks import mark_of, version_of
-from lakewright.manifest.journal import BUILD, CHECK, TAINT, Journal, Run
+from lakewright.manifest.journal import BUILD, CHECK, TAINT, Journal, Run, unsettled
 from lakewright.manifest.store import Put
 from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.phase import Phase
@@ -43,6 +43,7 @@ __all__ = [
     "marked_builds",
     "read_builds",
     "read_checks",
+    "recording",
 ]
 
 _REMOVERS = frozenset({"truncate", "drop", "deleteFile"})
@@ -103,7 +104,7 @@ class RecordedBuild:
 
     @property
     def put(self) -> Put:
-        """The put that records it."""
+        """The put of its document."""
         return Put(BUILD, self.key, self.value)
 
     @property
@@ -184,24 +185,45 @@ def _resource(value: Sequence[Any]) -> Resource:
     return Resource(category, name, tuple((column, text) for column, text in partition))
 
 
+def recording(builds: Iterable[RecordedBuild]) -> tuple[Put, ...]:
+    """Return the puts that record builds, whose targets are then not settled any more."""
+    listed = list(builds)
+    targets = dict.fromkeys((each.project, each.target) for each in listed)
+    return (*(each.put for each in listed), *(unsettled(*each) for each in targets))
+
+
 def build_key(project: str, target: str, parameters: Mapping[str, str]) -> str:
     """Return the key of the document of an instance of a target."""
-    named = json.dumps([target, sorted(parameters.items())])
-    return f"{project}/{hashlib.sha256(named.encode()).hexdigest()}"
+    named = json.dumps(sorted(parameters.items()))
+    return f"{_prefix(project, target)}{_digest(named)[:32]}"
 
 
-def read_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
-    """Yield the last build of each instance of a project's targets.
+def _prefix(project: str, target: str) -> str:
+    """Return what the keys of all instances of a target begin with."""
+    return f"{project}/{_digest(target)[:16]}/"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_builds(
+    journal: Journal, project: str, targets: Collection[str] | None = None
+) -> Iterator[RecordedBuild]:
+    """Yield the last build of each instance of a project's targets, or of some of them.
 
     What earlier versions have marked as to be built again counts as begun, until a build of it is recorded.
     """
     known = set()
-    for document in journal.store.documents(BUILD, prefix=f"{project}/"):
-        build = RecordedBuild.from_json(document.value)
-        if build.project == project:
-            known.add(build.key)
+    prefixes = [f"{project}/"] if targets is None else [_prefix(project, name) for name in targets]
+    for prefix in prefixes:
+        for document in journal.store.documents(BUILD, prefix=prefix):
+            if document.value["project"] == project:
+                known.add(document.key)
+                yield RecordedBuild.from_json(document.value)
+    for build in marked_builds(journal, project):
+        if build.key not in known and (targets is None or build.target in targets):
             yield build
-    yield from (each for each in marked_builds(journal, project) if each.key not in known)
 
 
 def marked_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
@@ -245,11 +267,14 @@ class BuildRecorder:
     _begun: dict[tuple[int, str], RecordedBuild] = field(default_factory=dict, init=False)
     _checked: dict[tuple[int, str], Mapping[Resource, str]] = field(default_factory=dict, init=False)
 
-    def wanted(self) -> Iterator[Put]:
-        """Yield the puts that record, as the run starts, what it is to build.
+    def wanted(self) -> tuple[Put, ...]:
+        """Return the puts that record, as the run starts, what it is to build.
 
         Of what is blocked, or is an append that was done before, the last build must be known: it stays.
         """
+        return recording(self._wanted())
+
+    def _wanted(self) -> Iterator[RecordedBuild]:
         for index, instance in enumerate(self.plan.instances):
             for phase in instance.phases:
                 for step in phase.steps:
@@ -258,7 +283,7 @@ class BuildRecorder:
                     build = self._build(index, step, BuildState.WANTED)
                     is_sure = step.status is Planned.WOULD_RUN and step.append is None
                     if is_sure or self.journal.store.document(BUILD, build.key) is None:
-                        yield build.put
+                        yield build
 
     def begin(self, index: int, step: Step) -> Sequence[Put]:
         """Look at what a step reads; return the puts that record that it begins to add rows."""
@@ -269,7 +294,7 @@ class BuildRecorder:
         inputs = self._inputs(index, step)
         build = replace(self._build(index, step, BuildState.BEGUN), inputs=inputs)
         self._begun[index, step.target] = build
-        return () if step.append is None else (build.put,)
+        return () if step.append is None else recording([build])
 
     def _inputs(self, index: int, step: Step) -> Mapping[Resource, str]:
         """Return the marks of what a step reads, looked at before it reads it."""
@@ -294,9 +319,9 @@ class BuildRecorder:
         for each in [each for each in self._seen.get(index, {}) if any(map(each.intersects, changed))]:
             del self._seen[index][each]
         if step.phase.is_cleanup or step.kind in _REMOVERS:
-            return tuple(self._withdrawn(changed))
+            return recording(self._withdrawn(changed))
         build = self._begun.pop((index, step.target), None) if step.phase is Phase.BUILD else None
-        return () if build is None else (self._done(build, result).put,)
+        return () if build is None else recording([self._done(build, result)])
 
     def _verdict(self, index: int, step: Step, result: TargetResult) -> Sequence[Put]:
         """Return the put of a check; an error that is no verdict leaves the one before."""
@@ -341,11 +366,11 @@ class BuildRecorder:
             output[place] = f"{table[0]}@{version}" if is_known and table is not None else mark
         return replace(build, state=BuildState.DONE, output=output)
 
-    def _withdrawn(self, places: Collection[Resource]) -> Iterator[Put]:
-        """Yield the puts that record that what others have built was removed on purpose."""
+    def _withdrawn(self, places: Collection[Resource]) -> Iterator[RecordedBuild]:
+        """Yield what others have built and is removed on purpose now."""
         for build in read_builds(self.journal, self.run.project) if places else ():
             if build.is_within(places):
-                yield replace(build, state=BuildState.WITHDRAWN, output={}).put
+                yield replace(build, state=BuildState.WITHDRAWN, output={})
 
 
 class LastBuilds(Protocol):

@@ -9,9 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.manifest.settings import kept_since
+from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
+from lakewright.usecases.due.settle import settle
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
 
@@ -43,6 +45,8 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
             **({"trigger": app.trigger} if app.trigger else {}),
         },
     )
+    if any(each.status is not Status.SKIPPED for each in result.targets()):
+        settle(app)
     if since is not None:
         _prune(app, since)
     return result

@@ -5,7 +5,7 @@ Each table's log is read once, however many instances read or write it. Spark is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -52,18 +52,19 @@ class BuildMarks:
     """Looks at what builds have read and written.
 
     Attributes:
-        builds: The builds that count.
+        builds: Returns the builds that count; it is called once these are needed.
         histories: The logs of the tables.
         chains: The chains of entities that were observed already, by what commands call them.
         with_spark: Whether Spark is asked for what can't be looked at without it.
     """
 
     app: App
-    builds: Iterable[RecordedBuild]
+    builds: Callable[[], Iterable[RecordedBuild]]
     histories: TableHistories
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
     with_spark: bool = False
     _marks: dict[Resource, str] = field(default_factory=dict)
+    _in_bronze: dict[Resource, bool] = field(default_factory=dict)
 
     def recovered(self, build: RecordedBuild) -> RecordedBuild:
         """Return the build of an append that was cut off after its rows were there as one that is done."""
@@ -169,7 +170,10 @@ class BuildMarks:
 
     def is_in_bronze(self, place: Resource) -> bool:
         """Return whether a place is a slice, which may leave bronze, and may be corrected."""
-        return any(bronze.contains(place) for bronze in self._bronze)
+        whole = place.whole
+        if whole not in self._in_bronze:
+            self._in_bronze[whole] = any(bronze.contains(whole) for bronze in self._bronze)
+        return self._in_bronze[whole]
 
     @cached_property
     def _bronze(self) -> tuple[Resource, ...]:
@@ -180,7 +184,7 @@ class BuildMarks:
     def _own_versions(self) -> Mapping[str, frozenset[int]]:
         """The versions that builds have written, by the identity of the table."""
         found: dict[str, set[int]] = {}
-        for mark in (mark for build in self.builds for mark in build.output.values()):
+        for mark in (mark for build in self.builds() for mark in build.output.values()):
             if (written := version_of(mark)) is not None:
                 found.setdefault(written[0], set()).add(written[1])
         return {name: frozenset(versions) for name, versions in found.items()}

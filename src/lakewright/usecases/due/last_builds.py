@@ -69,7 +69,7 @@ class RecordedBuilds:
 
     @cached_property
     def _marks(self) -> BuildMarks:
-        return BuildMarks(self.app, (), TableHistories(self.app.lake))
+        return BuildMarks(self.app, tuple, TableHistories(self.app.lake))
 
     @cached_property
     def _exact(self) -> BuildMarks:

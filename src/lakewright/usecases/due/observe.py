@@ -21,6 +21,7 @@ from lakewright.due.facts import (
     Entry,
     Facts,
     Foreign,
+    Grant,
     Kind,
     Lock,
     Output,
@@ -33,6 +34,7 @@ from lakewright.due.facts import (
     Unknown,
     Verb,
 )
+from lakewright.due.slices import entity_plan
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.files import names_in
 from lakewright.lake.observation import missing_files, observe_without_spark
@@ -113,7 +115,9 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
         chains = {each.declared.called: each.chain for each in found}
         enabled = (each for each in entities if each.is_enabled)
         slices = {e.name: frozenset(_to_come(e.bronze, frozenset(e.table.slices))) for e in enabled}
-        outputs = OutputObserver(app, chains, slices)
+        silver = Facts(tuple(entities), (), tuple(decisions), locks)
+        moving = frozenset(each.name for each in entities if entity_plan(each, silver, frozenset(Grant))[0])
+        outputs = OutputObserver(app, chains, slices, moving)
         built, checks, unrecorded = tuple[Output, ...](), tuple[Check, ...](), tuple[Subject, ...]()
         if targets or not named:
             built, unrecorded = outputs.outputs(targets), outputs.unrecorded(targets)

@@ -1,18 +1,22 @@
 """The facts of what targets have built: their builds, what they read, and what is there, without Spark.
 
-Each table's log is read once, however many instances read or write it.
+Each table's log is read once, however many instances read or write it. The builds of settled targets are not
+read at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from lakewright.due.facts import Check, Kind, Output, Subject
+from lakewright.due.facts import Check, Facts, Kind, Output, Subject
+from lakewright.due.outputs import Moves, output_plan
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
 from lakewright.lake.place_marks import ABSENT, UNSEEN
@@ -20,7 +24,14 @@ from lakewright.manifest.record import format_instant
 from lakewright.plan.dirtiness import BuildPolicy, Refresh
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
-from lakewright.run.builds import RecordedBuild, RecordedCheck, logged_builds, read_builds, read_checks
+from lakewright.run.builds import (
+    RecordedBuild,
+    RecordedCheck,
+    logged_builds,
+    marked_builds,
+    read_builds,
+    read_checks,
+)
 from lakewright.run.planning import node_of
 from lakewright.run.wants import read_wants
 from lakewright.spec.expressions.secrets import HIDDEN
@@ -30,9 +41,11 @@ from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds, part_of
+from lakewright.usecases.due.settled import MOST_PLACES, SETTLED_BY, Settled, read_settled
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.store import Document, Put
     from lakewright.plan.graph import Node
     from lakewright.plan.resource import Resource
     from lakewright.slices.chain import SliceChain
@@ -65,23 +78,26 @@ class OutputObserver:
     Attributes:
         chains: The chains of entities that were observed already, by what commands call them.
         slices: The slices of these that may be processed next.
+        moving: The entities whose tables have steps, by what commands call them.
         unknown: Why targets could not be observed.
     """
 
     app: App
     chains: Mapping[str, SliceChain] = field(default_factory=dict)
     slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    moving: Collection[str] = ()
     unknown: dict[Subject, str] = field(default_factory=dict)
     _verified: dict[str, dict[str, Job]] = field(default_factory=dict)
     _found: dict[Resource, frozenset[str]] = field(default_factory=dict)
 
     def outputs(self, names: Collection[str] = ()) -> tuple[Output, ...]:
-        """Return the instances of targets, each after those whose outputs it reads.
+        """Return the instances of targets that are not settled, each after those whose outputs it reads.
 
         Args:
             names: Targets; all unless given.
         """
-        wanted = (name for name in self._order if not names or name in names)
+        settled = self._looked_at[0]
+        wanted = (name for name in self._order if (not names or name in names) and name not in settled)
         return tuple(output for name in wanted for output in self._of_target(name))
 
     @cached_property
@@ -124,15 +140,94 @@ class OutputObserver:
         return TargetDefaults.of(self.app.project.config)
 
     @cached_property
-    def _recorded(self) -> tuple[RecordedBuild, ...]:
-        return tuple(read_builds(self.app.journal, self.app.project.name))
+    def _cursors(self) -> Mapping[str, Document]:
+        return read_settled(self.app)
+
+    @cached_property
+    def _looked_at(self) -> tuple[Mapping[str, Settled], tuple[RecordedBuild, ...]]:
+        """The targets that are settled, and the builds of the others."""
+        journal, project, cursors = self.app.journal, self.app.project.name, self._cursors
+        found = {name: Settled.of(each) for name, each in cursors.items() if name in self.targets}
+        settled = {name: each for name, each in found.items() if each and self._is_settled(name, each)}
+        for build in marked_builds(journal, project):
+            settled.pop(build.target, None)
+        if not settled:
+            return {}, tuple(read_builds(journal, project))
+        builds, others = list[RecordedBuild](), (self.targets.keys() | cursors.keys()) - settled.keys()
+        moving = {*self.moving}
+        while True:
+            more = list(read_builds(journal, project, others))
+            builds += more
+            moving |= others | {self._named(each) for each in more if each.target not in self.targets}
+            written = {place.whole for each in more for place in each.writes}
+            written |= {place.whole for name in others for place in self._provided(name)}
+            others = {
+                name
+                for name, each in settled.items()
+                if name in moving or not written.isdisjoint(each.writes) or self._reads(each, moving)
+            }
+            if not others:
+                return settled, tuple(builds)
+            settled = {name: each for name, each in settled.items() if name not in others}
+
+    def _provided(self, name: str) -> frozenset[Resource]:
+        """Return the places that a target makes as it is declared."""
+        jobs = self.targets.get(name, {})
+        return frozenset(place for each in jobs.values() for place in each.node.provides)
+
+    def _reads(self, settled: Settled, moving: Collection[str]) -> bool:
+        """Return whether a target reads what some entities or targets make."""
+        return any(not self._makers_at(place).isdisjoint(moving) for place in settled.reads)
+
+    def _is_settled(self, name: str, settled: Settled) -> bool:
+        return settled.digest == self._digest(name, settled.places)
+
+    def _digest(self, name: str, places: Iterable[Resource]) -> str:
+        """Return a digest of what is declared of a target, and of the marks of places."""
+        declared = [
+            (each.job.name, each.definition, each.is_append, each.only_if_empty, _named(each.node))
+            for each in self.targets[name].values()
+        ]
+        marks = sorted((str(place), self._marks.now(place)) for place in places)
+        return hashlib.sha256(repr((self._declared, declared, marks)).encode()).hexdigest()
+
+    @cached_property
+    def _declared(self) -> str:
+        """What is declared of the project that decides which changes concern an instance."""
+        project = self.app.project
+        raw = {name: each.raw for name, each in project.targets.items() if each.kind == Kind.ENTITY}
+        text = repr(sorted(raw.items(), key=itemgetter(0)))
+        bronze = [each.places(project.lake).bronze for each in project.entities.values()]
+        jobs = [(each.name, each.parameters, each.targets) for each in project.jobs.values()]
+        entries = project.scope.entries_behind(text)
+        told = repr((SETTLED_BY, text, entries, bronze, jobs))
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def settling(self) -> Iterator[Put]:
+        """Yield the puts that record which targets are settled, of those that are not yet known to be."""
+        settled, _ = self._looked_at
+        for name in self.targets:
+            builds = self._builds.get(name, ())
+            if name in settled or any(each.target != name for each in builds):
+                continue
+            outputs = tuple(self._of_target(name))
+            is_seen = all(subject.name != name for subject in self.unknown)
+            is_seen &= not any(each.unseen for each in outputs)
+            if outputs and is_seen and not any(any(output_plan(e, Facts(), Moves())) for e in outputs):
+                reads = frozenset(place.whole for each in builds for place in each.inputs)
+                writes = frozenset(place.whole for each in builds for place in each.writes)
+                found = Settled(reads, writes, self._digest(name, reads | writes))
+                cursor = self._cursors.get(name)
+                if len(found.places) <= MOST_PLACES:
+                    yield found.put(self.app.project.name, name, 0 if cursor is None else cursor.version)
 
     @cached_property
     def logged(self) -> Mapping[str, RecordedBuild]:
         """The builds that only logs tell, by their keys: of targets of which the manifest has none."""
-        known, found = {each.target for each in self._recorded}, dict[str, RecordedBuild]()
-        for name, jobs in self.targets.items():
-            places = {place.whole for each in jobs.values() for place in each.node.provides}
+        settled, builds = self._looked_at
+        known, found = {each.target for each in builds} | settled.keys(), dict[str, RecordedBuild]()
+        for name in self.targets:
+            places = {place.whole for place in self._provided(name)}
             for history in map(self._histories.of, places if name not in known else ()):
                 for build in () if history is None else logged_builds(history, self.app.project.name):
                     if build.target == name:
@@ -145,14 +240,18 @@ class OutputObserver:
 
     @cached_property
     def _marks(self) -> BuildMarks:
-        builds = last_builds([*self._recorded, *self.logged.values()])
-        return BuildMarks(self.app, builds, self._histories, self.chains)
+        return BuildMarks(self.app, lambda: self._last, self._histories, self.chains)
+
+    @cached_property
+    def _last(self) -> Sequence[RecordedBuild]:
+        """The builds that count."""
+        return last_builds([*self._looked_at[1], *self.logged.values()])
 
     @cached_property
     def _builds(self) -> Mapping[str, list[RecordedBuild]]:
         """The builds of each target."""
         found: dict[str, list[RecordedBuild]] = {}
-        for build in self._marks.builds:
+        for build in self._last:
             found.setdefault(self._named(build), []).append(build)
         return found
 
@@ -174,8 +273,8 @@ class OutputObserver:
         index: ResourceIndex[str] = ResourceIndex()
         for entity in self.app.project.entities.values():
             index.add(table_resource(entity.places(self.app.project.lake).silver), entity.called)
-        for name, jobs in self.targets.items():
-            for place in {each.whole for declared in jobs.values() for each in declared.node.provides}:
+        for name in self.targets:
+            for place in {each.whole for each in self._provided(name)}:
                 index.add(place, name)
         return index
 
@@ -202,11 +301,11 @@ class OutputObserver:
 
         Their instances are not known: the manifest was lost, or is older than the builds.
         """
-        found = []
+        found, settled = [], self._looked_at[0]
         for name, jobs in self.targets.items():
-            is_asked = (not names or name in names) and not self._builds.get(name)
+            is_asked = (not names or name in names) and name not in settled and not self._builds.get(name)
             if is_asked and all(each.job.parameters for each in jobs.values()):
-                places = {place.whole for each in jobs.values() for place in each.node.provides}
+                places = {place.whole for place in self._provided(name)}
                 marks = {self._marks.now(each) for each in places if not self._marks.is_in_bronze(each)}
                 if marks - {ABSENT, UNSEEN}:
                     found.append(Subject(name, kind=Kind.TARGET))
@@ -361,6 +460,10 @@ class OutputObserver:
         if place not in self._found:
             self._found[place] = frozenset(self._makers.touching(place))
         return self._found[place]
+
+
+def _named(node: Node) -> tuple[list[str], list[str]]:
+    return sorted(map(str, node.requires)), sorted(map(str, node.provides))
 
 
 def _fits(job: Job, instance: Mapping[str, str]) -> bool:

@@ -20,6 +20,7 @@ from lakewright.manifest.item import is_changed
 from lakewright.manifest.store import Write
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
+from lakewright.run.builds import recording
 from lakewright.run.request import JobRequest
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import item_id, list_bronze
@@ -203,8 +204,8 @@ class _Taker:
         for step in steps:
             self.on_step(step)
         self.app.make_store()
-        if puts := tuple(each.put for each in OutputObserver(self.app).logged.values()):
-            self.app.store.write(Write(puts=puts))
+        if builds := OutputObserver(self.app).logged:
+            self.app.store.write(Write(puts=recording(builds.values())))
         self.taken += [Taken(step, self._repeated(step)) for step in steps]
 
     def _build(self, planned: Step, plan: Plan) -> None:

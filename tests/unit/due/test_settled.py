@@ -1,0 +1,182 @@
+"""Targets whose builds were all current are not looked at again, and the plan is the same as if they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.clean_lake import write_clean_lake
+from deltalake import DeltaTable
+
+from lakewright.app import App
+from lakewright.manifest.journal import BUILD, SETTLED
+from lakewright.manifest.store import Document, Put, Write
+from lakewright.run.builds import BuildState, RecordedBuild, recording
+from lakewright.stores.sql.store import SqlStore
+from lakewright.usecases.due.settle import settle
+from lakewright.usecases.due.take import plan_of_project
+from lakewright.usecases.due.words import plan_document
+
+DAYS = 3
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_clean_lake(
+        tmp_path_factory.mktemp("lake") / "p", entities=2, targets=3, slices=DAYS, builds=DAYS
+    )
+
+
+@pytest.fixture
+def lake(made: Path) -> Path:
+    """The lake, in the place that its manifest names, as it was made."""
+    kept = made.with_name("kept")
+    if not kept.exists():
+        shutil.copytree(made, kept)
+    shutil.rmtree(made)
+    shutil.copytree(kept, made)
+    return made
+
+
+def opened(lake: Path) -> App:
+    return App.open(lake, environ={})
+
+
+def plan(lake: Path) -> dict[str, Any]:
+    app = opened(lake)
+    try:
+        return plan_document(plan_of_project(app))
+    finally:
+        app.close()
+
+
+def forget(lake: Path) -> None:
+    """Remove what says which targets are settled."""
+    app = opened(lake)
+    app.make_store()
+    found = list(app.store.documents(SETTLED))
+    app.store.write(Write(puts=tuple(Put(SETTLED, each.key, None) for each in found)))
+    app.close()
+
+
+def settled(lake: Path) -> set[str]:
+    app = opened(lake)
+    try:
+        return {each.key.rpartition("/")[2] for each in app.store.documents(SETTLED) if each.value}
+    finally:
+        app.close()
+
+
+def commit(table: Path, **info: Any) -> None:
+    """Add a commit to the log of a table."""
+    log = table / "_delta_log"
+    last = max(log.glob("*.json"))
+    told = {
+        "commitInfo": {"timestamp": 1700000000000, "operation": "WRITE", "operationParameters": {}, **info}
+    }
+    (log / f"{int(last.stem) + 1:020}.json").write_text(json.dumps(told))
+
+
+def replace_in_model(lake: Path, old: str, new: str) -> None:
+    model = lake / "model.yml"
+    assert old in model.read_text()
+    model.write_text(model.read_text().replace(old, new))
+
+
+def record(lake: Path, target: str, **changes: Any) -> None:
+    """Record the first build of a target anew, with changes."""
+    app = opened(lake)
+    app.make_store()
+    found = (RecordedBuild.from_json(each.value) for each in app.store.documents(BUILD))
+    build = next(each for each in found if each.target == target)
+    value = {**build.value, **changes}
+    app.store.write(Write(puts=recording([RecordedBuild.from_json(value)])))
+    app.close()
+
+
+def another_slice(lake: Path) -> None:
+    (lake / "lake/bronze/e0/2022-01-02.csv").write_text("id,n\n1,1\n2,2\n")
+    (lake / "lake/bronze/e0/2022-01-04.csv").write_text("id,n\n1,1\n")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda lake: None,
+    "slices": another_slice,
+    "silver": lambda lake: commit(lake / "lake/silver/e0"),
+    "silver emptied": lambda lake: commit(lake / "lake/silver/e0", operation="TRUNCATE"),
+    "maintenance": lambda lake: commit(lake / "lake/silver/e0", operation="OPTIMIZE"),
+    "gold": lambda lake: commit(lake / "lake/gold/g1"),
+    "gold gone": lambda lake: shutil.rmtree(lake / "lake/gold/g1"),
+    "definition": lambda lake: replace_in_model(lake, "as day from s2", "as day, 1 as one from s2"),
+    "policy": lambda lake: replace_in_model(
+        lake, "    mapping: m1", "    mapping: m1\n    buildPolicy: IF_EMPTY"
+    ),
+    "parameter": lambda lake: replace_in_model(lake, "{name: day, type: date}", "{name: day, type: string}"),
+    "slices of targets": lambda lake: replace_in_model(lake, ", slices: '$day*'", ""),
+    "renamed": lambda lake: replace_in_model(lake, "g1", "h1"),
+    "place": lambda lake: replace_in_model(lake, "lake/gold/g1", "lake/gold/h1"),
+    "shared place": lambda lake: replace_in_model(lake, "lake/gold/g1", "lake/gold/g0"),
+    "begun": lambda lake: record(lake, "g0", state=BuildState.BEGUN.value, output=[]),
+    "withdrawn": lambda lake: record(lake, "g0", state=BuildState.WITHDRAWN.value, output=[]),
+    "built of something else": lambda lake: record(lake, "g0", definition="other"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_plan_is_the_same_whether_or_not_settled_targets_are_known(lake: Path, change: str) -> None:
+    CHANGES[change](lake)
+    found = plan(lake)
+    forget(lake)
+    assert found == plan(lake)
+    assert (found["steps"], found["findings"]) == ([], []) or change not in {"nothing", "maintenance"}
+
+
+def test_a_plan_reads_only_the_builds_of_what_may_have_changed(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[Document]()
+
+    def documents(self: Any, kind: str, **options: Any) -> Any:
+        for each in own(self, kind, **options):
+            if kind == BUILD:
+                read.append(each)
+            yield each
+
+    own = SqlStore.documents
+    monkeypatch.setattr(SqlStore, "documents", documents)
+    assert settled(lake) == {"g0", "g1", "g2"}
+    assert (plan(lake)["steps"], read) == ([], [])
+    another_slice(lake)
+    due = {each["subject"]["name"] for each in plan(lake)["steps"]}
+    assert due >= {"e0"}
+    assert {each.value["target"] for each in read} == {"g0", "g2"}  # which read `e0`
+
+
+def test_a_build_unsettles_its_target_until_it_is_looked_at_again(lake: Path) -> None:
+    record(lake, "g0")
+    assert settled(lake) == {"g1", "g2"}
+    settle(opened(lake))
+    assert settled(lake) == {"g0", "g1", "g2"}
+    record(lake, "g0", definition="other")
+    settle(opened(lake))
+    assert settled(lake) == {"g1", "g2"}
+
+
+def test_a_build_that_is_recorded_while_targets_are_settled_is_not_passed_over(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(lake, "g0")
+    own = DeltaTable.version
+
+    def version(self: DeltaTable) -> int:
+        monkeypatch.setattr(DeltaTable, "version", own)
+        record(lake, "g0", definition="other")
+        return own(self)
+
+    monkeypatch.setattr(DeltaTable, "version", version)
+    settle(opened(lake))
+    assert settled(lake) == {"g1", "g2"}
