@@ -128,7 +128,7 @@ def _build(app: App, name: str, number: int) -> None:
     job, builds, contents = app.project.jobs["daily"], list[RecordedBuild](), list[Content]()
     workspace = sample_workspace(app.project, job, offline_lake(app), [f"day={FIRST}"])
     target = Target.named(workspace, name)
-    node, definition = node_of(target, workspace, Phase.BUILD), definition_of(target, workspace)
+    node, defined = node_of(target, workspace, Phase.BUILD), definition_of(target, workspace)
     (read,), (written,) = node.requires, node.provides
     mark = mark_of(app.lake, read)
     for version, day in enumerate(map(str, days(number)), 1):
@@ -138,7 +138,7 @@ def _build(app: App, name: str, number: int) -> None:
             job.name,
             name,
             {"day": day},
-            definition or "",
+            defined.digest if defined else "",
             BuildState.DONE,
             (place,),
             {read: mark},

@@ -55,6 +55,9 @@ SETTLED = "settled"
 Whatever records a build empties that of its target: see `unsettled`.
 """
 
+CALM = "calm"
+"""The kind of the documents that say of an entity that all its slices were in its table, and when."""
+
 DECISION = "decision"
 """The kind of the documents that record what people have decided."""
 

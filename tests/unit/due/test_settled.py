@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ from benchmarks.clean_lake import write_clean_lake
 from deltalake import DeltaTable
 
 from lakewright.app import App
-from lakewright.manifest.journal import BUILD, SETTLED
+from lakewright.manifest.journal import BUILD, CALM, SETTLED
 from lakewright.manifest.store import Document, Put, Write
 from lakewright.run.builds import BuildState, RecordedBuild, recording
+from lakewright.slices.application import application_of
 from lakewright.stores.sql.store import SqlStore
 from lakewright.usecases.due.settle import settle
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.due.words import plan_document
+from lakewright.usecases.operate_items import requeue_items
 
 DAYS = 3
 
@@ -58,8 +61,9 @@ def forget(lake: Path) -> None:
     """Remove what says which targets are settled."""
     app = opened(lake)
     app.make_store()
-    found = list(app.store.documents(SETTLED))
-    app.store.write(Write(puts=tuple(Put(SETTLED, each.key, None) for each in found)))
+    found = [each for kind in (SETTLED, CALM) for each in app.store.documents(kind)]
+    assert {each.kind for each in found} == {SETTLED, CALM}
+    app.store.write(Write(puts=tuple(Put(each.kind, each.key, None) for each in found)))
     app.close()
 
 
@@ -103,9 +107,43 @@ def another_slice(lake: Path) -> None:
     (lake / "lake/bronze/e0/2022-01-04.csv").write_text("id,n\n1,1\n")
 
 
+def with_item(lake: Path, act: Callable[[App, str], object], name: str = "2022-01-02.csv") -> None:
+    """Do something to the item of a slice of `e0`."""
+    app = opened(lake)
+    app.make_store()
+    act(app, f"e0/{name}")
+    app.close()
+
+
+def requeue(app: App, item: str) -> object:
+    return requeue_items(app, [item], late=True, author="a", reason="r")
+
+
+def lock(app: App, item: str) -> object:
+    requeue(app, item)
+    entity = app.project.entity("e0")
+    path = (Path(app.project.basedir) / f"lake/bronze/{item}").as_uri()
+    lease = timedelta(seconds=60)
+    application = application_of(app.project.name, entity)
+    return app.ledger.acquire(path, application, app.holder, duration=lease, token_counter=None)
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "nothing": lambda lake: None,
     "slices": another_slice,
+    "slice gone": lambda lake: (lake / "lake/bronze/e0/2022-01-02.csv").unlink(),
+    "folder gone": lambda lake: shutil.rmtree(lake / "lake/bronze/e0"),
+    "something unreadable": lambda lake: (lake / "lake/bronze/e0/2022-01-09.csv").mkdir(),
+    "requeued": lambda lake: with_item(lake, requeue),
+    "locked": lambda lake: with_item(lake, lock),
+    "rows gone": lambda lake: (lake / f"lake/silver/e0/part-{DAYS}.parquet").unlink(),
+    "table gone": lambda lake: shutil.rmtree(lake / "lake/silver/e0"),
+    "column": lambda lake: replace_in_model(lake, "{name: n}]", "{name: n}, {name: m}]"),
+    "key": lambda lake: replace_in_model(lake, "{name: n}]", "{name: n, fieldroles: [businesskey]}]"),
+    "strategy": lambda lake: replace_in_model(lake, "processtype: merge", "processtype: full"),
+    "disabled": lambda lake: replace_in_model(
+        lake, "processtype: merge", "processtype: merge\n    enabled: false"
+    ),
     "silver": lambda lake: commit(lake / "lake/silver/e0"),
     "silver emptied": lambda lake: commit(lake / "lake/silver/e0", operation="TRUNCATE"),
     "maintenance": lambda lake: commit(lake / "lake/silver/e0", operation="OPTIMIZE"),

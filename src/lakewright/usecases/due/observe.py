@@ -39,6 +39,7 @@ from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.files import names_in
 from lakewright.lake.observation import missing_files, observe_without_spark
 from lakewright.lake.paths import local_path
+from lakewright.lake.place_marks import mark_of
 from lakewright.lake.storage_errors import lost_files_error
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import failure_remedy, failure_words, invalid_error
@@ -50,7 +51,7 @@ from lakewright.slices.application import (
     entity_of,
     is_of_lakewright,
 )
-from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, foreign_commits
+from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, counter_of, foreign_commits
 from lakewright.slices.choices import does_order_count
 from lakewright.slices.deviations import Deviations, is_folder_missed
 from lakewright.slices.discover import (
@@ -68,6 +69,8 @@ from lakewright.slices.processed import processed_items
 from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_rows
+from lakewright.targets.lease import table_resource
+from lakewright.usecases.due.calm_entities import CalmEntities
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.placed import chain_of, placed_entities
@@ -76,10 +79,11 @@ from lakewright.usecases.slice_times.declared_times import blocking_time
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.lake.delta_log import TableState
+    from lakewright.manifest.store import Put
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity as Declared
 
-__all__ = ["observe"]
+__all__ = ["calm_entities", "observe"]
 
 _LATE = {"refuse": None, "apply": Verb.END}
 _CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEEP}
@@ -99,17 +103,19 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     targets = frozenset(name for name in named if _is_target(app, name))
     chosen = [app.project.entity(name) for name in named if name not in targets or _is_entity(app, name)]
     entities, locks, unknown = list[Entity](), dict[Subject, Lock](), dict[Subject, Unknown]()
-    decisions, found = list(read_decisions(app)), list[_Observed]()
+    decisions, found, calm = list(read_decisions(app)), list[_Observed](), CalmEntities(app)
     with app.lake.observing():
         for each in chosen if named else app.project.entities.values():
-            observed = _Observed(app, each)
-            entity = _entity(observed)
+            observed = _Observed(app, each, calm)
+            resting = _calm(observed)
+            entity = resting or _entity(observed)
             if isinstance(entity, Unknown):
                 unknown[Subject(each.called)] = entity
                 continue
             entities.append(entity)
             if entity.is_enabled:
                 found.append(observed)
+            if entity.is_enabled and resting is None:
                 locks |= observed.locks()
                 decisions += observed.recorded_decisions()
         chains = {each.declared.called: each.chain for each in found}
@@ -127,6 +133,32 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
         tuple(entities), built, tuple(decisions), locks, unknown, unrecorded=unrecorded, checks=checks
     )
     return facts if named else replace(facts, undeclared=_undeclared(app), items=_items(app))
+
+
+def calm_entities(app: App) -> Iterator[Put]:
+    """Yield the puts that record which entities are calm, of those that are not yet known to be."""
+    calm = CalmEntities(app)
+    yield from calm.puts(_newly_calm(app, calm))
+
+
+def _newly_calm(app: App, calm: CalmEntities) -> Iterator[tuple[str, str]]:
+    for declared in app.project.entities.values():
+        found = _Observed(app, declared, calm)
+        if _calm(found) is not None or found.digest is None:
+            continue
+        entity = _entity(found)
+        if isinstance(entity, Entity):
+            steps, findings = entity_plan(entity, Facts(locks=found.locks()), frozenset())
+            if not steps and not findings:
+                yield declared.called, found.digest
+
+
+def _calm(found: _Observed) -> Entity | None:
+    """Return the facts of an entity for which nothing is due, as it was when that was found; else None."""
+    try:
+        return Entity(found.declared.called, _AS_DECLARED) if found.is_calm else None
+    except LakewrightError:  # observing it raises it
+        return None
 
 
 def _is_target(app: App, name: str) -> bool:
@@ -202,16 +234,38 @@ class _Observed:
     """One entity as it is observed.
 
     Attributes:
+        calm: The entities that were calm.
         tokens: What stands for the fingerprints of slices in bronze, by name.
     """
 
     app: App
     declared: Declared
+    calm: CalmEntities
     tokens: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def chain(self) -> SliceChain:
         return chain_of(self.app, self.declared)
+
+    @cached_property
+    def digest(self) -> str | None:
+        """The digest by which it may be calm; None if it can't be."""
+        declared, chain, listing = self.declared, self.chain, self.listing
+        is_simple = declared.settings.on_bad_rows != "quarantine" and not applications_before(declared)
+        is_whole = listing.exists and not listing.incomplete and not listing.unreadable
+        state = observe_without_spark(chain.lake, chain.silver) if declared.enabled else None
+        if not (is_simple and is_whole) or state is None or state.version is None:
+            return None
+        if not self._is_as_declared(state):
+            return None
+        self._check_files(state.version)
+        mark = mark_of(chain.lake, table_resource(chain.silver))
+        return self.calm.digest(chain, listing, mark, counter_of(chain.silver))
+
+    @cached_property
+    def is_calm(self) -> bool:
+        """Whether nothing has moved since all its slices were in the table."""
+        return self.digest is not None and self.calm.is_calm(self.declared.called, self.digest)
 
     @cached_property
     def listing(self) -> Listing:

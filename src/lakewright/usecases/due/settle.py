@@ -1,4 +1,4 @@
-"""Record which targets are settled, so that the next plan does not look at their builds again."""
+"""Record which targets are settled and which entities calm, so that no plan looks at all of them again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.store import Write
+from lakewright.usecases.due.observe import calm_entities
 from lakewright.usecases.due.observe_outputs import OutputObserver
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ log = logging.getLogger(__name__)
 
 
 def settle(app: App) -> None:
-    """Record which targets are settled. Of a target for which that fails, all builds are looked at again."""
+    """Record which targets are settled and which entities calm; if it fails, plans look at everything."""
     try:
         with app.lake.observing():
-            puts = list(OutputObserver(app).settling())
+            puts = [*calm_entities(app), *OutputObserver(app).settling()]
         for outcome in app.store.write_many(Write(puts=(put,)) for put in puts):
             if isinstance(outcome, LakewrightError):
-                log.debug("a target was built meanwhile: %s", outcome)
+                log.debug("something has moved meanwhile: %s", outcome)
     except LakewrightError as error:
-        log.debug("which targets are settled is not known: %s", error)
+        log.debug("what is settled is not known: %s", error)
