@@ -27,10 +27,8 @@ __all__ = [
     "damaged_log_error",
     "failed_observation",
     "file_in_place_error",
-    "known_remedy",
     "lost_files_error",
     "lost_log_error",
-    "moving_command",
     "reading",
     "storage_error",
     "store_fault",
@@ -268,7 +266,7 @@ def file_in_place_error(table: str, file: str) -> TargetError:
             moving,
             ". Then bring the folder back if it was moved, or make the table again.",
         ),
-        details={IN_PLACE: file, "commands": [moving]},
+        details={IN_PLACE: file},
     )
 
 
@@ -284,13 +282,7 @@ def lost_files_error(table: str, files: Sequence[str]) -> TargetError:
     return _unreadable(message, table, **{LACKS: list(files)})
 
 
-def known_remedy(commands: Sequence[ShellLine]) -> str:
-    """Return what to do about a damaged table whose commands to make it again are known, in this order."""
-    typed = Phrase.joined(", then ", commands)
-    return Phrase("Restore what is missing or damaged from a copy. Without one: ", typed, ".")
-
-
-def moving_command(table: str) -> ShellLine:
+def _moving_command(table: str) -> ShellLine:
     """Return the command that moves a table's folder away."""
     places = f"{shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
     return ShellLine(f"aws s3 mv --recursive {places}" if is_s3(table) else f"mv {places}")
@@ -299,7 +291,7 @@ def moving_command(table: str) -> ShellLine:
 def _made_again(table: str) -> str:
     return Phrase(
         "move the folder away, ",
-        moving_command(table),
+        _moving_command(table),
         ", and make the table again: that of an entity by ",
         Command("rebuild", "ENTITY", "--yes"),
         ", any other by the job that builds it, for each of its instances.",
