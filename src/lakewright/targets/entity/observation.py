@@ -14,7 +14,6 @@ from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
 from lakewright.slices.choices import late_remedy
-from lakewright.slices.context import ALL_SLICES
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error, refusal_of
@@ -187,12 +186,7 @@ def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
         )
     if not pending.ready or not work.chain.lacks_commits:
         return ()
-    if work.selection != ALL_SLICES:
-        return ("the manifest lacks commits of the table: the run first records the slices that these hold",)
-    return (
-        "the manifest lacks commits of the table; none of them is of a slice as it is in bronze now, so that "
-        "none is recovered",
-    )
+    return ("the manifest lacks commits of the table: the run first records the slices that these hold",)
 
 
 def _refused_notes(pending: Pending) -> tuple[str, ...]:
