@@ -131,7 +131,7 @@ class Entity:
     def skip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Leave a slice out, so that those after it are processed; resolve a failed one before.
 
-        If it was processed already, a `LakewrightWarning` says that its rows stay in the table.
+        If it was processed already, a `LakewrightWarning` says so: `apply` takes its rows out.
 
         Raises:
             UsageError: The manifest has no such slice.

@@ -46,7 +46,7 @@ def land(
     The frame is one of Spark, or of a library that hands out its rows by Arrow's interface: pandas, Polars.
     Nothing is recorded: the next run finds the slice, as it finds those that others put there. Of a slice
     that waits and is replaced, the new content is recorded. Of one that was processed and is replaced, a
-    warning has the command that lets the new content be processed.
+    warning names the decision about the new content.
 
     Raises:
         SpecError: There is no such entity.

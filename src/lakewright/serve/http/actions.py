@@ -297,8 +297,8 @@ ACTIONS = (
     _item(
         "release", "Remove a stale lock.", Part("force", _FLAG, "Remove the lock of a living holder, too.")
     ),
-    _item("skip", "Skip an item, so that later ones continue; `warnings` say if its rows stay.", _FOR),
-    _item("unskip", "Undo a skip; `warnings` say what the next run refuses.", _FOR),
+    _item("skip", "Skip an item, so that later ones continue; `warnings` say if it was processed.", _FOR),
+    _item("unskip", "Undo a skip; `warnings` say if later slices are processed.", _FOR),
     _item(
         "requeue",
         "Let a processed item be processed again; `warnings` say what the next run refuses.",
