@@ -301,7 +301,7 @@ ACTIONS = (
     _item("unskip", "Undo a skip; `warnings` say if later slices are processed.", _FOR),
     _item(
         "requeue",
-        "Let a processed item be processed again; `warnings` say what the next run refuses.",
+        "Let a processed item be processed again; `warnings` say if older rows may become the current ones.",
         Part("cascade", _FLAG, "Process later slices again after it."),
         Part("late", _FLAG, "Apply it although later slices are processed."),
     ),
