@@ -169,11 +169,6 @@ class Phrase(str):
             return self
         return Phrase(first[:1].upper() + first[1:], *others)
 
-    def without_end(self, end: str = ".") -> Phrase:
-        """Return the text without the characters of `end` at its end."""
-        *others, last = self.parts or ("",)
-        return self if isinstance(last, ShellLine | Option) else Phrase(*others, last.rstrip(end))
-
 
 def _parts_of(text: str) -> tuple[str, ...]:
     """Return the parts of a text; one without commands is its own only part."""

@@ -22,7 +22,7 @@ from lakewright.lake.commit import (
     replaces_all,
     restored_version,
 )
-from lakewright.lake.observation import last_commit_number, observe_table, observe_without_spark, table_log
+from lakewright.lake.observation import last_commit_number, observe_table, table_log
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.record import parse_instant
@@ -58,7 +58,6 @@ __all__ = [
     "effective_commits",
     "foreign_commits",
     "foreign_since",
-    "is_in_table",
     "since_empty",
     "slices_in",
     "version_before",
@@ -334,16 +333,6 @@ def _recorded_content(store: Store, item: Item, application: Application) -> Map
         "item": item.item_id,
         "revision": item.revision,
     }
-
-
-def is_in_table(chain: SliceChain, item: Item) -> bool:
-    """Return whether a table holds a slice as its log shows it, whatever the manifest says.
-
-    Spark is not started: of a table that only Spark can read, the manifest tells.
-    """
-    if observe_without_spark(chain.lake, chain.silver) is None:
-        return item.is_processed_by(chain.application)
-    return chain.holds(item.item_id)
 
 
 def slices_in(commit: Commit, app: str) -> tuple[AppliedSlice, ...]:

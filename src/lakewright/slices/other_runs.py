@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
-from lakewright.plan.other_runs import OtherRun
 from lakewright.slices.context import SliceSelection
 from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
 
 __all__ = [
+    "OtherRun",
     "declared_time",
     "entity_name",
     "entity_targets",
@@ -40,6 +41,21 @@ _DATE = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})(?!\d)")
 _HOUR = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})[T_. -]?(\d{2})")
 _NUMBER = re.compile(r"\d+")
 _LIMITS = ("slices", "until")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRun:
+    """A run of a job that takes a slice.
+
+    Attributes:
+        job: Name of the job.
+        parameters: Names and values of the parameters that decide which slices are taken.
+        unknown: Names of further parameters without a default, whose values the user must choose.
+    """
+
+    job: str
+    parameters: tuple[tuple[str, str], ...]
+    unknown: tuple[str, ...] = ()
 
 
 def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:

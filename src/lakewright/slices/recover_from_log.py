@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "UNRECORDED_ADVICE",
     "as_if_recovered",
     "as_if_rewound",
     "count_commits",
@@ -60,11 +59,6 @@ _MOST_NAMED = 3
 
 _MOST_COMMITS = 20
 """Number of a table's last commits among which Lakewright's last one is looked for."""
-
-UNRECORDED_ADVICE = (
-    "If the manifest is an older copy, bring the newer one back if there is one. Otherwise the next run "
-    "records these slices as the table's log tells them, without applying any of them twice"
-)
 
 
 @dataclass(frozen=True, slots=True)

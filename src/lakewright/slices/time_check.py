@@ -30,7 +30,6 @@ __all__ = [
     "check_processing_times",
     "check_times_known",
     "is_late_allowed",
-    "may_be_late",
     "planned_time_error",
 ]
 
@@ -89,13 +88,8 @@ def check_times_known(
 
 def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:
     """Return whether an item may be processed after later ones: by the entity, the run or its requeue."""
-    return may_be_late(entity, item) or context.options.permissions.allow_late
-
-
-def may_be_late(entity: Entity, item: Item) -> bool:
-    """Return whether any run may process an item after later ones: by the entity, or by its requeue."""
     is_noted = item.new is not None and item.new.note.get("allow_late") is True
-    return is_noted or entity.settings.late_slices == "apply"
+    return is_noted or entity.settings.late_slices == "apply" or context.options.permissions.allow_late
 
 
 def _timed(

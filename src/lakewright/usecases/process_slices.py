@@ -20,7 +20,7 @@ from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.slice_times.declared_times import process_times
+from lakewright.usecases.slice_times import process_times
 
 __all__ = ["process_slices"]
 

@@ -25,7 +25,7 @@ from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.past_table import PastTable
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.slice_changes import CHANGE_COLUMNS, RowChange, changes_of
-from lakewright.usecases.slice_times.declared_times import process_times
+from lakewright.usecases.slice_times import process_times
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

@@ -57,10 +57,9 @@ def test_the_lines_of_a_phrase_keep_their_commands() -> None:
     assert (first.parts[1], second.parts[1]) == (REBUILD, "--late")
 
 
-def test_first_letters_and_ends_are_changed_in_place() -> None:
-    text = Phrase("type ", REBUILD, ".")
-    assert text.without_end().parts == ("type ", REBUILD)
-    assert Phrase(REBUILD).capitalized().without_end() == Phrase(REBUILD)
+def test_a_first_letter_is_changed_in_place() -> None:
+    assert Phrase("type ", REBUILD).capitalized().parts == ("Type ", REBUILD)
+    assert Phrase(REBUILD).capitalized() == Phrase(REBUILD)
 
 
 def test_a_recorded_remedy_has_its_commands_again() -> None:

@@ -74,7 +74,7 @@ from lakewright.usecases.due.calm_entities import CalmEntities
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.placed import chain_of, placed_entities
-from lakewright.usecases.slice_times.declared_times import blocking_time
+from lakewright.usecases.slice_times import blocking_time
 
 if TYPE_CHECKING:
     from lakewright.app import App

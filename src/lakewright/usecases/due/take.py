@@ -39,8 +39,8 @@ from lakewright.usecases.rewinding import end_rewind
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.plan.other_runs import OtherRun
     from lakewright.run.result import RunResult
+    from lakewright.slices.other_runs import OtherRun
 
 __all__ = ["Applied", "Taken", "apply_plan", "plan_of_project"]
 
