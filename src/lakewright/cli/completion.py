@@ -56,8 +56,9 @@ def complete_decisions(ctx: click.Context, param: click.Parameter, incomplete: s
 
         settings = settings_of(ctx)
         plan = plan_of_project(App.open(settings.project, profiles=settings.profiles))
-        for text, _, choices in open_choices(plan):
-            found += [text] if param.name == "subject" else [e.verb.value for e in choices if text == subject]
+        for about, _, choices in open_choices(plan):
+            is_asked = about.text == subject
+            found += [about.text] if param.name == "subject" else [e.verb.value for e in choices if is_asked]
     return _starting(dict.fromkeys(found), incomplete)
 
 

@@ -119,11 +119,13 @@ class Slice:
 
     Attributes:
         place: Its place in the order of slices; names alone tell it if all are empty.
+        size: The bytes of its files in bronze; 0 if these are gone.
     """
 
     name: str
     content: str
     place: tuple[object, ...] = ()
+    size: int = field(default=0, compare=False)
 
     @property
     def key(self) -> tuple[Any, ...]:

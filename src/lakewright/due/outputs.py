@@ -195,7 +195,8 @@ def _release(output: Output, holder: str) -> Step:
 
 
 def _finding(output: Output, code: Code, basis: str, *verbs: Verb) -> Finding:
-    return Finding(Reason(code), output.subject, choices_of(output.subject, basis, verbs))
+    choices = choices_of(output.subject, basis, verbs)
+    return Finding(Reason(code), output.subject, choices, output.instance)
 
 
 def _step(
@@ -210,4 +211,4 @@ def _step(
     name = f"{action} {output.subject.name} {output.subject.part}".strip()
     if action is Action.HOLD:
         name = f"{name} {reason.code}"
-    return Step(name, action, output.subject, reason, state, after, choices=choices)
+    return Step(name, action, output.subject, reason, state, after, choices=choices, instance=output.instance)

@@ -12,7 +12,19 @@ from typing import Any
 
 from lakewright.due.facts import Decision, Grant, Slice, Subject, Unknown, Verb
 
-__all__ = ["Action", "Choice", "Code", "Finding", "Plan", "Reason", "State", "Step", "broken", "choices_of"]
+__all__ = [
+    "Action",
+    "Choice",
+    "Code",
+    "Finding",
+    "Plan",
+    "Reason",
+    "Severity",
+    "State",
+    "Step",
+    "broken",
+    "choices_of",
+]
 
 
 class Action(StrEnum):
@@ -45,6 +57,14 @@ class State(StrEnum):
     def needs_person(self) -> bool:
         """Whether a person must do something first."""
         return self not in (State.READY, State.WAITS)
+
+
+class Severity(StrEnum):
+    """How urgent what was noticed is: an error needs somebody, of a warning somebody should know."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
 
 
 class Code(StrEnum):
@@ -97,12 +117,41 @@ class Code(StrEnum):
     UNKNOWN = "unknown"
 
 
+_ERRORS = frozenset(
+    (
+        *(
+            Code.BROKEN,
+            Code.FAILED_SLICE,
+            Code.FAILED_ITEM,
+            Code.FILES_GONE,
+            Code.SLICE_GONE,
+            Code.TABLE_GONE,
+        ),
+        *(Code.TABLE_OLDER, Code.UNREADABLE, Code.CHECK_FAILED, Code.INPUT_MISSING, Code.OUTPUT_GONE),
+    )
+)
+_WARNINGS = frozenset(
+    (
+        *(Code.LATE_SLICE, Code.CHANGED_SLICE, Code.UNCLAIMED, Code.FOREIGN_ROWS, Code.OUTPUT_CHANGED),
+        *(Code.SKIPPED_CHANGED, Code.VANISHED, Code.ELSEWHERE, Code.BAD_ROWS, Code.UNDECLARED),
+        *(Code.UNRECORDED, Code.LEFT_ITEM, Code.DEAD_LOCK, Code.CUT_OFF, Code.APPENDED_BEFORE, Code.UNKNOWN),
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why, as a code with parameters."""
 
     code: Code
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def severity(self) -> Severity:
+        """How urgent it is, which its code decides."""
+        if self.code in _ERRORS:
+            return Severity.ERROR
+        return Severity.WARNING if self.code in _WARNINGS else Severity.INFO
 
 
 def broken(why: Unknown) -> Reason:
@@ -143,6 +192,7 @@ class Step:
         removes: The names of slices whose rows a replay removes, and does not apply again.
         needs: The grants that it needs and that are not given.
         choices: What a person may decide.
+        instance: The parameters of the instance of a target.
     """
 
     id: str
@@ -156,6 +206,7 @@ class Step:
     removes: tuple[str, ...] = ()
     needs: frozenset[Grant] = frozenset()
     choices: tuple[Choice, ...] = ()
+    instance: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +216,7 @@ class Finding:
     reason: Reason
     subject: Subject
     choices: tuple[Choice, ...] = ()
+    instance: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,11 +352,11 @@ def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_f
     for _ in range(15):
         applied = project.apply(*Grant)
         choices = {
-            text: next(
+            about.text: next(
                 (each.verb for each in offered if each.verb in (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)),
                 None,
             )
-            for text, _, offered in open_choices(applied.left)
+            for about, _, offered in open_choices(applied.left)
         }
         chosen = [(text, verb) for text, verb in choices.items() if verb is not None]
         if not chosen:

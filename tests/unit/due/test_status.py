@@ -288,8 +288,9 @@ def test_a_failed_item_of_another_program_is_noticed_with_the_program(shop: InPr
     (told,) = status(shop)["findings"]
     assert (told["code"], told["subject"]) == (
         "failed_item",
-        {"kind": "application", "name": "acme/scanner", "part": "x"},
+        {"kind": "application", "name": "acme/scanner", "part": "x", "instance": {}, "slices": []},
     )
+    assert told["severity"] == "error"
     assert told["commands"] == [["manifest", "show", "x"]]
 
 

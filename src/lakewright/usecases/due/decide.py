@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakewright.due.facts import Decision, Verb
+from lakewright.due.facts import Decision, Subject, Verb
 from lakewright.due.plan import Choice, Code, Finding, Plan, Reason, Step
 from lakewright.errors import NotOffered
 from lakewright.errors.phrase import Command, Phrase
@@ -28,15 +28,15 @@ __all__ = ["decide", "open_choices"]
 MOST_NAMED = 10
 
 
-def open_choices(plan: Plan) -> Iterator[tuple[str, Reason, tuple[Choice, ...]]]:
-    """Yield what can be decided now: the subject as commands name it, why, and the choices."""
+def open_choices(plan: Plan) -> Iterator[tuple[Subject, Reason, tuple[Choice, ...]]]:
+    """Yield what can be decided now: the subject, why, and the choices."""
     found: tuple[Step | Finding, ...] = (*plan.steps, *plan.findings)
     for each in found:
-        by_subject: dict[str, list[Choice]] = {}
+        by_subject: dict[Subject, list[Choice]] = {}
         for choice in each.choices:
-            by_subject.setdefault(choice.decision.subject.text, []).append(choice)
-        for text, choices in by_subject.items():
-            yield text, each.reason, tuple(choices)
+            by_subject.setdefault(choice.decision.subject, []).append(choice)
+        for subject, choices in by_subject.items():
+            yield subject, each.reason, tuple(choices)
 
 
 def decide(
@@ -46,7 +46,8 @@ def decide(
 
     Args:
         app: The project.
-        subject: An entity, or `entity/slice`, as a plan names it.
+        subject: An entity, `entity/slice` or a target, as a plan names it; `entity:NAME` or `target:NAME` if
+            both have the name.
         choice: One of the choices that the plan offers.
         author: Who decides.
         reason: Why.
@@ -55,15 +56,24 @@ def decide(
 
     Raises:
         NotOffered: There is nothing to decide about the subject, or the choice is not offered, or it answers
-            another fact; nothing is recorded.
+            another fact, or there is an entity and a target of the name; nothing is recorded.
     """
     found = list(open_choices(plan_of_project(app)))
-    own = [(why, each.decision) for text, why, choices in found if text == subject for each in choices]
+    asked = [(why, choices) for about, why, choices in found if subject in _names(about)]
+    own = [(why, each.decision) for why, choices in asked for each in choices]
+    kinds = sorted({str(each.subject.kind) for _, each in own})
+    if len(kinds) > 1:
+        names = [f"{kind}:{subject}" for kind in kinds]
+        raise NotOffered(
+            f"{subject!r} may be {' or '.join(names)}",
+            remedy=Phrase("Name one of them, as in ", Command("decide", names[0], choice), "."),
+            details={"subjects": names},
+        )
     offered = [each for each in own if each[1].verb.value == choice and basis in (None, each[1].basis)]
     if not offered:
         made = None if basis is None else _made(app, subject, basis)
         if made is None or made.verb.value != choice:
-            subjects = {text for text, *_ in found}
+            subjects = {about.text for about, *_ in found}
             raise _not_offered(subject, choice, [each.verb.value for _, each in own], subjects)
         return made
     why, decision = offered[-1]
@@ -73,9 +83,14 @@ def decide(
     return decision
 
 
+def _names(subject: Subject) -> tuple[str, str]:
+    """Return what commands call a subject: with its kind, too, if another kind has the same name."""
+    return subject.text, f"{subject.kind}:{subject.text}"
+
+
 def _made(app: App, subject: str, basis: str) -> Decision | None:
     """Return what was decided last of a fact."""
-    found = (each for each in read_decisions(app) if (each.subject.text, each.basis) == (subject, basis))
+    found = (each for each in read_decisions(app) if each.basis == basis and subject in _names(each.subject))
     return next(reversed(list(found)), None)
 
 

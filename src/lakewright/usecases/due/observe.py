@@ -278,6 +278,10 @@ class _Observed:
         return {each.name: each.fingerprint for each in self.listing.slices}
 
     @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {each.name: each.size for each in self.listing.slices}
+
+    @cached_property
     def items(self) -> dict[str, Item]:
         """The items of slices in bronze, of open and of processed ones, by the names of the slices."""
         chain = self.chain
@@ -449,13 +453,14 @@ class _Observed:
 
     def _in_bronze(self, name: str, fingerprint: Mapping[str, Any]) -> Slice:
         self.tokens[name] = _token(fingerprint)
-        return Slice(name, self.tokens[name], natural_key(name))
+        return Slice(name, self.tokens[name], natural_key(name), self._sizes[name])
 
     def _slice(self, name: str, fingerprint: Mapping[str, Any] | None) -> Slice:
         """Return a slice of the table or the manifest; equal to that in bronze unless this has changed."""
         now = self._fingerprints.get(name)
         is_same = now is not None and not is_changed(fingerprint or {}, now)
-        return Slice(name, self.tokens[name] if is_same else _token(fingerprint or {}), natural_key(name))
+        token = self.tokens[name] if is_same else _token(fingerprint or {})
+        return Slice(name, token, natural_key(name), self._sizes.get(name, 0))
 
     def _held(self) -> Iterator[Entry]:
         """Yield what the table holds, oldest first; a slice in the place of its last processing."""

@@ -208,29 +208,36 @@ def _step(step: Step) -> dict[str, Any]:
     return {
         "id": step.id,
         "action": step.action.value,
-        "subject": {
-            "kind": step.subject.kind.value,
-            "name": step.subject.name,
-            "part": step.subject.part,
-            "slices": [each.name for each in step.slices],
-        },
+        "subject": _subject(step, [each.name for each in step.slices]),
         "reason": _reason(step.reason),
         "status": step.state.value,
         "after": list(step.after),
         "needs": sorted(grant.value for grant in step.needs),
         "choices": [_choice(each) for each in step.choices],
-        "cost": {"slices": len(step.slices) if step.state is State.READY else 0},
+        "cost": {
+            "slices": len(step.slices) if step.state is State.READY else 0,
+            "bytes": sum(each.size for each in step.slices) if step.state is State.READY else 0,
+        },
+    }
+
+
+def _subject(about: Step | Finding, slices: object) -> dict[str, Any]:
+    subject = about.subject
+    own = [subject.part] if subject.part and subject.kind is Kind.ENTITY else []
+    return {
+        "kind": subject.kind.value,
+        "name": subject.name,
+        "part": subject.part,
+        "instance": dict(about.instance),
+        "slices": list(slices) if slices and isinstance(slices, list) else own,
     }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
         **_reason(finding.reason),
-        "subject": {
-            "kind": finding.subject.kind.value,
-            "name": finding.subject.name,
-            "part": finding.subject.part,
-        },
+        "severity": finding.reason.severity.value,
+        "subject": _subject(finding, finding.reason.params.get("slices")),
         "commands": [
             *map(choice_argv, finding.choices),
             *(list(each.argv) for each in looks(finding.reason)),

@@ -1,0 +1,69 @@
+"""Decisions about subjects of one name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.due.test_settled import lake, made, opened
+
+from lakewright.due.facts import Kind, Subject, Verb
+from lakewright.due.plan import Action, Code, Plan, Reason, State, Step, choices_of
+from lakewright.errors import NotOffered
+from lakewright.usecases.due import decide as module
+from lakewright.usecases.due.decide import decide
+from lakewright.usecases.due.decisions import read_decisions
+from lakewright.usecases.due.take import plan_of_project
+from lakewright.usecases.due.words import plan_document
+
+__all__ = ["lake", "made"]
+
+
+def asking(*subjects: Subject) -> Plan:
+    """Return a plan that asks whether to keep something of each subject."""
+    steps = (
+        Step(
+            str(number),
+            Action.HOLD,
+            each,
+            Reason(Code.FOREIGN_ROWS, {"version": 1}),
+            State.NEEDS_DECISION,
+            choices=choices_of(each, "1", (Verb.KEEP, Verb.DROP)),
+            instance={"day": "1"} if each.kind is Kind.TARGET else {},
+        )
+        for number, each in enumerate(subjects)
+    )
+    return Plan(tuple(steps))
+
+
+ENTITY, TARGET = Subject("orders"), Subject("orders", kind=Kind.TARGET)
+
+
+def test_an_entity_and_a_target_of_one_name_are_told_apart(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = opened(lake)
+    monkeypatch.setattr(module, "plan_of_project", lambda _: asking(ENTITY, TARGET))
+    with pytest.raises(NotOffered) as refused:
+        decide(app, "orders", "keep", author="a", reason="r")
+    assert refused.value.details == {"subjects": ["entity:orders", "target:orders"]}
+    assert list(read_decisions(app)) == []
+    assert decide(app, "target:orders", "keep", author="a", reason="r").subject == TARGET
+    assert decide(app, "entity:orders", "drop", author="a", reason="r").subject == ENTITY
+    monkeypatch.setattr(module, "plan_of_project", lambda _: asking(TARGET))
+    assert decide(app, "orders", "keep", author="a", reason="r").subject == TARGET
+
+
+def test_the_subject_of_a_step_names_its_instance() -> None:
+    step, other = plan_document(asking(TARGET, Subject("orders", "s1.csv")))["steps"]
+    named = {"kind": "target", "name": "orders", "part": "", "instance": {"day": "1"}, "slices": []}
+    assert step["subject"] == named
+    assert other["subject"]["slices"] == ["s1.csv"]
+    assert step["cost"] == {"slices": 0, "bytes": 0}
+
+
+def test_what_is_to_be_read_is_counted_in_bytes(lake: Path) -> None:
+    slice_ = lake / "lake/bronze/e0/2022-01-04.csv"
+    slice_.write_text("id,n\n1,1\n")
+    (step,) = plan_document(plan_of_project(opened(lake), ["e0"]))["steps"]
+    assert step["cost"] == {"slices": 1, "bytes": slice_.stat().st_size}
