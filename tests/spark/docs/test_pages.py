@@ -95,7 +95,7 @@ def test_the_story_of_the_page_about_rewinds_ends_as_it_says(spark: SparkSession
     """Issue 15: a month with a broken file is found, undone, corrected and processed again; then Historic."""
     lakewright = InProcess(tmp_path, spark)
     with chdir(tmp_path):
-        for language, text in blocks("rewind.md"):
+        for language, text in (*blocks("rewind.md"), *blocks("history-from.md")):
             if language == "yaml":
                 file = tmp_path / text.partition("\n")[0].removeprefix("# ")
                 file.parent.mkdir(parents=True, exist_ok=True)

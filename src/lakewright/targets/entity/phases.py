@@ -145,7 +145,9 @@ def _process(work: EntityWork) -> Outcome:
     if result.is_stopped:
         reasons = ("the run was asked to stop", *_notes(work, result))
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=reasons)
-    taken = "every slice that it takes" if result.others else "every slice"
+    done = "every slice has been processed"
+    if result.others:
+        done = "every slice that it takes has been processed"
     idle: str | None = None
     corrected: tuple[str, ...] = ()
     if (deviations := result.deviations) is not None:
@@ -160,7 +162,7 @@ def _process(work: EntityWork) -> Outcome:
         if result.slices
         else Outcome(
             Status.SKIPPED,
-            reasons=(*(waits or (idle or f"{taken} has been processed",)), *result.warnings, *corrected),
+            reasons=(*(waits or (idle or done,)), *result.warnings, *corrected),
         )
     )
     if result.warning is None:
