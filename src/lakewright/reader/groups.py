@@ -14,11 +14,12 @@ from lakewright.errors import LakewrightError
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.convert import Conversion, convert, first_of
 from lakewright.schema.fault import Owner
-from lakewright.schema.fits import merge, united
+from lakewright.schema.fits import merge
 from lakewright.schema.rules import ValueRules
+from lakewright.schema.shape import parts, united
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Array, Struct, StructField, Type
+from lakewright.schema.types import Struct, StructField, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,14 +102,9 @@ def _conflict(
 
 def _where(place: str, one: Type, other: Type) -> tuple[str, str, str]:
     """Return the place inside a column at which two types differ, with both types there."""
-    if isinstance(one, Struct) and isinstance(other, Struct):
-        theirs = {each.name.lower(): each for each in other.fields}
-        for each in one.fields:
-            twin = theirs.get(each.name.lower())
-            if twin is not None and merge(each.type, twin.type) is None:
-                return _where(f"{place}.{each.name}", each.type, twin.type)
-    if isinstance(one, Array) and isinstance(other, Array):
-        return _where(place, one.element, other.element)
+    for step, part, twin in parts(one, other):
+        if twin is not None and merge(part, twin) is None:
+            return _where(place + step, part, twin)
     return place, one.ddl, other.ddl
 
 

@@ -30,7 +30,7 @@ from lakewright.reader.json_types import (
 from lakewright.reader.source import KnownColumns, Source
 from lakewright.schema.fits import widened
 from lakewright.schema.scalars import class_of
-from lakewright.schema.shape import has_part
+from lakewright.schema.shape import NESTED, has_part, parts, with_parts
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import TEXT, VARIANT, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
@@ -412,27 +412,11 @@ def with_inferred_types(frame: DataFrame, known: KnownColumns) -> DataFrame:
 
 def _shown(raw: Type, inferred: Type, target: Type | None, *, is_used: bool) -> tuple[Type, Type]:
     """Return the type that values are given, and the one on which they agree, part by part."""
-    if isinstance(raw, Struct) and isinstance(inferred, Struct):
-        known = {each.name.lower(): each.type for each in target.fields} if isinstance(target, Struct) else {}
-        pairs = [
-            _shown(one.type, other.type, known.get(one.name.lower()), is_used=is_used)
-            for one, other in zip(raw.fields, inferred.fields, strict=True)
-        ]
-        return _struct_of(raw, [pair[0] for pair in pairs]), _struct_of(raw, [pair[1] for pair in pairs])
-    if isinstance(raw, Array) and isinstance(inferred, Array):
-        element = target.element if isinstance(target, Array) else None
-        own, agreed = _shown(raw.element, inferred.element, element, is_used=is_used)
-        return Array(own), Array(agreed)
-    if isinstance(raw, MapOf) and isinstance(inferred, MapOf):
-        value = target.value if isinstance(target, MapOf) else None
-        own, agreed = _shown(raw.value, inferred.value, value, is_used=is_used)
-        return MapOf(raw.key, own), MapOf(raw.key, agreed)
-    return _shown_leaf(raw, inferred, target, is_used=is_used)
-
-
-def _struct_of(names: Struct, types: Sequence[Type]) -> Struct:
-    pairs = zip(names.fields, types, strict=True)
-    return Struct(tuple(StructField(field.name, kind) for field, kind in pairs))
+    if not isinstance(raw, NESTED) or type(raw) is not type(inferred):
+        return _shown_leaf(raw, inferred, target, is_used=is_used)
+    both = zip(parts(raw, target), parts(inferred), strict=True)
+    pairs = [_shown(own, agreed, known, is_used=is_used) for (_, own, known), (_, agreed, _) in both]
+    return with_parts(raw, (pair[0] for pair in pairs)), with_parts(raw, (pair[1] for pair in pairs))
 
 
 def _shown_leaf(raw: Type, inferred: Type, target: Type | None, *, is_used: bool) -> tuple[Type, Type]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from lakewright.schema.scalars import class_of
-from lakewright.schema.shape import has_part, mapped
+from lakewright.schema.shape import has_part, leaves, mapped, parts, united
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = [
@@ -169,14 +169,9 @@ def _of_map(kind: Struct, target: MapOf, is_exact: bool) -> tuple[Type, Type]:
 
 
 def _has_unknown_decimal(raw: Type, target: Type | None) -> bool:
-    if isinstance(raw, Struct):
-        inside = {f.name.lower(): f.type for f in target.fields} if isinstance(target, Struct) else {}
-        return any(_has_unknown_decimal(each.type, inside.get(each.name.lower())) for each in raw.fields)
-    if isinstance(raw, Array):
-        return _has_unknown_decimal(raw.element, target.element if isinstance(target, Array) else None)
-    if isinstance(raw, MapOf):
-        return _has_unknown_decimal(raw.value, target.value if isinstance(target, MapOf) else None)
-    return target is None and isinstance(raw, Decimal)
+    if target is None and isinstance(raw, Decimal):
+        return True
+    return any(_has_unknown_decimal(part, twin) for _, part, twin in parts(raw, target))
 
 
 def _is_text(kind: Type | None) -> bool:
@@ -190,16 +185,7 @@ def with_doubles(raw: Type) -> Type:
 
 def exact_type(raw: Type, inferred: Type) -> Type:
     """Return an inferred type with the decimals of the raw one."""
-    if isinstance(raw, Decimal):
-        return raw
-    if isinstance(raw, Struct) and isinstance(inferred, Struct):
-        both = zip(raw.fields, inferred.fields, strict=True)
-        return Struct(tuple(StructField(own.name, exact_type(own.type, each.type)) for own, each in both))
-    if isinstance(raw, Array) and isinstance(inferred, Array):
-        return Array(exact_type(raw.element, inferred.element))
-    if isinstance(raw, MapOf) and isinstance(inferred, MapOf):
-        return MapOf(raw.key, exact_type(raw.value, inferred.value))
-    return inferred
+    return united(raw, inferred, lambda own, each: own if isinstance(own, Decimal) else each) or inferred
 
 
 def parse_kind(text: str) -> Type:
@@ -282,9 +268,7 @@ def _check_closed(token: re.Match[str] | None) -> None:
 
 def is_nothing(kind: Type) -> bool:
     """Return whether a kind has no values: nulls, empty lists and objects, and what has only these inside."""
-    if isinstance(kind, Struct):
-        return all(is_nothing(field.type) for field in kind.fields)
-    return is_nothing(kind.element) if isinstance(kind, Array) else kind == NOTHING
+    return all(leaf == NOTHING for _, leaf in leaves(kind, ""))
 
 
 def is_mixed(kind: Type) -> bool:

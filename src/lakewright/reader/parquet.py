@@ -20,7 +20,6 @@ from lakewright.reader.parquet_types import (
     Footers,
     homeless,
     is_foreign,
-    known_part,
     read_type,
     true_sql,
     true_type,
@@ -28,6 +27,7 @@ from lakewright.reader.parquet_types import (
 from lakewright.reader.source import Source, SourceFile, uri
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules
+from lakewright.schema.shape import without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
@@ -141,7 +141,7 @@ class _Schema:
     @property
     def is_sparks_own(self) -> bool:
         """Whether Spark has to say which types these are, and does it right."""
-        is_plain = true_type(self.columns) == self.columns == known_part(self.columns)
+        is_plain = true_type(self.columns) == self.columns == without_void(self.columns)
         is_read = homeless(self.columns, "") is None and not any(map(_is_index, _names_of(self.columns)))
         return is_plain and is_read and (self.is_of_spark or is_foreign(self.columns))
 
@@ -274,7 +274,7 @@ def _by_name(columns: Struct) -> dict[str, StructField]:
 
 def _readable(columns: Mapping[str, StructField]) -> dict[str, StructField]:
     """Return the columns that have a type, without the parts inside them that have none."""
-    parts = ((name, each, known_part(each.type)) for name, each in columns.items())
+    parts = ((name, each, without_void(each.type)) for name, each in columns.items())
     return {name: replace(each, type=part) for name, each, part in parts if part is not None}
 
 

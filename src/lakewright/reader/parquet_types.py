@@ -9,7 +9,7 @@ Source: the Apache Parquet format, "Logical Types"; Spark's `ParquetToSparkSchem
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lakewright.lake.parquet_footer import SCHEMA, CompactReader, expect, sparks_schema
@@ -17,10 +17,10 @@ from lakewright.lake.parquet_footer import Struct as Element
 from lakewright.schema.convert import convert
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import Unit, ValueRules
-from lakewright.schema.shape import rebuilt_sql
+from lakewright.schema.shape import NESTED, mapped, parts, rebuilt_sql
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["Footer", "Footers", "homeless", "is_foreign", "known_part", "read_type", "true_sql", "true_type"]
+__all__ = ["Footer", "Footers", "homeless", "is_foreign", "read_type", "true_sql", "true_type"]
 
 # Numbers of fields in the structs SchemaElement, LogicalType and those inside it.
 _PHYSICAL, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL = 1, 3, 4, 5, 6, 7, 8, 10
@@ -44,7 +44,6 @@ _MOST_LEVELS = 120
 """Levels of structs, lists and maps inside each other; with more, functions here would not end."""
 
 _TOO_DEEP = f"a column has more than {_MOST_LEVELS} levels of structs, lists and maps inside each other"
-_VOID = Scalar("void")
 
 _READ = {"timestamp(9)": "bigint", "timestamp_ntz(9)": "bigint", "time(3)": "int", "time(6)": "bigint"}
 _READ |= {"time(9)": "bigint", "uuid": "binary"}
@@ -227,39 +226,18 @@ def _converted_leaf(element: Element) -> Type | None:
     return None if name is None else Scalar(name)
 
 
-def known_part(kind: Type) -> Type | None:
-    """Return a type without the parts that have none; None if nothing is left."""
-    if isinstance(kind, Struct):
-        parts = ((field, known_part(field.type)) for field in kind.fields)
-        fields = tuple(replace(field, type=part) for field, part in parts if part is not None)
-        return Struct(fields) if fields else None
-    if isinstance(kind, Array):
-        element = known_part(kind.element)
-        return None if element is None else Array(element)
-    if isinstance(kind, MapOf):
-        key, value = known_part(kind.key), known_part(kind.value)
-        return None if key is None or value is None else MapOf(key, value)
-    return None if kind == _VOID else kind
-
-
 def read_type(kind: Type) -> Type:
     """Return the type that Spark is to read values as."""
-    return _mapped(kind, _READ)
+    return mapped(kind, lambda leaf: _named(leaf, _READ))
 
 
 def true_type(kind: Type) -> Type:
     """Return the type of values after `true_sql`."""
-    return _mapped(kind, _TRUE)
+    return mapped(kind, lambda leaf: _named(leaf, _TRUE))
 
 
-def _mapped(kind: Type, names: Mapping[str, str]) -> Type:
-    if isinstance(kind, Struct):
-        return Struct(tuple(replace(field, type=_mapped(field.type, names)) for field in kind.fields))
-    if isinstance(kind, Array):
-        return Array(_mapped(kind.element, names))
-    if isinstance(kind, MapOf):
-        return MapOf(_mapped(kind.key, names), _mapped(kind.value, names))
-    return Scalar(names.get(kind.name, kind.name)) if isinstance(kind, Scalar) else kind
+def _named(leaf: Type, names: Mapping[str, str]) -> Type:
+    return Scalar(names.get(leaf.name, leaf.name)) if isinstance(leaf, Scalar) else leaf
 
 
 def is_foreign(kind: Type) -> bool:
@@ -282,16 +260,10 @@ def homeless(kind: Type, column: str) -> tuple[str, str] | None:
 
 
 def _leaves(kind: Type, place: str) -> Iterator[tuple[str, Type]]:
-    if isinstance(kind, Struct):
-        for field in kind.fields:
-            yield from _leaves(field.type, f"{place}.{field.name}")
-    elif isinstance(kind, Array):
-        yield from _leaves(kind.element, place)
-    elif isinstance(kind, MapOf):
-        yield from _leaves(kind.key, place)
-        yield from _leaves(kind.value, place)
-    else:
+    if not isinstance(kind, NESTED):
         yield place, kind
+    for step, part, _ in parts(kind):
+        yield from _leaves(part, place + step)
 
 
 def true_sql(value: str, kind: Type, column: str) -> str:
@@ -310,7 +282,7 @@ def true_sql(value: str, kind: Type, column: str) -> str:
 def _true_part(value: str, kind: Type, column: str, _: int) -> str | None:
     if true_type(kind) == kind:
         return value
-    return None if isinstance(kind, (Array, MapOf, Struct)) else _leaf_sql(value, kind.ddl, column)
+    return None if isinstance(kind, NESTED) else _leaf_sql(value, kind.ddl, column)
 
 
 def _leaf_sql(value: str, name: str, column: str) -> str:

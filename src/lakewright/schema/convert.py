@@ -15,7 +15,7 @@ from typing import Any
 from lakewright.schema.fault import Reason, all_faults_sql, misfit_sql, placed_sql, raised_sql
 from lakewright.schema.rules import STRICT, ValueRules
 from lakewright.schema.scalars import Leaf, class_of, convert_leaf, within_years_sql
-from lakewright.schema.shape import matched_fields, plain_type
+from lakewright.schema.shape import NESTED, matched_fields, parts, plain_type
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import TEXT, VARIANT, VOID, Array, MapOf, Scalar, Struct, Type
 
@@ -125,7 +125,7 @@ class _Place:
         if source == VARIANT and target != VARIANT:
             return self._of_variant(value, target)
         is_json = class_of(source) == "text" and target == VARIANT
-        if is_json or isinstance(target, Struct | Array | MapOf):
+        if is_json or isinstance(target, NESTED):
             return self._of_json(value, source, target)
         return self._leaf(value, source, target)
 
@@ -144,7 +144,7 @@ class _Place:
         return f"if({when}, {self._misfit(value, source, target, reason)}, null)"
 
     def _misfit(self, value: str, source: Type, target: Type, reason: Reason) -> str:
-        if isinstance(source, Struct | Array | MapOf):
+        if isinstance(source, NESTED):
             shown = f"to_json({value})"
         else:
             shown = f"hex({value})" if source == Scalar("binary") else f"cast({value} as string)"
@@ -343,20 +343,15 @@ _PAIRS: Sequence[tuple[Any, type, Callable[[_Place, str, Any, Any], Conversion]]
     (Struct, MapOf, _Place._map_of_fields),
     (Array, Array, _Place._array),
     (MapOf, MapOf, _Place._map),
-    (Struct | Array | MapOf, object, _Place._of_nested),
+    (NESTED, object, _Place._of_nested),
 )
 
 
 def _limits(source: Type, target: Type, rules: ValueRules) -> Iterator[bool]:
     """Yield for each part whether a value may be a misfit of it, though it keeps its type."""
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        for own, wanted in zip(source.fields, target.fields, strict=False):
-            yield from _limits(own.type, wanted.type, rules)
-    elif isinstance(source, Array) and isinstance(target, Array):
-        yield from _limits(source.element, target.element, rules)
-    elif isinstance(source, MapOf) and isinstance(target, MapOf):
-        yield from _limits(source.key, target.key, rules)
-        yield from _limits(source.value, target.value, rules)
+    if isinstance(source, NESTED) and type(source) is type(target):
+        for (_, own, _), (_, wanted, _) in zip(parts(source), parts(target), strict=False):
+            yield from _limits(own, wanted, rules)
     else:
         yield source != target and not rules.is_lenient
         yield rules.is_bounded and within_years_sql("x", target) is not None

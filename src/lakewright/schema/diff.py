@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from lakewright.schema.shape import plain_type
-from lakewright.schema.types import Array, MapOf, Struct, Type
+from lakewright.schema.shape import NESTED, parts, plain_type
+from lakewright.schema.types import VOID, Struct, Type
 
 __all__ = ["Change", "DiffRules", "Difference", "Named", "diff", "is_same"]
 
@@ -135,10 +135,8 @@ def _inside(actual: Type, expected: Type, path: str) -> Iterator[Difference]:
     """Yield the differences of two types, those of fields and elements by their paths."""
     if isinstance(actual, Struct) and isinstance(expected, Struct):
         yield from _differences(actual.fields, expected.fields, _INSIDE, f"{path}.")
-    elif isinstance(actual, Array) and isinstance(expected, Array):
-        yield from _inside(actual.element, expected.element, path)
-    elif isinstance(actual, MapOf) and isinstance(expected, MapOf):
-        yield from _inside(actual.key, expected.key, path)
-        yield from _inside(actual.value, expected.value, path)
+    elif isinstance(actual, NESTED) and type(actual) is type(expected):
+        for _, part, twin in parts(actual, expected):
+            yield from _inside(part, twin or VOID, path)
     elif plain_type(actual) != plain_type(expected):
         yield Difference(Change.RETYPED, path, actual, expected)

@@ -5,14 +5,11 @@ Source: the rules of reading, "Inference"; Delta's documentation, "Type widening
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from lakewright.schema.scalars import FLOATS, WHOLE, digits_of
-from lakewright.schema.shape import plain_type
-from lakewright.schema.types import VOID, Array, Decimal, MapOf, Scalar, Struct, Type
+from lakewright.schema.shape import NESTED, parts, plain_type, united
+from lakewright.schema.types import VOID, Decimal, Scalar, Type
 
-__all__ = ["fits", "merge", "united", "widened"]
+__all__ = ["fits", "merge", "widened"]
 
 _MOST_DIGITS = 38
 
@@ -31,15 +28,10 @@ def fits(narrow: Type, wide: Type) -> bool:
     narrow, wide = plain_type(narrow), plain_type(wide)
     if narrow in (wide, VOID):
         return True
-    if isinstance(narrow, Array) and isinstance(wide, Array):
-        return fits(narrow.element, wide.element)
-    if isinstance(narrow, MapOf) and isinstance(wide, MapOf):
-        return fits(narrow.key, wide.key) and fits(narrow.value, wide.value)
-    if isinstance(narrow, Struct) and isinstance(wide, Struct):
-        theirs = {field.name.lower(): field.type for field in wide.fields}
-        return all(
-            (other := theirs.get(field.name.lower())) is not None and fits(field.type, other)
-            for field in narrow.fields
+    if isinstance(narrow, NESTED):
+        found = parts(narrow, wide)
+        return type(narrow) is type(wide) and all(
+            twin is not None and fits(part, twin) for _, part, twin in found
         )
     return _scalar_fits(narrow, wide)
 
@@ -71,35 +63,6 @@ def merge(one: Type, other: Type) -> Type | None:
     return united(plain_type(one), plain_type(other), _merged_parts)
 
 
-def united(one: Type, other: Type, part: Callable[[Type, Type], Type | None]) -> Type | None:
-    """Return two types as one, part by part; None if a part of both can't be one.
-
-    Structs have the fields of both, matched by name in any case, those of the first one first.
-
-    Args:
-        one: The first type.
-        other: The second type.
-        part: Returns what two types become that are not both structs, lists or maps; None if nothing.
-    """
-    if isinstance(one, Array) and isinstance(other, Array):
-        element = united(one.element, other.element, part)
-        return None if element is None else Array(element)
-    if isinstance(one, MapOf) and isinstance(other, MapOf):
-        key, value = united(one.key, other.key, part), united(one.value, other.value, part)
-        return None if key is None or value is None else MapOf(key, value)
-    if not (isinstance(one, Struct) and isinstance(other, Struct)):
-        return part(one, other)
-    left = {field.name.lower(): field for field in other.fields}
-    fields = []
-    for field in one.fields:
-        twin = left.pop(field.name.lower(), None)
-        kind = field.type if twin is None else united(field.type, twin.type, part)
-        if kind is None:
-            return None
-        fields.append(replace(field, type=kind))
-    return Struct((*fields, *left.values()))
-
-
 def _merged_parts(one: Type, other: Type) -> Type | None:
     if fits(one, other):
         return other
@@ -126,18 +89,10 @@ def widened(table: Type, slice_: Type) -> Type:
 
     Source: Delta's documentation, "Type widening" (automatic schema evolution).
     """
-    if isinstance(table, Array) and isinstance(slice_, Array):
-        return Array(widened(table.element, slice_.element))
-    if isinstance(table, MapOf) and isinstance(slice_, MapOf):
-        return MapOf(widened(table.key, slice_.key), widened(table.value, slice_.value))
-    if isinstance(table, Struct) and isinstance(slice_, Struct):
-        left = {field.name.lower(): field for field in slice_.fields}
-        own = [(field, left.pop(field.name.lower(), None)) for field in table.fields]
-        kept = (
-            field if twin is None else replace(field, type=widened(field.type, twin.type))
-            for field, twin in own
-        )
-        return Struct((*kept, *left.values()))
+    return united(table, slice_, _widened_part) or table
+
+
+def _widened_part(table: Type, slice_: Type) -> Type:
     of_one_kind = (
         (isinstance(table, Decimal) and isinstance(slice_, Decimal))
         or (table.ddl in WHOLE and slice_.ddl in WHOLE)

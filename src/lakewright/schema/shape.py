@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import VOID, Array, Chars, MapOf, Scalar, Struct, StructField, Type
+from lakewright.schema.types import TEXT, VOID, Array, Chars, MapOf, Struct, StructField, Type
 
 __all__ = [
+    "NESTED",
     "arranged",
     "comparable_sql",
     "has_part",
@@ -17,28 +18,61 @@ __all__ = [
     "lost_fields",
     "mapped",
     "matched_fields",
+    "parts",
     "plain_type",
     "rebuilt_sql",
+    "united",
     "with_maps_sql",
     "with_names",
+    "with_parts",
     "without_void",
 ]
+
+
+NESTED = (Array, MapOf, Struct)
+"""Types with others inside."""
+
+
+def parts(kind: Type, other: Type | None = None) -> list[tuple[str, Type, Type | None]]:
+    """Return the types right inside a type, each with what it adds to the path, and its twin in another type.
+
+    Fields of structs are matched by name in any case. The twin is None where the other type has none.
+
+    Example:
+        >>> fields = (StructField("a", VOID), StructField("B", VOID))
+        >>> [(step, twin and twin.ddl) for step, _, twin in parts(Struct(fields), Struct(fields[:1]))]
+        [('.a', 'void'), ('.B', None)]
+    """
+    if isinstance(kind, Struct):
+        theirs = {each.name.lower(): each.type for each in other.fields} if isinstance(other, Struct) else {}
+        return [(f".{each.name}", each.type, theirs.get(each.name.lower())) for each in kind.fields]
+    if isinstance(kind, Array):
+        return [("", kind.element, other.element if isinstance(other, Array) else None)]
+    if isinstance(kind, MapOf):
+        key, value = (other.key, other.value) if isinstance(other, MapOf) else (None, None)
+        return [("", kind.key, key), ("", kind.value, value)]
+    return []
+
+
+def with_parts(kind: Type, made: Iterable[Type]) -> Type:
+    """Return a type with other types right inside it, in the order of `parts`."""
+    if isinstance(kind, Struct):
+        return Struct(tuple(replace(each, type=own) for each, own in zip(kind.fields, made, strict=True)))
+    if isinstance(kind, Array):
+        return Array(*made)
+    return MapOf(*made) if isinstance(kind, MapOf) else kind
 
 
 def mapped(kind: Type, change: Callable[[Type], Type]) -> Type:
     """Return a type in which each part without others inside is replaced by what a function makes of it.
 
     Example:
-        >>> mapped(Array(Chars(3)), lambda leaf: Scalar("string")).ddl
+        >>> mapped(Array(Chars(3)), lambda leaf: TEXT).ddl
         'array<string>'
     """
-    if isinstance(kind, Array):
-        return Array(mapped(kind.element, change))
-    if isinstance(kind, MapOf):
-        return MapOf(mapped(kind.key, change), mapped(kind.value, change))
-    if isinstance(kind, Struct):
-        return Struct(tuple(replace(each, type=mapped(each.type, change)) for each in kind.fields))
-    return change(kind)
+    if not isinstance(kind, NESTED):
+        return change(kind)
+    return with_parts(kind, (mapped(part, change) for _, part, _ in parts(kind)))
 
 
 def plain_type(declared: Type) -> Type:
@@ -48,11 +82,9 @@ def plain_type(declared: Type) -> Type:
     """
     if isinstance(declared, Struct):
         return Struct(tuple(StructField(each.name, plain_type(each.type)) for each in declared.fields))
-    if isinstance(declared, Array):
-        return Array(plain_type(declared.element))
-    if isinstance(declared, MapOf):
-        return MapOf(plain_type(declared.key), plain_type(declared.value))
-    return Scalar("string") if isinstance(declared, Chars) else declared
+    if isinstance(declared, Chars):
+        return TEXT
+    return with_parts(declared, (plain_type(part) for _, part, _ in parts(declared)))
 
 
 def with_names(kind: Type, rename: Callable[[str], str]) -> Type:
@@ -62,16 +94,9 @@ def with_names(kind: Type, rename: Callable[[str], str]) -> Type:
         >>> with_names(Struct((StructField("a b", Scalar("int")),)), lambda name: name.replace(" ", "")).ddl
         'struct<`ab`: int>'
     """
-    if isinstance(kind, Array):
-        return Array(with_names(kind.element, rename))
-    if isinstance(kind, MapOf):
-        return MapOf(with_names(kind.key, rename), with_names(kind.value, rename))
     if isinstance(kind, Struct):
-        fields = (
-            replace(each, name=rename(each.name), type=with_names(each.type, rename)) for each in kind.fields
-        )
-        return Struct(tuple(fields))
-    return kind
+        kind = Struct(tuple(replace(each, name=rename(each.name)) for each in kind.fields))
+    return with_parts(kind, (with_names(part, rename) for _, part, _ in parts(kind)))
 
 
 def without_void(kind: Type, known: Type | None = None) -> Type | None:
@@ -88,18 +113,15 @@ def without_void(kind: Type, known: Type | None = None) -> Type | None:
         >>> without_void(Struct((StructField("a", Scalar("int")), StructField("b", Scalar("void"))))).ddl
         'struct<`a`: int>'
     """
-    if isinstance(kind, Array):
-        element = without_void(kind.element, known.element if isinstance(known, Array) else None)
-        return None if element is None else Array(element)
-    if isinstance(kind, MapOf):
-        value = without_void(kind.value, known.value if isinstance(known, MapOf) else None)
-        return None if value is None else MapOf(kind.key, value)
+    if kind == VOID:
+        return known
+    made = [without_void(part, twin) for _, part, twin in parts(kind, known)]
     if isinstance(kind, Struct):
-        theirs = {each.name.lower(): each.type for each in known.fields} if isinstance(known, Struct) else {}
-        kept = ((field, without_void(field.type, theirs.get(field.name.lower()))) for field in kind.fields)
-        fields = tuple(replace(field, type=own) for field, own in kept if own is not None)
+        both = zip(kind.fields, made, strict=True)
+        fields = tuple(replace(each, type=own) for each, own in both if own is not None)
         return Struct(fields) if fields else None
-    return known if kind == VOID else kind
+    left = [each for each in made if each is not None]
+    return with_parts(kind, left) if len(left) == len(made) else None
 
 
 def leaves(kind: Type, path: str) -> Iterator[tuple[str, Type]]:
@@ -109,26 +131,15 @@ def leaves(kind: Type, path: str) -> Iterator[tuple[str, Type]]:
         >>> [name for name, _ in leaves(Struct((StructField("a", Array(Scalar("int"))),)), "s")]
         ['s.a']
     """
-    if isinstance(kind, Struct):
-        for field in kind.fields:
-            yield from leaves(field.type, f"{path}.{field.name.lower()}")
-    elif isinstance(kind, MapOf):
-        yield from leaves(kind.value, path)
-    elif isinstance(kind, Array):
-        yield from leaves(kind.element, path)
-    else:
+    if not isinstance(kind, NESTED):
         yield path, kind
+    for step, part, _ in parts(kind)[-1:] if isinstance(kind, MapOf) else parts(kind):
+        yield from leaves(part, path + step.lower())
 
 
 def has_part(kind: Type, is_wanted: Callable[[Type], bool]) -> bool:
     """Return whether a type, or one inside it, is a wanted one."""
-    if is_wanted(kind):
-        return True
-    if isinstance(kind, Struct):
-        return any(has_part(field.type, is_wanted) for field in kind.fields)
-    if isinstance(kind, MapOf):
-        return has_part(kind.key, is_wanted) or has_part(kind.value, is_wanted)
-    return isinstance(kind, Array) and has_part(kind.element, is_wanted)
+    return is_wanted(kind) or any(has_part(part, is_wanted) for _, part, _ in parts(kind))
 
 
 def matched_fields(source: Struct, target: Struct, *, by_position: bool = False) -> list[StructField | None]:
@@ -148,20 +159,14 @@ def matched_fields(source: Struct, target: Struct, *, by_position: bool = False)
 
 def lost_fields(source: Type, target: Type, path: str) -> Iterator[str]:
     """Yield the paths of fields that a conversion leaves out, because the target lacks them."""
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        kept = {field.name.lower(): field for field in target.fields}
-        if not kept.keys() & {field.name.lower() for field in source.fields}:
-            return  # matched by position
-        for field in source.fields:
-            own = f"{path}.{field.name}"
-            if field.name.lower() not in kept:
-                yield own
-            else:
-                yield from lost_fields(field.type, kept[field.name.lower()].type, own)
-    elif isinstance(source, Array) and isinstance(target, Array):
-        yield from lost_fields(source.element, target.element, path)
-    elif isinstance(source, MapOf) and isinstance(target, MapOf):
-        yield from lost_fields(source.value, target.value, path)
+    found, is_struct = parts(source, target), isinstance(source, Struct)
+    if is_struct and all(twin is None for _, _, twin in found):
+        return  # matched by position, or no struct
+    for step, part, twin in found:
+        if twin is not None:
+            yield from lost_fields(part, twin, path + step)
+        elif is_struct:
+            yield path + step
 
 
 def comparable_sql(value: str, kind: Type) -> str:
@@ -238,6 +243,29 @@ def rebuilt_sql(value: str, kind: Type, change: Change, path: str = "", depth: i
     return value
 
 
+def united(one: Type, other: Type, part: Callable[[Type, Type], Type | None]) -> Type | None:
+    """Return two types as one, part by part; None if a part of both can't be one.
+
+    Structs have the fields of both, matched by name in any case, those of the first one first.
+
+    Args:
+        one: The first type.
+        other: The second type.
+        part: Returns what two types become that are not both structs, lists or maps; None if nothing.
+    """
+    if not isinstance(one, NESTED) or type(one) is not type(other):
+        return part(one, other)
+    made = [own if twin is None else united(own, twin, part) for _, own, twin in parts(one, other)]
+    left = [each for each in made if each is not None]
+    if len(left) < len(made):
+        return None
+    both = with_parts(one, left)
+    if not (isinstance(both, Struct) and isinstance(other, Struct)):
+        return both
+    names = {each.name.lower() for each in both.fields}
+    return Struct((*both.fields, *(each for each in other.fields if each.name.lower() not in names)))
+
+
 def joined_shape(one: Type, other: Type) -> Type:
     """Return a type with the struct fields of both types at any depth; where they differ, that of the first.
 
@@ -246,20 +274,7 @@ def joined_shape(one: Type, other: Type) -> Type:
         >>> joined_shape(Struct((field,)), Struct((StructField("b", Scalar("bigint")),))).ddl
         'struct<`a`: int, `b`: bigint>'
     """
-    if isinstance(one, Array) and isinstance(other, Array):
-        return Array(joined_shape(one.element, other.element))
-    if isinstance(one, MapOf) and isinstance(other, MapOf):
-        return MapOf(one.key, joined_shape(one.value, other.value))
-    if not (isinstance(one, Struct) and isinstance(other, Struct)):
-        return one
-    others = {field.name.lower(): field for field in other.fields}
-    kept = [
-        replace(field, type=joined_shape(field.type, twin.type), nullable=True)
-        if (twin := others.pop(field.name.lower(), None))
-        else replace(field, nullable=True)
-        for field in one.fields
-    ]
-    return Struct((*kept, *(replace(field, nullable=True) for field in others.values())))
+    return united(plain_type(one), plain_type(other), lambda own, _: own) or one
 
 
 def arranged(own: Type, shape: Type) -> Type:
@@ -270,16 +285,7 @@ def arranged(own: Type, shape: Type) -> Type:
         >>> arranged(Struct((StructField("b", Scalar("int")),)), shape).ddl
         'struct<`a`: int, `b`: int>'
     """
-    if isinstance(own, Array) and isinstance(shape, Array):
-        return Array(arranged(own.element, shape.element))
-    if isinstance(own, MapOf) and isinstance(shape, MapOf):
-        return MapOf(own.key, arranged(own.value, shape.value))
-    if not (isinstance(own, Struct) and isinstance(shape, Struct)):
+    if not isinstance(own, NESTED) or type(own) is not type(shape):
         return own
-    present = {field.name.lower(): field.type for field in own.fields}
-    return Struct(
-        tuple(
-            replace(each, type=arranged(present.get(each.name.lower(), each.type), each.type))
-            for each in shape.fields
-        )
-    )
+    found = parts(shape, own)
+    return with_parts(shape, (part if twin is None else arranged(twin, part) for _, part, twin in found))

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.schema.convert import convert
-from lakewright.schema.fits import united
-from lakewright.schema.shape import arranged, mapped
+from lakewright.schema.shape import arranged, mapped, united
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT, VOID, Chars, Decimal, Scalar, Struct, StructField, Type

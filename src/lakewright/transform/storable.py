@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
-from lakewright.schema.shape import has_part, mapped
+from lakewright.schema.shape import has_part, mapped, parts
 from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import TEXT, VOID, Array, MapOf, Scalar, Struct, Type
+from lakewright.schema.types import TEXT, VOID, Scalar, Type
 from lakewright.spec.models.column import normal_name
 
 if TYPE_CHECKING:
@@ -115,22 +115,16 @@ def check_storable(column: str, kind: Type, *, is_partition: bool = False) -> No
 
 def _problems(path: str, kind: Type) -> Iterator[tuple[str, str]]:
     """Yield what a table cannot hold of a column: the path to it, and what is wrong with it."""
-    if isinstance(kind, Array):
-        yield from _problems(path, kind.element)
-    elif isinstance(kind, MapOf):
-        yield from _problems(path, kind.key)
-        yield from _problems(path, kind.value)
-    elif isinstance(kind, Struct):
-        names = [field.name.lower() for field in kind.fields]
-        for field in kind.fields:
-            inner = f"{path}.{field.name}"
-            if not field.name:
-                yield inner, "has a field whose name consists only of characters that a table cannot hold"
-            elif names.count(field.name.lower()) > 1:
-                yield inner, "comes from several fields whose names a table cannot tell apart"
-            yield from _problems(inner, field.type)
-    elif isinstance(kind, Scalar) and kind.name.partition(" ")[0].partition("(")[0] in _UNSTORABLE:
+    if isinstance(kind, Scalar) and kind.name.partition(" ")[0].partition("(")[0] in _UNSTORABLE:
         yield path, f"has the type {kind.ddl}, which a table cannot hold"
+    steps = [step.lower() for step, _, _ in parts(kind)]
+    for step, part, _ in parts(kind):
+        inner = path + step
+        if step == ".":
+            yield inner, "has a field whose name consists only of characters that a table cannot hold"
+        elif step and steps.count(step.lower()) > 1:
+            yield inner, "comes from several fields whose names a table cannot tell apart"
+        yield from _problems(inner, part)
 
 
 def binary_column(frame: DataFrame) -> str | None:

@@ -19,11 +19,11 @@ from lakewright.reader.parquet_types import (
     Footers,
     _columns,
     homeless,
-    known_part,
     read_type,
     true_sql,
     true_type,
 )
+from lakewright.schema.shape import without_void
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 # They bring no types.
@@ -251,12 +251,12 @@ def test_what_is_read_and_what_it_is_then() -> None:
             StructField("d", Array(Struct((StructField("x", Scalar("void")),)))),
         )
     )
-    part = known_part(kind)
+    part = without_void(kind)
     assert part is not None
     assert part.ddl == "struct<`a`: array<timestamp(9)>, `b`: map<string,time(6)>>"
     assert read_type(part).ddl == "struct<`a`: array<bigint>, `b`: map<string,bigint>>"
     assert true_type(part).ddl == "struct<`a`: array<timestamp>, `b`: map<string,string>>"
-    assert known_part(Array(Scalar("void"))) is None
+    assert without_void(Array(Scalar("void"))) is None
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_columns_of_many_levels_are_read_or_refused(
         with pytest.raises(ValueError, match="more than 120 levels"):
             footer(tmp_path / "x")
         return
-    found = known_part(footer(tmp_path / "x").columns.fields[0].type)
+    found = without_void(footer(tmp_path / "x").columns.fields[0].type)
     assert found is not None
     assert true_type(found) != read_type(found)
     assert true_sql("v", found, "v")

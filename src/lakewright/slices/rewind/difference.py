@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.notebook import json_value, values_text
 from lakewright.schema.convert import convert
 from lakewright.schema.diff import is_same
-from lakewright.schema.fits import united
-from lakewright.schema.shape import plain_type
+from lakewright.schema.shape import plain_type, united
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT, Type
