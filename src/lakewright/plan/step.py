@@ -40,13 +40,11 @@ class Append:
     """That a build adds its rows to those that are there, so that they are there twice if it is done twice.
 
     Attributes:
-        words: The same, as text for users.
         is_once: Whether the table tells that an append was done, so that it is not done again under the same
             identity.
         begun: The identity under which the run that is resumed has begun it; None if it has not.
     """
 
-    words: str
     is_once: bool
     begun: str | None = None
 

@@ -25,9 +25,16 @@ from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step, done_reasons
-from lakewright.run.progress import Progress, ScheduledStep, unreached
 from lakewright.run.result import RunResult, TargetResult
-from lakewright.run.scheduler import ParallelSchedule, Schedule, SequentialSchedule, Workers
+from lakewright.run.scheduler import (
+    ParallelSchedule,
+    Progress,
+    Schedule,
+    ScheduledStep,
+    SequentialSchedule,
+    Workers,
+    unreached,
+)
 from lakewright.spec.models.job import Execution
 
 __all__ = ["ExecutionOptions", "Interruption", "Listener", "execute"]

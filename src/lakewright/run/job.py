@@ -34,7 +34,7 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run.builds import BuildRecorder, LastBuilds, NoBuilds
 from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
-from lakewright.run.hooks.call_queue import CallQueue
+from lakewright.run.hooks.call import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured

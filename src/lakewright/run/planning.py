@@ -11,28 +11,27 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
-from lakewright.plan.dirtiness import BuildPolicy
+from lakewright.plan.dirtiness import BuildPolicy, Dirtiness
 from lakewright.plan.graph import Node
+from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
+from lakewright.plan.resource import Resource
 from lakewright.plan.selectors import select
-from lakewright.plan.step import Plan
+from lakewright.plan.status import Planned
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.builds import LastBuilds, NoBuilds
 from lakewright.run.contexts import Contexts
-from lakewright.run.look import look
-from lakewright.run.look_ahead import looking_ahead
-from lakewright.run.missing_inputs import missing_input
+from lakewright.run.kinds import registry
+from lakewright.run.look import look, looking_ahead
+from lakewright.run.plan_warnings import lost_rows, missing_input, rows_added_again, unknown_column
 from lakewright.run.request import JobRequest
-from lakewright.run.rows_of_others import lost_rows, rows_added_again
-from lakewright.run.shared_targets import name_other_jobs
-from lakewright.run.unknown_columns import unknown_column
 from lakewright.run.wants import read_wants, steps_left
-from lakewright.run.withheld import withheld_candidate
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
@@ -40,6 +39,7 @@ from lakewright.spec.project import Project
 from lakewright.targets.appending import ADDED_ALREADY
 from lakewright.targets.context import Context
 from lakewright.targets.definition import definition_of
+from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from lakewright.plan.step import StepKey
     from lakewright.targets.definition import BuildDefinition
 
-__all__ = ["Planning", "node_of"]
+__all__ = ["Planning", "name_other_jobs", "node_of", "withheld_candidate"]
 
 log = logging.getLogger(__name__)
 
@@ -274,3 +274,113 @@ def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
         requires=workspace.through_views(target.requires(workspace, phase)),
         provides=target.provides(workspace, phase),
     )
+
+
+def withheld_candidate(workspace: Workspace, name: str, fault: Fault) -> Candidate | None:
+    """Return the candidate of a faulty target, which a plan blocks with everything that depends on it.
+
+    What it writes is found in its declaration, as far as that can be read. None if it is disabled.
+    """
+    declared = workspace.project.faulty_targets.get(name)
+    raw = {} if declared is None else declared.raw
+    if raw.get("enabled") is False:
+        return None
+    kind = str(raw.get("kind", "target"))
+    written = _written(workspace, raw) if _feeds_others(kind) else frozenset[Resource]()
+    node = Node(
+        name,
+        before=_names(raw.get("before")),
+        after=_names(raw.get("after")),
+        provides=written or frozenset(),
+    )
+    return Candidate(
+        name=name,
+        kind=kind,
+        nodes=dict.fromkeys(Phase, node),
+        observe=lambda: Observation(f"target:{name}"),
+        dirtiness=lambda *_: Dirtiness.no(fault.message),
+        fault=fault,
+        may_write_all=written is None,
+    )
+
+
+def _feeds_others(kind: str) -> bool:
+    """Return whether others may read what targets of a kind write; they may if the kind is unknown."""
+    found = registry().find_or_none("target", kind)
+    return found is None or not issubclass(found, Target) or found.feeds_others
+
+
+def _written(workspace: Workspace, raw: Any) -> frozenset[Resource] | None:
+    """Return what a target writes by its declaration; None if that is not known."""
+    relation, entity = raw.get("relation"), raw.get("entity")
+    try:
+        if isinstance(entity, str | int):
+            silver = workspace.project.entity(entity).places(workspace.lake.settings).silver
+            return frozenset({table_resource(silver)})
+        if isinstance(relation, str):
+            return workspace.relation(workspace.scope.render(relation)).resources(workspace)
+    except SpecError:
+        pass
+    return None
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    listed = value if isinstance(value, list) else [value]
+    return tuple(each for each in listed if isinstance(each, str))
+
+
+_WRITTEN = ("relation", "entity")
+
+
+def name_other_jobs(plan: Plan, project: Project) -> Plan:
+    """Return the plan with reasons that name the other jobs which share the target of a cleanup step.
+
+    Cleanup steps are those of TRUNCATE and DESTROY. Jobs share a target if they list the same one, or one
+    with the same relation or entity.
+    """
+    if not plan.phase.is_cleanup:
+        return plan
+    users = _users(project, without=plan.job)
+    return replace(plan, instances=tuple(_instance(instance, users, project) for instance in plan.instances))
+
+
+def _users(project: Project, *, without: str) -> Mapping[tuple[str, str], list[str]]:
+    """Return the names of the other jobs by target, relation and entity."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, job in project.jobs.items():
+        for target in _targets(project, job) if name != without else ():
+            for thing in _shared_things(project, target):
+                found.setdefault(thing, []).append(name)
+    return found
+
+
+def _targets(project: Project, job: Job) -> tuple[str, ...]:
+    try:
+        return job.target_names(project.job_scope(job))
+    except SpecError:
+        return ()  # a job whose targets cannot be evaluated now
+
+
+def _shared_things(project: Project, target: str) -> Iterator[tuple[str, str]]:
+    yield ("target", target)
+    definition = project.targets.get(target)
+    for category in _WRITTEN:
+        named = None if definition is None else definition.raw.get(category)
+        if isinstance(named, str):
+            yield (category, named)
+
+
+def _instance(
+    instance: InstancePlan, users: Mapping[tuple[str, str], list[str]], project: Project
+) -> InstancePlan:
+    def named(step: Step) -> Step:
+        others = {job for thing in _shared_things(project, step.target) for job in users.get(thing, ())}
+        if step.status is not Planned.WOULD_RUN or not others:
+            return step
+        jobs = "job" if len(others) == 1 else "jobs"
+        return replace(step, reasons=(*step.reasons, f"also of {jobs} {', '.join(sorted(others))}"))
+
+    def phase(planned: PhasePlan) -> PhasePlan:
+        return replace(planned, steps=tuple(map(named, planned.steps)))
+
+    return replace(instance, phases=tuple(map(phase, instance.phases)))

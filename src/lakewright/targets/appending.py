@@ -7,21 +7,23 @@ Source: Delta's documentation, "Idempotent table writes".
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.partition import Partition
+from lakewright.plan.dirtiness import Dirtiness
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.step import Append
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.targets.kept_rows import kept_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.targets.context import Context
 
-__all__ = ["ADDED_ALREADY", "append_of", "earlier_append", "write_rows"]
+__all__ = ["ADDED_ALREADY", "append_of", "earlier_append", "telling_refusal", "write_rows"]
 
 ADDED_ALREADY = "an earlier attempt has added its rows already"
 """The reason of a build that adds none."""
@@ -29,8 +31,7 @@ ADDED_ALREADY = "an earlier attempt has added its rows already"
 
 def append_of(relation: StoredRelation, mode: OutputMode) -> Append | None:
     """Return that writing a relation in a mode adds rows to those that are there; None if it does not."""
-    words = kept_by(mode) if mode is OutputMode.APPEND else None
-    return None if words is None else Append(words, relation.appends_once)
+    return Append(relation.appends_once) if mode is OutputMode.APPEND else None
 
 
 def earlier_append(
@@ -67,3 +68,18 @@ def write_rows(
     if mode is OutputMode.APPEND:
         reach_failpoint("after_append")
     return summary
+
+
+def telling_refusal(found: Dirtiness, mode: OutputMode, observation: Observation) -> Dirtiness:
+    """Return a target's dirtiness with what `ERROR_IF_EXISTS` does about the rows that are there.
+
+    The build policy decides first: most of them leave a filled target as it is, so that nothing fails.
+    """
+    if mode is not OutputMode.ERROR_IF_EXISTS or observation.filled is not Answer.YES:
+        return found
+    if found.is_to_run:
+        return replace(
+            found, reasons=(*found.reasons, f"the build fails: rows are there (mode {mode.value})")
+        )
+    told = f"mode {mode.value} does not fail, as the build policy leaves it: `buildPolicy: ALWAYS` would"
+    return replace(found, reasons=(*found.reasons, told))

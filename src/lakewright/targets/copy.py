@@ -22,15 +22,13 @@ from lakewright.plan.step import Append
 from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
-from lakewright.targets.appending import append_of, earlier_append, write_rows
+from lakewright.targets.appending import append_of, earlier_append, telling_refusal, write_rows
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.datasets.relation import RelationDataset
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.kept_rows import kept_by, telling_refusal
-from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.targets.writing import (
     OutputModeText,
@@ -119,10 +117,6 @@ class CopyTarget(Target):
     def _mode(self, defaults: TargetDefaults) -> OutputMode:
         return self.mode or defaults.output_mode
 
-    def kept_rows(self, defaults: TargetDefaults) -> str | None:
-        """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
-        return kept_by(self._mode(defaults))
-
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return True: it writes what it has copied."""
         return True
@@ -143,13 +137,10 @@ class CopyTarget(Target):
             if found.exists is Answer.NO:
                 raise VerificationError(f"{self.label}: {found.subject} does not exist", remedy="Run BUILD.")
             return Outcome()
-        workspace, resources = context.workspace, self.provides(context.workspace, phase)
-        with hold_leases(context, resources):
-            outcome = self._build(context) if phase is Phase.BUILD else self._remove(workspace, phase)
-        workspace.invalidate(resources)
-        return outcome
+        work = self._build if phase is Phase.BUILD else self._remove
+        return self.in_lease(context, phase, work)
 
-    def _build(self, context: Context) -> Outcome:
+    def _build(self, context: Context, phase: Phase) -> Outcome:
         workspace = context.workspace
         relation, partition = self.target.stored(workspace)
         mode, skipped = effective_mode(
@@ -176,7 +167,8 @@ class CopyTarget(Target):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")
 
-    def _remove(self, workspace: Workspace, phase: Phase) -> Outcome:
+    def _remove(self, context: Context, phase: Phase) -> Outcome:
+        workspace = context.workspace
         relation, partition = self.target.stored(workspace)
         if phase is Phase.DESTROY and isinstance(self.target, FileDataset):
             relation.destroy(workspace)

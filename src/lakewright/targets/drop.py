@@ -17,7 +17,6 @@ from lakewright.relations.relation import ManagedRelation, Relation
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.workspace.reference import RelationReference, referenced
 
@@ -101,8 +100,8 @@ class DropTarget(Target):
         is_loss = found.exists is not Answer.NO and found.filled is not Answer.NO
         if phase is Phase.CREATE and is_loss and not context.options.permissions.allow_data_loss:
             raise DataLossError(f"{self.label}: {found.subject} holds rows, which would be lost")
-        resources = relation.resources(workspace)
-        with hold_leases(context, resources):
-            relation.destroy(workspace)
-        workspace.invalidate(resources)
+        return self.in_lease(context, phase, self._remove)
+
+    def _remove(self, context: Context, phase: Phase) -> Outcome:
+        self.managed(context.workspace).destroy(context.workspace)
         return Outcome()

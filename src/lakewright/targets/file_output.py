@@ -14,7 +14,6 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.targets.context import Context
-from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -69,22 +68,20 @@ class FileOutput(Target):
         Raises:
             VerificationError: The file isn't there.
         """
-        workspace = context.workspace
-        place = self.place(workspace)
-        files = files_at(place, workspace.lake)
         if phase is Phase.VERIFY:
-            if not files.exists(place):
-                raise VerificationError(f"{self.label}: {place} does not exist", remedy="Run BUILD.")
+            if self.observe(context).exists is not Answer.YES:
+                raise VerificationError(
+                    f"{self.label}: {self.place(context.workspace)} does not exist", remedy="Run BUILD."
+                )
             return Outcome()
-        resources = self.provides(workspace, phase)
-        with hold_leases(context, resources):
-            outcome = Outcome()
-            if phase is Phase.BUILD:
-                outcome = self.write(context, place)
-            else:
-                files.remove(place)
-        workspace.invalidate(resources)
-        return outcome
+        return self.in_lease(context, phase, self._work)
+
+    def _work(self, context: Context, phase: Phase) -> Outcome:
+        place = self.place(context.workspace)
+        if phase is Phase.BUILD:
+            return self.write(context, place)
+        files_at(place, context.workspace.lake).remove(place)
+        return Outcome()
 
 
 class FileCopy(FileOutput):

@@ -47,10 +47,6 @@ class LocalTarget(FileOutput):
         """Return the mapping."""
         return [Reference("mapping", self.mapping, ("mapping",))]
 
-    def mappings(self) -> tuple[str, ...]:
-        """Return the mapping."""
-        return (self.mapping,)
-
     def place(self, workspace: Workspace) -> str:
         """Return the path of the file.
 

@@ -93,10 +93,6 @@ class MergeTarget(RelationTarget):
         """Return that rows are updated: those that no row matches stay."""
         return OutputMode.UPDATE
 
-    def kept_rows(self, defaults: TargetDefaults) -> str | None:
-        """Return that a merge takes out no row that its mapping lacks."""
-        return "a merge takes out no rows that its mapping lacks"
-
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs, because only the merge itself shows whether rows change."""
         return Dirtiness.yes("a merge always runs")

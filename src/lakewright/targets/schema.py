@@ -45,10 +45,6 @@ class SchemaTarget(FileOutput):
             for each in self.declared_schema.references()
         ]
 
-    def mappings(self) -> tuple[str, ...]:
-        """Return the mappings that the schema is that of."""
-        return tuple(self.declared_schema.mappings())
-
     def place(self, workspace: Workspace) -> str:
         """Return the path of the file.
 

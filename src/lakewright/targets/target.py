@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -31,6 +31,7 @@ from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
+from lakewright.targets.lease import hold_leases
 from lakewright.workspace.partition_values import check_partition_values
 
 if TYPE_CHECKING:
@@ -205,10 +206,6 @@ class Target(Named):
         policy = self.policy(defaults)
         return build_dirtiness(policy, observation, is_partitioned=False)
 
-    def kept_rows(self, defaults: TargetDefaults) -> str | None:
-        """Return why a build leaves rows that an earlier one wrote, in words; None if it replaces them."""
-        return None
-
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return whether BUILD makes rows or files from what the target reads, and keeps them."""
         return False
@@ -220,6 +217,14 @@ class Target(Named):
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         """Return whether the target's output holds the rows of an append of that identity."""
         return False
+
+    def in_lease(self, context: Context, phase: Phase, work: Callable[[Context, Phase], Outcome]) -> Outcome:
+        """Do the work of a phase that writes or removes what the target provides; others wait meanwhile."""
+        resources = self.provides(context.workspace, phase)
+        with hold_leases(context, resources):
+            outcome = work(context, phase)
+        context.workspace.invalidate(resources)
+        return outcome
 
     @abstractmethod
     def execute(self, context: Context, phase: Phase) -> Outcome:

@@ -18,7 +18,6 @@ from lakewright.relations.relation import Relation, StoredRelation
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.workspace.reference import RelationReference, referenced
 
@@ -98,15 +97,15 @@ class TruncateTarget(Target):
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Remove the rows, or in VERIFY check that there are none."""
-        workspace = context.workspace
         if phase is Phase.VERIFY:
-            filled = [subject for subject, answer in self._filled(workspace).items() if answer is Answer.YES]
+            found = self._filled(context.workspace).items()
+            filled = [subject for subject, answer in found if answer is Answer.YES]
             if filled:
                 raise VerificationError(f"{self.label}: not empty: {', '.join(filled)}", remedy="Run BUILD.")
             return Outcome()
-        relation, resources = self.stored(workspace), self.provides(workspace, phase)
-        with hold_leases(context, resources):
-            for partition in self._selected(workspace):
-                relation.truncate(workspace, partition)
-        workspace.invalidate(resources)
+        return self.in_lease(context, phase, self._empty)
+
+    def _empty(self, context: Context, phase: Phase) -> Outcome:
+        for partition in self._selected(context.workspace):
+            self.stored(context.workspace).truncate(context.workspace, partition)
         return Outcome()

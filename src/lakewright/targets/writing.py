@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,11 +25,9 @@ from lakewright.plan.step import Append
 from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
-from lakewright.targets.appending import append_of, earlier_append, write_rows
+from lakewright.targets.appending import append_of, earlier_append, telling_refusal, write_rows
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
-from lakewright.targets.kept_rows import kept_by, telling_refusal
-from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.transform.fault_words import fault_error
 
@@ -218,10 +216,6 @@ class WritingTarget(Target):
         )
         return telling_refusal(found, mode, observation)
 
-    def kept_rows(self, defaults: TargetDefaults) -> str | None:
-        """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
-        return None if self.mapping is None else kept_by(self.mode_of(defaults))
-
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return whether it writes the rows of a mapping."""
         return self.mapping is not None
@@ -240,18 +234,16 @@ class WritingTarget(Target):
         """Create or migrate the relation, write its rows, check, empty or remove it."""
         if phase is Phase.VERIFY:
             return self._verify(context)
-        with hold_leases(context, self.provides(context.workspace, phase)):
-            outcome = self._work()[phase](context)
-        context.workspace.invalidate(self.provides(context.workspace, phase))
-        return outcome
+        return self.in_lease(context, phase, self._work)
 
-    def _work(self) -> Mapping[Phase, Callable[[Context], Outcome]]:
-        return {
-            Phase.CREATE: self._create,
-            Phase.BUILD: self._build,
-            Phase.TRUNCATE: self._truncate,
-            Phase.DESTROY: self._destroy,
-        }
+    def _work(self, context: Context, phase: Phase) -> Outcome:
+        if phase is Phase.CREATE:
+            return self._create(context)
+        if phase is Phase.BUILD:
+            return self._build(context)
+        if phase is Phase.TRUNCATE:
+            return self._truncate(context)
+        return self._destroy(context)
 
     def _create(self, context: Context) -> Outcome:
         relation, workspace = self.managed(context.workspace), context.workspace

@@ -23,7 +23,7 @@ from lakewright.stores.registry import read_store
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import SERVER_ENDED, Ending, TriggerState, next_due
-from lakewright.usecases.failed_runs import failed_items, is_superseded
+from lakewright.usecases.history import failed_items, is_superseded
 from lakewright.usecases.items import entity_application, typed_name
 
 __all__ = [

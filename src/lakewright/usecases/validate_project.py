@@ -30,12 +30,10 @@ from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.run_tests import select_tests
 from lakewright.usecases.validation.definitions import evaluate_project
-from lakewright.usecases.validation.documented_columns import documented_column_faults
 from lakewright.usecases.validation.mappings import analyse_with_spark, mapping_faults
 from lakewright.usecases.validation.named_columns import named_column_faults
-from lakewright.usecases.validation.past import past_faults
-from lakewright.usecases.validation.records import value_faults
-from lakewright.usecases.validation.replaced_outputs import replaced_output_faults
+from lakewright.usecases.validation.outputs import documented_column_faults, replaced_output_faults
+from lakewright.usecases.validation.records import past_faults, value_faults
 from lakewright.usecases.validation.sql import mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace

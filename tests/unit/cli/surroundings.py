@@ -49,8 +49,8 @@ NOW = datetime(2022, 3, 1, 3, 0, tzinfo=UTC)
 
 
 USE_CASES = {
-    "lakewright.usecases.diagnose_entity.plan_repair": "plan_repair",
-    "lakewright.usecases.diagnose_entity.repair_table": "repair",
+    "lakewright.usecases.diagnose.plan_repair": "plan_repair",
+    "lakewright.usecases.diagnose.repair_table": "repair",
     "lakewright.usecases.document_project.document_project": "document",
     "lakewright.usecases.maintain_tables.maintain_table": "maintain",
     "lakewright.usecases.plan_job.instance_parameters": "instances",
@@ -246,10 +246,8 @@ def call_with(
         for place, method in USE_CASES.items():
             if hasattr(app, method):
                 stack.enter_context(mock.patch(place, _asked_of(app, method)))
-        stack.enter_context(mock.patch("lakewright.usecases.diagnose_entity.examine", app.examine))
-        contexts = mock.patch(
-            "lakewright.usecases.diagnose_entity.target_contexts", return_value=app.context()
-        )
+        stack.enter_context(mock.patch("lakewright.usecases.diagnose.examine", app.examine))
+        contexts = mock.patch("lakewright.usecases.diagnose.target_contexts", return_value=app.context())
         stack.enter_context(contexts)
         code = answer(arguments, call)
     return Answered(code, streams[0].getvalue(), streams[1].getvalue(), app)

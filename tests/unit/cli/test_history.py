@@ -17,7 +17,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.request import JobRequest
-from lakewright.usecases.failed_runs import is_resumable, resume_command
+from lakewright.usecases.history import is_resumable, resume_command
 
 
 def a_history() -> FakeApp:

@@ -567,14 +567,14 @@ def test_rows_that_a_step_of_the_plan_empties_are_added_again() -> None:
 
 def test_rows_may_be_there_if_the_manifest_lacks_what_tables_hold() -> None:
     """With yesterday's copy of the manifest, a job added the rows of today once more, without a word."""
-    adding = replace(target("log", filled=True, leftover="was FAILED"), append=Append("adds", True))
+    adding = replace(target("log", filled=True, leftover="was FAILED"), append=Append(True))
     orders = entity("", "")
     found = replace(orders.observation, recovered=("2024-05-01",))
     assert plan_of(orders, adding).steps()
     for known, code in ((orders, None), (replace(orders, observe=lambda: found), MAY_BE_ADDED)):
         (step,) = (each for each in plan_of(known, adding).steps() if each.target == "log")
         assert (step.warning and step.warning.code) == code
-    absent = replace(target("log", leftover="was FAILED"), append=Append("adds", True))
+    absent = replace(target("log", leftover="was FAILED"), append=Append(True))
     empty = replace(adding, observe=lambda: replace(adding.observation, filled=Answer.NO))
     for each in (absent, empty):
         steps = plan_of(replace(orders, observe=lambda: found), each).steps()

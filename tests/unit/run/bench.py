@@ -156,7 +156,7 @@ class FakeTarget(Target):
         return build_dirtiness(policy, observation, is_partitioned=bool(self.writes))
 
     def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
-        return Append("a build adds its rows", self.adds == "once") if self.adds else None
+        return Append(self.adds == "once") if self.adds else None
 
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         return append_id in self.world.appended

@@ -13,7 +13,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
 from lakewright.run.builds import BuildState, RecordedBuild
-from lakewright.run.rows_of_others import ROWS_ADDED_AGAIN
+from lakewright.run.plan_warnings import ROWS_ADDED_AGAIN
 from lakewright.targets.appending import ADDED_ALREADY
 from lakewright.targets.context import Context
 

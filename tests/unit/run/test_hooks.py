@@ -38,8 +38,7 @@ from lakewright.manifest.redact import Redactor
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.hooks.call import HttpCall, ProcessCall
-from lakewright.run.hooks.call_queue import CallQueue
+from lakewright.run.hooks.call import CallQueue, HttpCall, ProcessCall
 from lakewright.run.hooks.notifier import _alerts
 from lakewright.run.result import TargetResult
 

@@ -19,8 +19,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.lineage.datasets import Dataset, DatasetName
 from lakewright.run.lineage.events import Subject, run_event, run_uuid
-from lakewright.run.lineage.reporter import URL, is_configured
-from lakewright.run.lineage.sender import Sender
+from lakewright.run.lineage.reporter import URL, Sender, is_configured
 from lakewright.usecases.command_lineage import told_command
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}

@@ -11,7 +11,7 @@ from tests.projects import make_workspace
 
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.run.unknown_columns import UNKNOWN_COLUMN, unknown_column
+from lakewright.run.plan_warnings import UNKNOWN_COLUMN, unknown_column
 from lakewright.targets.target import Target
 
 PROJECT = """

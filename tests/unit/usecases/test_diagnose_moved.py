@@ -10,7 +10,7 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, proces
 
 from lakewright import Project
 from lakewright.doctor.examine import Diagnosis
-from lakewright.usecases import diagnose_entity
+from lakewright.usecases import diagnose as diagnose_entity
 
 
 def test_each_slice_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

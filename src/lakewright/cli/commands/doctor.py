@@ -70,7 +70,7 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
 
 
 def _diagnose(call: Call, entity: str) -> int:
-    from lakewright.usecases.diagnose_entity import diagnose_entity
+    from lakewright.usecases.diagnose import diagnose_entity
 
     with working(call.output, "checking"):
         found = diagnose_entity(call.app, entity)
@@ -86,7 +86,7 @@ def _print(call: Call, checks: Sequence[Check], more: Mapping[str, Any] | None =
 
 
 def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author: str, reason: str) -> int:
-    from lakewright.usecases.diagnose_entity import plan_repair, repair_table
+    from lakewright.usecases.diagnose import plan_repair, repair_table
 
     with working(call.output, "checking"):
         planned = plan_repair(call.app, entity, Permissions(allow_data_loss=allow_data_loss))

@@ -27,7 +27,7 @@ from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
-from lakewright.run.hooks.call_queue import CallQueue
+from lakewright.run.hooks.call import CallQueue
 from lakewright.run.hooks.event import RUNNING, Event
 from lakewright.run.hooks.hook import Connect, Hook, HookContext
 from lakewright.run.result import RunResult, TargetResult, status_of_part

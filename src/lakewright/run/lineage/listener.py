@@ -13,8 +13,7 @@ from lakewright.errors import Fault
 from lakewright.manifest.redact import Redactor
 from lakewright.run.lineage.datasets import inputs_of, outputs_of
 from lakewright.run.lineage.events import Subject, event_state, run_uuid
-from lakewright.run.lineage.reporter import Reporter
-from lakewright.run.lineage.sender import Sender
+from lakewright.run.lineage.reporter import Reporter, Sender
 from lakewright.targets.assertion_target import AssertionTarget, ErrorMode
 from lakewright.targets.target import Target
 

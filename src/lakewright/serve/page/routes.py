@@ -39,8 +39,7 @@ from lakewright.serve.page.observer import BackgroundObserver, Look
 from lakewright.serve.page.render import render
 from lakewright.serve.page.search import search_view
 from lakewright.serve.page.undo import undo_view
-from lakewright.usecases.failed_runs import is_resumable, resume_command
-from lakewright.usecases.history import find_run
+from lakewright.usecases.history import find_run, is_resumable, resume_command
 
 if TYPE_CHECKING:
     from starlette.types import Scope

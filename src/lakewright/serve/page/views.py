@@ -21,8 +21,16 @@ from lakewright.slices.discover import modified_seconds
 from lakewright.strategies.summary import plain_names
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings
-from lakewright.usecases.failed_runs import is_of_former_job, is_resumable, is_superseded, resume_command
-from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
+from lakewright.usecases.history import (
+    compare_runs,
+    find_run,
+    is_of_former_job,
+    is_resumable,
+    is_superseded,
+    list_runs,
+    resume_command,
+    run_with_targets,
+)
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
 from lakewright.usecases.sample_rows import read_sample

@@ -1,20 +1,24 @@
-"""Check the values of records that a project declares against the types of their columns."""
+"""Check the values of declared records against the types of their columns, and what reads the past."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import Fault, LakewrightError
+from lakewright.errors import Fault, LakewrightError, NotInstalled
 from lakewright.mappings.values import ValuesMapping
 from lakewright.relations.values import ValuesRelation
+from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.records import record_faults
 from lakewright.targets.datasets.values import ValuesDataset
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.usecases.validation.named_columns import DATASETS
 
-__all__ = ["value_faults"]
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+
+__all__ = ["PastFaults", "past_faults", "value_faults"]
 
 
 def value_faults(evaluation: Evaluation) -> Iterator[Fault]:
@@ -54,3 +58,44 @@ def _written(each: Evaluated, where: tuple[str, ...], index: str | int) -> Any:
         owner = owner.get(key) if isinstance(owner, Mapping) else None
     records = owner.get("records") if isinstance(owner, Mapping) else None
     return records[index] if isinstance(records, list) and isinstance(index, int) else each.definition.raw
+
+
+@dataclass(frozen=True, slots=True)
+class PastFaults:
+    """What is wrong with the pasts of a project's entities.
+
+    Attributes:
+        errors: Columns that are missing.
+        warnings: Places that can't be read here; a run may be able to, or need them no longer.
+    """
+
+    errors: list[Fault] = field(default_factory=list)
+    warnings: list[Fault] = field(default_factory=list)
+
+
+def past_faults(evaluation: Evaluation, lake: Lake) -> PastFaults:
+    """Return what is wrong with `history_from` of entities, as far as it is known without Spark."""
+    faults = PastFaults()
+    seen = set()
+    for each in evaluation.evaluated:
+        entity = each.model
+        if not isinstance(entity, Entity) or entity.settings.history_from is None:
+            continue
+        mark = (each.definition.name, entity.settings.history_from.text)
+        if mark in seen:
+            continue
+        seen.add(mark)
+        from lakewright.slices.past import check_past  # only few projects need it
+
+        try:
+            check_past(lake, entity)
+        except NotInstalled:
+            continue  # only Spark can read the place
+        except LakewrightError as error:
+            fault = Fault(
+                f"{each.definition.subject}: {error.message}",
+                each.definition.at("settings", "history_from"),
+                error.remedy,
+            )
+            (faults.errors if "lacks" in error.details else faults.warnings).append(fault)
+    return faults
