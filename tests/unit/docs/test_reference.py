@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from scripts.reference.codes import ERRORS, PLAN, all_errors
 from scripts.reference.keys import UNUSED, keys_of
 from scripts.reference.pages import BASES, EXAMPLES, MODELS, PAGES, kinds_of, page
 
+from lakewright.cli.entry import root
+from lakewright.due.plan import Code
 from lakewright.plan.phase import Phase
 from lakewright.run.kinds import registry
 from lakewright.spec.loading.loader import load_project
@@ -116,3 +122,32 @@ def test_every_setting_of_a_manifest_is_described() -> None:
     settings = COMMON.union(*(kind_class(kind).options for kind in KINDS))
     assert {f"| `{setting}` |" for setting in settings if f"| `{setting}` |" not in section} == set()
     assert all(f"`{kind}`" in section for kind in KINDS)
+
+
+def test_each_code_has_its_entry() -> None:
+    assert PLAN.keys() == set(Code)
+    assert ERRORS.keys() == {each.code for each in all_errors()}
+    assert all(text for advice in PLAN.values() for text in advice)
+
+
+COMMANDS = re.compile(r"`lakewright ([^`]+)`")
+TYPED = sorted(
+    {
+        command
+        for text in (*(do for _, do in PLAN.values()), *ERRORS.values())
+        for command in COMMANDS.findall(text)
+    }
+)
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_command_of_an_entry_is_one_of_the_command_line(typed: str) -> None:
+    command: click.Command = root
+    arguments = shlex.split(typed)
+    with click.Context(command, info_name="lakewright") as context:
+        while isinstance(command, click.Group):
+            _, found, arguments = command.resolve_command(context, arguments)
+            assert found is not None
+            command = found
+        # Arguments are parsed, and nothing is run.
+        command.make_context(typed, arguments, parent=context)

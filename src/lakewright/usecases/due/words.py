@@ -29,6 +29,7 @@ __all__ = [
     "reason_text",
     "step_text",
     "step_words",
+    "template_of",
 ]
 
 SCHEMA = "lakewright/plan/2"
@@ -117,6 +118,11 @@ _CHOICES: Mapping[Verb, str] = {
     Verb.AGAIN: "build it again",
     Verb.WAIVE: "accept it",
 }
+
+
+def template_of(code: Code) -> str:
+    """Return the text of a code, with the names of its parameters in braces."""
+    return _TEXTS[code]
 
 
 def reason_text(reason: Reason) -> str:
