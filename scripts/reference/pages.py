@@ -19,7 +19,7 @@ from lakewright.connections.connection import Connection
 from lakewright.documentation.checks.check import Check
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.relations.relation import Relation
-from lakewright.run.hooks.hook import Hook
+from lakewright.run.hooks.event import Hook
 from lakewright.run.kinds import registry
 from lakewright.schemas.schema import Schema
 from lakewright.spec.definitions.template import TemplateSpec

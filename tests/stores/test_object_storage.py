@@ -38,7 +38,7 @@ from lakewright.run.request import JobRequest
 from lakewright.slices.bronze import list_objects
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.stores.delta.store import DeltaStore
-from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.run_job import plan_job
 
 pa: Any = import_module("pyarrow")
 pq: Any = import_module("pyarrow.parquet")

@@ -60,17 +60,6 @@ class Refresh(StrEnum):
     DAILY = "daily"
     ALWAYS = "always"
 
-    @classmethod
-    def parse(cls, text: str) -> Refresh:
-        """Return what a text names, ignoring case.
-
-        Raises:
-            ValueError: There is no such value.
-        """
-        if (found := member_named(cls, text)) is None:
-            raise ValueError(f"no value {text!r} of refresh; {hint(text, cls)}")
-        return found
-
 
 @dataclass(frozen=True, slots=True)
 class Dirtiness:

@@ -17,7 +17,6 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -79,10 +78,11 @@ class DeleteFileTarget(Target):
         files = files_at(place, workspace.lake)
         if not self.recursive and _is_filled(files, place):
             raise TargetError(f"{self.label}: {place} holds files", remedy="Set recursive: true.")
-        resources = self.provides(workspace, phase)
-        with hold_leases(context, resources):
-            files.remove(place)
-        workspace.invalidate(resources)
+        return self.in_lease(context, phase, self._remove)
+
+    def _remove(self, context: Context, phase: Phase) -> Outcome:
+        place = self.place(context.workspace)
+        files_at(place, context.workspace.lake).remove(place)
         return Outcome()
 
 

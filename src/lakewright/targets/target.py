@@ -29,6 +29,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
+from lakewright.spec.suggestions import member_named
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.targets.lease import hold_leases
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["BuildPolicyText", "DurationText", "Target", "VerifyPolicyText"]
 
 BuildPolicyText = Annotated[BuildPolicy, from_text(BuildPolicy.parse)]
-RefreshText = Annotated[Refresh, from_text(Refresh.parse)]
+RefreshText = Annotated[Refresh, from_text(lambda text: member_named(Refresh, text) or text)]
 VerifyPolicyText = Annotated[VerifyPolicy, from_text(VerifyPolicy.parse)]
 DurationText = Annotated[Duration, from_text(Duration.parse), WithJsonSchema({"type": "string"})]
 

@@ -12,7 +12,7 @@ from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.other_runs import entity_name
-from lakewright.usecases import plan_job as planning
+from lakewright.usecases import run_job as planning
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 
 __all__ = [

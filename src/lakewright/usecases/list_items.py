@@ -16,6 +16,7 @@ from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import Application, Record, State
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Query
+from lakewright.slices.inventory import Differences
 from lakewright.usecases.items import (
     BLOCKING,
     Row,
@@ -23,11 +24,11 @@ from lakewright.usecases.items import (
     chosen_application,
     declared_after,
     find_item,
+    inventory_of,
     project_applications,
 )
 
-__all__ = ["ItemHistory", "count_items", "list_backlog", "list_items", "show_item"]
-
+__all__ = ["ItemHistory", "count_items", "discover_slices", "list_backlog", "list_items", "show_item"]
 
 VERDICTS = {verdict.value: verdict for verdict in Verdict}
 STATES = {state.value.lower(): state for state in State}
@@ -187,3 +188,14 @@ def count_items(app: App) -> dict[str, dict[str, int]]:
     for (application, verdict), count in app.store.counts().items():
         counts.setdefault(str(application), {})[verdict.value] = count
     return counts
+
+
+def discover_slices(app: App, entities: Sequence[str] = ()) -> Differences:
+    """Record new slices of these entities, or of all that are enabled; return every difference found.
+
+    Raises:
+        SpecError: There is no such entity.
+    """
+    project = app.project
+    names = entities or tuple(name for name, entity in project.entities.items() if entity.enabled)
+    return inventory_of(app).differences([project.entity(name) for name in names])

@@ -32,8 +32,12 @@ from lakewright.usecases.run_tests import select_tests
 from lakewright.usecases.validation.definitions import evaluate_project
 from lakewright.usecases.validation.mappings import analyse_with_spark, mapping_faults
 from lakewright.usecases.validation.named_columns import named_column_faults
-from lakewright.usecases.validation.outputs import documented_column_faults, replaced_output_faults
-from lakewright.usecases.validation.records import past_faults, value_faults
+from lakewright.usecases.validation.outputs import (
+    documented_column_faults,
+    past_faults,
+    replaced_output_faults,
+    value_faults,
+)
 from lakewright.usecases.validation.sql import mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace

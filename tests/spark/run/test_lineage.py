@@ -9,7 +9,7 @@ from tests.projects import make_workspace
 from tests.sessions import same
 
 from lakewright.plan.phase import Phase
-from lakewright.run.lineage.datasets import DatasetName, inputs_of, outputs_of
+from lakewright.run.lineage.events import DatasetName, inputs_of, outputs_of
 from lakewright.targets.target import Target
 
 SECTIONS = """

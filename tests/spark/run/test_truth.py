@@ -21,8 +21,7 @@ from lakewright.plan.step import Plan
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.session import SharedSession
-from lakewright.usecases.plan_job import plan_job
-from lakewright.usecases.run_job import run_job
+from lakewright.usecases.run_job import plan_job, run_job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,8 +17,7 @@ from lakewright.app import App
 from lakewright.errors import Fault, LeaseHeld
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.lineage.datasets import Dataset, DatasetName
-from lakewright.run.lineage.events import Subject, run_event, run_uuid
+from lakewright.run.lineage.events import Dataset, DatasetName, Subject, run_event, run_uuid
 from lakewright.run.lineage.reporter import URL, Sender, is_configured
 from lakewright.usecases.command_lineage import told_command
 

@@ -31,9 +31,9 @@ from lakewright.serve.http.application import make_application
 from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.routes import Pages
 from lakewright.triggers.state import Result
-from lakewright.usecases.discover_slices import discover_slices
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.items import find_item
+from lakewright.usecases.list_items import discover_slices
 
 LATE, HELD, BROKEN, AFTER = "2022-01-01", "2022-01-03", "2022-01-04", "2022-01-05"
 MESSAGE = "column 'amount' is text"

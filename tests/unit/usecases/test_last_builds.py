@@ -24,7 +24,7 @@ from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.run.request import JobRequest
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.take import plan_of_project
-from lakewright.usecases.plan_job import job_run
+from lakewright.usecases.run_job import job_run
 
 MODEL = """
 relations:

@@ -41,7 +41,7 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
 
     A second call finds everything clean. Changes made there are never overwritten.
     """
-    from lakewright.usecases.plan_job import plan_job
+    from lakewright.usecases.run_job import plan_job
     from lakewright.usecases.write_project import packaged, write_project
 
     begin = call.clock()

@@ -60,7 +60,7 @@ def job(
     """
     request = job_request(name, phase, parameters, **options)
     if dry_run:
-        from lakewright.usecases.plan_job import plan_job
+        from lakewright.usecases.run_job import plan_job
 
         planned = plan_job(call.app, request)
         call.output.result(planned.as_json(), plan_page(planned))
@@ -80,8 +80,7 @@ def job(
 
 def run_watched(call: Call, request: JobRequest) -> RunResult:
     """Run a job, show its progress, and let signals stop it; return the result."""
-    from lakewright.usecases.plan_job import instance_parameters
-    from lakewright.usecases.run_job import run_job
+    from lakewright.usecases.run_job import instance_parameters, run_job
 
     hidden = call.app.journal.hide_secrets
     instances = [assignments(hidden(each)) for each in instance_parameters(call.app, request)]
@@ -93,7 +92,7 @@ def run_watched(call: Call, request: JobRequest) -> RunResult:
 
 
 def _may_remove(call: Call, request: JobRequest) -> bool:
-    from lakewright.usecases.plan_job import plan_job
+    from lakewright.usecases.run_job import plan_job
 
     planned = plan_job(call.app, request)
     removed = [step for step in planned.steps() if step.status is Planned.WOULD_RUN]

@@ -56,7 +56,7 @@ def plan(
     if phase is None:
         raise click.MissingParameter(param_hint="'PHASE'", param_type="argument")
     request = job_request(name, phase, parameters, preview=preview, **options)
-    from lakewright.usecases.plan_job import plan_job
+    from lakewright.usecases.run_job import plan_job
     from lakewright.usecases.triggers import triggers_of_job
 
     found = plan_job(call.app, request)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from lakewright.errors import Fault, SpecError
-from lakewright.run.hooks.event import VARIABLES
-from lakewright.run.hooks.hook import Hook
+from lakewright.run.hooks.event import VARIABLES, Hook
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 

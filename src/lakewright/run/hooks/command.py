@@ -11,8 +11,7 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.run.hooks.call import Call, ProcessCall
-from lakewright.run.hooks.event import Event
-from lakewright.run.hooks.hook import Conditions, Hook, HookContext, matches
+from lakewright.run.hooks.event import Conditions, Event, Hook, HookContext, matches
 
 __all__ = ["CommandHook"]
 

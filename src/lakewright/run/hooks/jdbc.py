@@ -13,8 +13,7 @@ from lakewright.connections.database import Database
 from lakewright.connections.jdbc import named_connection
 from lakewright.errors import LakewrightError
 from lakewright.run.hooks.call import Call
-from lakewright.run.hooks.event import Event
-from lakewright.run.hooks.hook import HookContext
+from lakewright.run.hooks.event import Event, HookContext
 from lakewright.run.hooks.web import MomentHook
 from lakewright.spec.models.base import Reference
 

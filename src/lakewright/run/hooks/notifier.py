@@ -28,8 +28,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
 from lakewright.run.hooks.call import CallQueue
-from lakewright.run.hooks.event import RUNNING, Event
-from lakewright.run.hooks.hook import Connect, Hook, HookContext
+from lakewright.run.hooks.event import RUNNING, Connect, Event, Hook, HookContext
 from lakewright.run.result import RunResult, TargetResult, status_of_part
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named

@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field as Declared
 
 from lakewright.run.hooks.call import Call
-from lakewright.run.hooks.event import RUNNING, Event
-from lakewright.run.hooks.hook import Hook, HookContext
+from lakewright.run.hooks.event import RUNNING, Event, Hook, HookContext
 from lakewright.spec.models.base import from_text
 from lakewright.spec.models.job import MetricBoard
 

@@ -9,8 +9,7 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.run.hooks.call import Call, HttpCall
-from lakewright.run.hooks.event import Event
-from lakewright.run.hooks.hook import Conditions, Hook, HookContext, matches
+from lakewright.run.hooks.event import Conditions, Event, Hook, HookContext, matches
 from lakewright.spec.models.base import upper
 
 __all__ = ["RestHook"]

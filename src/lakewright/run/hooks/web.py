@@ -8,8 +8,7 @@ from pydantic import Field as Declared
 
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import Call, HttpCall
-from lakewright.run.hooks.event import RUNNING, Event
-from lakewright.run.hooks.hook import Hook, HookContext
+from lakewright.run.hooks.event import RUNNING, Event, Hook, HookContext
 
 __all__ = ["MomentHook", "WebHook"]
 

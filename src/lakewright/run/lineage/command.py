@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.plan.status import Status
-from lakewright.run.lineage.datasets import entity_datasets
-from lakewright.run.lineage.events import Subject, event_state, run_uuid
+from lakewright.run.lineage.events import Subject, entity_datasets, event_state, run_uuid
 
 if TYPE_CHECKING:
     from lakewright.run.lineage.reporter import Reporter

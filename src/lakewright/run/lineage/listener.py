@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lakewright.errors import Fault
 from lakewright.manifest.redact import Redactor
-from lakewright.run.lineage.datasets import inputs_of, outputs_of
-from lakewright.run.lineage.events import Subject, event_state, run_uuid
+from lakewright.run.lineage.events import Subject, event_state, inputs_of, outputs_of, run_uuid
 from lakewright.run.lineage.reporter import Reporter, Sender
 from lakewright.targets.assertion_target import AssertionTarget, ErrorMode
 from lakewright.targets.target import Target

@@ -30,7 +30,7 @@ from lakewright.usecases.operate_items import (
     skip_item,
     unskip_item,
 )
-from lakewright.usecases.plan_job import check_request
+from lakewright.usecases.run_job import check_request
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
 __all__ = [

@@ -131,7 +131,7 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 
     A folder or table that can't be read is told, and the command fails once it has looked at the others.
     """
-    from lakewright.usecases.discover_slices import discover_slices
+    from lakewright.usecases.list_items import discover_slices
 
     found = discover_slices(call.app, entities)
     document = found.as_json()
