@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["main", "shares"]
 
-WEIGHTS = {"properties": 1, "fuzz": 3, "chaos": 6}
+WEIGHTS = {"properties": 1, "histories": 5, "fuzz": 3, "chaos": 6}
 """How the searches share the time. A strike of chaos takes a JVM, so it gets most."""
 LEAST_MINUTES = 1.0
 
@@ -50,10 +50,10 @@ def shares(minutes: float) -> Mapping[str, float]:
     """Return the minutes of each search; none gets less than one.
 
     Example:
-        >>> shares(100)
-        {'properties': 10.0, 'fuzz': 30.0, 'chaos': 60.0}
+        >>> shares(150)
+        {'properties': 10.0, 'histories': 50.0, 'fuzz': 30.0, 'chaos': 60.0}
         >>> shares(-5)
-        {'properties': 1.0, 'fuzz': 1.0, 'chaos': 1.0}
+        {'properties': 1.0, 'histories': 1.0, 'fuzz': 1.0, 'chaos': 1.0}
     """
     whole = sum(WEIGHTS.values())
     return {part: max(LEAST_MINUTES, minutes * weight / whole) for part, weight in WEIGHTS.items()}
@@ -76,6 +76,10 @@ def _properties(minutes: float, run: Run) -> bool:
             return True
 
 
+def _histories(minutes: float, run: Run) -> bool:
+    return run([sys.executable, "-m", "tests.spark.due.histories", "--minutes", f"{minutes:.1f}"])
+
+
 def _fuzz(minutes: float, run: Run) -> bool:
     return run([sys.executable, "-m", "tests.spark.strategies.fuzz", "--minutes", f"{minutes:.1f}"])
 
@@ -95,6 +99,7 @@ PYTEST = [sys.executable, "-m", "pytest", "-q"]
 
 SEARCHES: Mapping[str, Callable[[float, Run], bool]] = {
     "properties": _properties,
+    "histories": _histories,
     "fuzz": _fuzz,
     "chaos": _chaos,
 }

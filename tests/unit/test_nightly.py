@@ -16,9 +16,10 @@ def test_a_part_that_finds_something_keeps_no_other_from_running(capsys: pytest.
         return False
 
     assert main(["--minutes", "10"], find_something) == 1
-    marked, properties, fuzz, chaos = commands
+    marked, properties, histories, fuzz, chaos = commands
     assert "-m nightly" in marked
     assert "--hypothesis-profile=nightly --hypothesis-seed=" in properties
-    assert "tests.spark.strategies.fuzz --minutes 3.0" in fuzz
-    assert "tests.chaos --points 100000 --minutes 6.0" in chaos
-    assert "Found something: tests, properties, fuzz, chaos." in capsys.readouterr().out
+    assert "tests.spark.due.histories --minutes 3.3" in histories
+    assert "tests.spark.strategies.fuzz --minutes 2.0" in fuzz
+    assert "tests.chaos --points 100000 --minutes 4.0" in chaos
+    assert "Found something: tests, properties, histories, fuzz, chaos." in capsys.readouterr().out
