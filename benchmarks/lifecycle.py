@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+import deltalake
 import pandas as pd
 from deltalake import write_deltalake
 
+from benchmarks.clean_lake import write_clean_lake
 from benchmarks.report import Row
 from benchmarks.timing import Measured, by_turns, cpu_seconds, lakewright, seconds, time_command
+from lakewright.app import App
+from lakewright.stores.sql.database import Database
+from lakewright.usecases.due import observe
+from lakewright.usecases.due.take import plan_of_project
 
-__all__ = ["compare_jobs", "run", "run_side_by_side"]
+__all__ = ["compare_growth", "compare_jobs", "run", "run_side_by_side"]
 
 FIRST = date(2022, 1, 1)
 CPU = "processor time"
+COUNTED = {"listings of bronze": "100", "opened logs": "as many", "queries of the manifest": "as many"}
+"""What a plan of a whole project is counted by, and how often it should happen."""
+
 CHAIN = 5
 """Every fifth target starts a chain; the others read the previous one."""
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
     """Return the measurements of a project of 1,000 targets and of one with 200 clean ones; no JVM starts."""
-    return [*_load(folder / "large", rounds), *_clean(folder / "clean", rounds)]
+    few = write_clean_lake(folder / "few", entities=100, targets=200, slices=1, builds=1)
+    many = write_clean_lake(folder / "many", entities=100, targets=200, slices=100, builds=500)
+    return [
+        *_load(folder / "large", rounds),
+        *_clean(folder / "clean", rounds),
+        *compare_growth(few, many, rounds),
+    ]
 
 
 def run_side_by_side(folder: Path, rounds: int) -> list[Row]:
@@ -104,6 +122,63 @@ def _clean(folder: Path, rounds: int) -> list[Row]:
         Row("one more clean target, observed, planned and recorded", f"{each:.1f} ms", "≤ 20 ms"),
         Row("memory of 50 instances compared with 10", f"{growth:+.0f} MiB of {_memory(times['ten']):.0f}"),
     ]
+
+
+def compare_growth(few: Path, many: Path, rounds: int) -> list[Row]:
+    """Return what `plan` of a whole project costs with few and with many slices and builds; nothing is due.
+
+    Args:
+        few: A project of 100 entities and 200 targets, with a slice and a build of each.
+        many: The same with 100 slices and 500 builds of each.
+        rounds: How often each is planned.
+    """
+    times = by_turns(
+        max(3, rounds),
+        few=lambda: time_command(lakewright("plan", "--project", str(few))),
+        many=lambda: time_command(lakewright("plan", "--project", str(many))),
+    )
+    small, large = (cpu_seconds(times[name]) for name in ("few", "many"))
+    counts = {place: _count(place) for place in (few, many)}
+    changed = many / "lake" / "bronze" / "e0" / "2030-01-01.csv"
+    changed.write_text("id,n\n1,1\n")
+    one = cpu_seconds(
+        [time_command(lakewright("plan", "--project", str(many))) for _ in range(max(3, rounds))]
+    )
+    changed.unlink()
+    what = "`plan` of 200 targets and 100 entities in which nothing is due"
+    return [
+        Row(f"{what}, with 10,000 slices and 100,000 builds, {CPU}", f"{large:.2f} s", "≤ 3 s"),
+        Row("the same compared with 100 slices and 200 builds", f"{large / small:.2f}", "≤ 1.2"),
+        Row("the same with one new slice, compared with none", f"{cpu_seconds(again) / large:.2f}"),
+        *(
+            Row(f"{name}, with few and with many", f"{counts[few][name]} and {counts[many][name]}", wanted)
+            for name, wanted in COUNTED.items()
+        ),
+    ]
+
+
+def _count(project: Path) -> Counter[str]:
+    """Return how often a plan of a project lists bronze, opens a log and asks the manifest."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str, module: Any, attribute: str) -> Any:
+        own = getattr(module, attribute)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return own(*arguments, **options)
+
+        return patch.object(module, attribute, call)
+
+    app = App.open(project, environ={})
+    with (
+        counted("listings of bronze", observe, "list_bronze"),
+        counted("opened logs", deltalake, "DeltaTable"),
+        counted("queries of the manifest", Database, "read"),
+    ):
+        plan_of_project(app)
+    app.close()
+    return counts
 
 
 def _memory(measured: list[Measured]) -> float:

@@ -60,8 +60,7 @@ def measure(project: Path) -> dict[str, Any]:
     from lakewright.app import App
     from lakewright.plan.phase import Phase
     from lakewright.run.request import JobRequest
-    from lakewright.usecases.run_job import plan_job
-    from lakewright.usecases.run_job import run_job
+    from lakewright.usecases.run_job import plan_job, run_job
 
     app = App.open(project)
     loaded = time.monotonic()
