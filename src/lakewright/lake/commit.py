@@ -39,7 +39,6 @@ __all__ = [
     "METADATA",
     "OF_BUILD",
     "Commit",
-    "EffectiveCommit",
     "Foreign",
     "LandedCommit",
     "Since",
@@ -53,10 +52,8 @@ __all__ = [
     "content_of_build",
     "empties",
     "find_commit",
-    "find_effective",
     "going_back",
     "has_changed_rows",
-    "is_effective",
     "is_gone",
     "is_own",
     "is_signing",
@@ -72,6 +69,7 @@ __all__ = [
     "slice_key",
     "standing_changes",
     "strict_session",
+    "time_of_restore",
     "timestamp_sql",
 ]
 
@@ -413,19 +411,6 @@ ROW_OPERATIONS = frozenset(
 """Operations that change the rows of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveCommit:
-    """The last commit of an application.
-
-    Attributes:
-        number: Its number; 0 if there is none. Delta skips a commit with a number that is not greater.
-        commit: The commit, unless a later one has reverted it or removed its rows as a whole.
-    """
-
-    number: int
-    commit: LandedCommit | None
-
-
 def has_changed_rows(commit: Commit) -> bool:
     """Return whether a commit is of an operation that changes rows."""
     return commit.operation in ROW_OPERATIONS
@@ -436,21 +421,9 @@ def restored_version(restore: Commit, log: Sequence[Commit]) -> int | None:
     given = restore.parameters.get("version")
     if given not in (None, ""):
         return int(str(given).strip('"'))
-    at = _time_of(restore)
+    at = time_of_restore(restore)
     earlier = [each.version for each in log if at is not None and each.at is not None and each.at <= at]
     return max(earlier, default=None)
-
-
-def empties_partition(commit: Commit, partition: Mapping[str, str]) -> bool:
-    """Return whether a commit of Lakewright removed all rows of a partition, as its signature says.
-
-    Names of columns are compared as Delta does, whatever their case.
-    """
-    emptied = commit.content.get(EMPTIED)
-    if not partition or not isinstance(emptied, Mapping):
-        return False
-    held = {name.lower(): value for name, value in partition.items()}
-    return all(held.get(str(name).lower()) == value for name, value in emptied.items())
 
 
 def empties(commit: Commit) -> bool:
@@ -469,26 +442,6 @@ def replaces_all(commit: Commit) -> bool:
     return empties(commit) or is_overwritten or is_made_anew
 
 
-def is_effective(version: int, log: Sequence[Commit], partition: Mapping[str, str] | None = None) -> bool:
-    """Return whether the table's last version builds on a commit, whose rows no later one removed as a whole.
-
-    Args:
-        version: The version of the commit; -1 if the log does not have it any more.
-        log: The commits of the table from it on, oldest first.
-        partition: The partition in which the rows are, if they are in one.
-    """
-    for commit, before in going_back(log, log):
-        if commit.version <= version:
-            break
-        if replaces_all(commit) or empties_partition(commit, partition or {}):
-            return False
-        if before is None:  # to a time before the log, or to what nobody knows
-            return _time_of(commit) is None
-        if before <= version:
-            return before == version
-    return True
-
-
 def going_back(commits: Sequence[Commit], log: Sequence[Commit]) -> Iterator[tuple[Commit, int | None]]:
     """Yield the commits on which the last one builds, each with the version on which it builds itself.
 
@@ -504,30 +457,8 @@ def going_back(commits: Sequence[Commit], log: Sequence[Commit]) -> Iterator[tup
         commit = by_version.get(before) if before is not None and before < commit.version else None
 
 
-def find_effective(
-    lake: Lake, address: Address, app_id: str, partition: Mapping[str, str] | None = None
-) -> EffectiveCommit:
-    """Return the last commit of an application, and whether the table's last version builds on it.
-
-    A single DELETE of some rows leaves the commit as it is: whoever deletes rows means it.
-
-    Args:
-        lake: The lake.
-        address: The table.
-        app_id: The application.
-        partition: The partition into which it has written, if it is one.
-    """
-    log = _Log(lake, address)
-    number = last_commit_number(lake, address, app_id, opened=log.opened)
-    if number is None:
-        return EffectiveCommit(0, None)
-    newest, is_found = log.newest(lambda each: each.is_numbered(app_id, number))
-    found = LandedCommit(newest[-1].version, newest[-1].content) if is_found else LandedCommit(None, {})
-    is_there = is_effective(-1 if found.version is None else found.version, newest[::-1], partition)
-    return EffectiveCommit(number, found if is_there else None)
-
-
-def _time_of(restore: Commit) -> datetime | None:
+def time_of_restore(restore: Commit) -> datetime | None:
+    """Return the time that a RESTORE went back to; None if it names none."""
     millis = str(restore.parameters.get("datetime") or "")  # as the `deltalake` package writes it
     if millis.isdigit():
         return datetime.fromtimestamp(int(millis) / 1000, UTC)

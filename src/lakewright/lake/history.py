@@ -16,17 +16,19 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.commit import (
     EMPTIED,
     Commit,
+    LandedCommit,
+    commits_since,
     empties,
     going_back,
     has_changed_rows,
-    is_effective,
     is_own,
     read_commits,
     replaces_all,
+    time_of_restore,
 )
 from lakewright.lake.delta_log import DECLARED_LENGTH
 from lakewright.lake.files import files_at
-from lakewright.lake.observation import open_log
+from lakewright.lake.observation import last_commit_number, open_log
 from lakewright.lake.place_marks import may_be_table
 from lakewright.spec.models.places import Address
 
@@ -43,10 +45,21 @@ MOST_BYTES = 16_000_000
 EXACT = frozenset({"string", "byte", "short", "integer", "long", "date"})
 """Types of which the log has values in the form in which they are given."""
 
-__all__ = ["Partition", "TableHistories", "TableHistory", "read_table_history"]
+__all__ = [
+    "EffectiveCommit",
+    "Partition",
+    "TableHistories",
+    "TableHistory",
+    "find_effective",
+    "read_table_history",
+]
 
 Partition: TypeAlias = Mapping[str, str]
 """Values of partition columns, by their names in lower case; empty for the whole table."""
+
+
+BEFORE_ALL = -2
+"""A version before that of a commit which the log does not have any more, which is -1."""
 
 
 class _Latest:
@@ -115,8 +128,8 @@ class TableHistory:
         oldest, before = next(reversed(list(going_back(self.log, self.log))), (None, None))
         if before is not None or oldest is None:
             return -1 if before is None else before
-        # To which version an unreadable RESTORE went back, nobody knows.
-        return oldest.version - 1 if is_effective(oldest.version - 1, self.log) else -1
+        # To which version an unreadable RESTORE went back, nobody knows; a time is before the log.
+        return oldest.version - 1 if time_of_restore(oldest) is None else BEFORE_ALL
 
     @cached_property
     def _versions(self) -> frozenset[int]:
@@ -252,3 +265,41 @@ def _in_partitions(commits: Iterable[Commit]) -> Iterator[tuple[int, Partition]]
         emptied = each.content.get(EMPTIED)
         if isinstance(emptied, Mapping) and emptied:
             yield each.version, {str(name).lower(): str(value) for name, value in emptied.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveCommit:
+    """The last commit of an application.
+
+    Attributes:
+        number: Its number; 0 if there is none. Delta skips a commit with a number that is not greater.
+        commit: The commit, unless a later one has reverted it or removed its rows as a whole.
+    """
+
+    number: int
+    commit: LandedCommit | None
+
+
+def find_effective(
+    lake: Lake, address: Address, app_id: str, partition: Mapping[str, str] | None = None
+) -> EffectiveCommit:
+    """Return the last commit of an application, and whether the table's last version builds on it.
+
+    A single DELETE of some rows leaves the commit as it is: whoever deletes rows means it.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        app_id: The application.
+        partition: The partition into which it has written, if it is one.
+    """
+    number = last_commit_number(lake, address, app_id)
+    if number is None:
+        return EffectiveCommit(0, None)
+    since = commits_since(lake, address, lambda each: each.is_numbered(app_id, number))
+    log = read_commits(lake, address) if since is None else (since.start, *since.commits)
+    found = LandedCommit(None, {}) if since is None else LandedCommit(log[0].version, log[0].content)
+    history = TableHistory("", log[-1].version if log else -1, log)
+    values = {name.lower(): value for name, value in (partition or {}).items()}
+    is_there = history.holds(-1 if found.version is None else found.version, values)
+    return EffectiveCommit(number, found if is_there else None)

@@ -243,8 +243,7 @@ class Journal:
         """Yield the runs that began before an instant and may be deleted, newest first.
 
         For each job, phase, parameters and choice of targets, the last run and the last successful run are
-        kept, and the last one that succeeded with errors after that: resuming depends on them, and so does
-        what is known of when targets were built. Running ones are kept too.
+        kept, and the last one that succeeded with errors after that. Running ones are kept too.
         """
         kept: set[tuple[object, ...]] = set()
         for run in self.runs():

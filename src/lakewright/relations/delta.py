@@ -13,15 +13,14 @@ from pydantic import model_validator
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.commit import (
-    EffectiveCommit,
     LandedCommit,
     Token,
     content_of_build,
-    find_effective,
     read_table_at,
 )
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.delta_log import TableState
+from lakewright.lake.history import EffectiveCommit, find_effective
 from lakewright.lake.observation import delta_table, observe_table, read_table
 from lakewright.lake.partition import (
     Partition,

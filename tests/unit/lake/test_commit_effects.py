@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from lakewright.lake.commit import Commit, find_effective, is_effective, restored_version
+from lakewright.lake.commit import Commit, restored_version
+from lakewright.lake.history import TableHistory, find_effective
 from lakewright.lake.lake import Lake
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
@@ -24,6 +25,11 @@ pa: Any = import_module("pyarrow")
 START = datetime(2022, 1, 1, 12, tzinfo=UTC)
 MARK = 2
 """The version of the commit that is looked for; each version is a minute later than the last one."""
+
+
+def is_effective(version: int, found: tuple[Commit, ...], partition: Mapping[str, str] | None = None) -> bool:
+    values = {name.lower(): value for name, value in (partition or {}).items()}
+    return TableHistory("t", found[-1].version, found).holds(version, values)
 
 
 def log(*later: tuple[str, Mapping[str, Any]]) -> tuple[Commit, ...]:

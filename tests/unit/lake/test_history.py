@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.unit.lake.walk import is_effective
 
-from lakewright.lake.commit import Commit, has_changed_rows, is_effective
+from lakewright.lake.commit import Commit, has_changed_rows
 from lakewright.lake.history import TableHistory
 
 START = datetime(2022, 1, 1, 12, tzinfo=UTC)

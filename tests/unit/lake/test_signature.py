@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.unit.lake.walk import is_effective
 
-from lakewright.lake.commit import Commit, Foreign, Since, changes_of_others, is_effective
+from lakewright.lake.commit import Commit, Foreign, Since, changes_of_others
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
