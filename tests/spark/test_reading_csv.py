@@ -18,9 +18,10 @@ from tests.spark.relations.relations import rows
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import SchemaDriftError, SliceError, TargetError
+from lakewright.lake.paths import FileEntry
 from lakewright.reader import lines as reader
 from lakewright.reader.files import read_csv
-from lakewright.reader.source import FileFault, Form, Source, SourceFile
+from lakewright.reader.source import FileFault, Form, Source
 from lakewright.slices.quarantine import quarantine_folder
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> SmallLake:
 
 
 def read(lake: SmallLake, paths: list[Path], form: Form) -> list[dict[str, str | None]]:
-    files = tuple(SourceFile(path.name, path.stat().st_size) for path in paths)
+    files = tuple(FileEntry(path.name, path.stat().st_size) for path in paths)
     source = Source("the files", str(paths[0].parent), files, "csv", is_whole=False)
     lake.spark.conf.set("spark.sql.legacy.javaCharsets", "false")
     return [row.asDict() for row in read_csv(lake.lake, lake.spark, source, form).collect()]

@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakewright.errors import SliceError
+from lakewright.lake.paths import FileEntry
 from lakewright.reader.json import read_json
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import Source
 from lakewright.schema.types import StructField
 from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.transform.typed_columns import INFERRED
@@ -44,7 +45,7 @@ def read(spark: SparkSession, tmp_path: Path) -> Read:
         source = Source(
             "the slice s",
             str(tmp_path),
-            tuple(SourceFile(name, len(text)) for name, text in files.items()),
+            tuple(FileEntry(name, len(text)) for name, text in files.items()),
             "json",
         )
         of_reader = {**source.options, **options.pop("options", {})}

@@ -22,10 +22,11 @@ from tests.spark.test_reading_json import check
 
 from lakewright.errors import SchemaDriftError, SliceError
 from lakewright.lake.commit import strict_session
+from lakewright.lake.paths import FileEntry
 from lakewright.reader.files import read_csv
 from lakewright.reader.json import read_json
 from lakewright.reader.parquet import read_parquet
-from lakewright.reader.source import Form, Source, SourceFile
+from lakewright.reader.source import Form, Source
 from lakewright.strategies.failures import translate_error
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def rows_or_fault(file: Path, content: bytes, read: Frame) -> DataFrame | None:
     """Return the frame of a slice that can be read; None if it ends in an error that names its file."""
     file.write_bytes(content)
     source = Source(
-        f"the slice {file.name}", str(file), (SourceFile(file.name, len(content)),), "x", is_folder=False
+        f"the slice {file.name}", str(file), (FileEntry(file.name, len(content)),), "x", is_folder=False
     )
     try:
         frame = read(source)

@@ -25,6 +25,7 @@ from lakewright.lake.delta_log import StoredLog, read_log, state_of
 from lakewright.lake.files import ObjectFiles
 from lakewright.lake.lake import Lake
 from lakewright.lake.object_storage import Bucket, ObjectStorage, check_conditional_writes
+from lakewright.lake.paths import FileEntry
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
@@ -33,7 +34,7 @@ from lakewright.manifest.store import Put, Write
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
 from lakewright.reader.parquet import read_footers
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import Source
 from lakewright.run.request import JobRequest
 from lakewright.slices.bronze import list_objects
 from lakewright.spec.models.storage import StorageSettings
@@ -76,7 +77,7 @@ class TestFooters:
             content = BytesIO()
             pq.write_table(table, content)
             store.client.put_object(Bucket=bucket, Key=f"s1/{name}", Body=content.getvalue())
-            files.append(SourceFile(name, len(content.getvalue())))
+            files.append(FileEntry(name, len(content.getvalue())))
         source = Source("the slice s1", f"s3a://{bucket}/s1", tuple(files), "parquet")
         found = read_footers(ObjectFiles(store.storage), source)
         assert found is not None
@@ -86,7 +87,7 @@ class TestFooters:
             ("p 3", 3, 729),
         ]
         source = Source(
-            "the slice s1", f"s3a://{bucket}/s1", (SourceFile("p 3", files[2].size - 9),), "parquet"
+            "the slice s1", f"s3a://{bucket}/s1", (FileEntry("p 3", files[2].size - 9),), "parquet"
         )
         with pytest.raises(SliceError, match="p 3"):
             read_footers(ObjectFiles(store.storage), source)
@@ -250,7 +251,7 @@ class TestTables:
 
             def remove() -> None:
                 objects = store.storage.bucket(bucket)
-                objects.remove([each.key for each in objects.under("silver/t")])
+                objects.remove([each.name for each in objects.under("silver/t")])
 
             assert seen() == 1
             assert cost() == ["LIST"]

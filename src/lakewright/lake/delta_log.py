@@ -162,7 +162,7 @@ class StoredLog:
         A write that never committed leaves files of data, as there are no folders that could show it.
         """
         bucket, key = split_url(self.url)
-        names = (found.key.rpartition("/")[2] for found in self.storage.bucket(bucket).under(key))
+        names = (found.name.rpartition("/")[2] for found in self.storage.bucket(bucket).under(key))
         return any(name and not name.startswith(_DELTA_FILES) for name in names)
 
     def holds_rows(self) -> bool:
@@ -173,7 +173,7 @@ class StoredLog:
         """Return the commits since the last checkpoint that are damaged or missing, each with which it is."""
         bucket, key = split_url(self.url)
         found = self.storage.bucket(bucket).under(f"{key}/_delta_log")
-        names = sorted(each.key.rpartition("/")[2] for each in found)
+        names = sorted(each.name.rpartition("/")[2] for each in found)
         start = max((name.partition(".")[0] for name in names if ".checkpoint" in name), default="")
         return tuple(damaged_commits((name for name in names if name > start), self.read))
 

@@ -15,7 +15,6 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakewright.errors import NotInstalled
-from lakewright.lake.paths import is_s3, join, local_path, parent, split_url
+from lakewright.lake.paths import FileEntry, is_s3, join, local_path, parent, split_url
 from lakewright.spark.jvm import full_text
 
 if TYPE_CHECKING:
@@ -346,21 +345,6 @@ def _entry(file: Path, name: str) -> FileEntry:
     return FileEntry(name, status.st_size, status.st_mtime_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """One file that Spark's readers read.
-
-    Attributes:
-        name: Its path below the folder that was listed, with `/` between levels.
-        size: In bytes.
-        modified: In nanoseconds (local) or milliseconds since 1970.
-    """
-
-    name: str
-    size: int
-    modified: int
-
-
 def is_hidden(name: str) -> bool:
     """Return whether Spark's readers skip a folder; that of a partition may start with `_`."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
@@ -401,8 +385,8 @@ class ObjectFiles(Files):
         if not found and (only := bucket.find(key)) is not None:
             yield FileEntry(key.rpartition("/")[2], only.size, only.modified)
             return
-        for each in sorted(found, key=lambda each: each.key):
-            name = each.key.removeprefix(f"{key}/")
+        for each in sorted(found, key=lambda each: each.name):
+            name = each.name.removeprefix(f"{key}/")
             if is_visible(name) and not bucket.is_folder_mark(each):
                 yield FileEntry(name, each.size, each.modified)
 
@@ -417,7 +401,7 @@ class ObjectFiles(Files):
             return []
         parts = [part.replace("[^", "[!") for part in parts]
         scheme = pattern.partition("://")[0]
-        keys = {tuple(each.key.split("/")[: len(parts)]) for each in bucket.under("/".join(parts[:fixed]))}
+        keys = {tuple(each.name.split("/")[: len(parts)]) for each in bucket.under("/".join(parts[:fixed]))}
         paths = (
             "/".join(key) for key in keys if len(key) == len(parts) and all(map(fnmatchcase, key, parts))
         )
@@ -430,7 +414,7 @@ class ObjectFiles(Files):
         if goal_bucket.name != bucket.name:
             raise OSError(f"{source} can't be renamed to {target}: it is another bucket")
         # The mark that a folder is complete comes last.
-        keys = sorted((each.key for each in bucket.under(key)), key=_is_mark) or [key]
+        keys = sorted((each.name for each in bucket.under(key)), key=_is_mark) or [key]
         for each in keys:
             bucket.copy(each, goal + each.removeprefix(key))
         bucket.remove(keys)
@@ -438,7 +422,7 @@ class ObjectFiles(Files):
     def remove(self, path: str) -> None:
         """Remove an object, and everything below it, if it exists."""
         bucket, key = self._at(path)
-        keys = [each.key for each in bucket.under(key)]
+        keys = [each.name for each in bucket.under(key)]
         if bucket.find(key) is not None:
             keys.append(key)
         bucket.remove(keys)

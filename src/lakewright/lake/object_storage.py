@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
-from lakewright.lake.paths import split_url
+from lakewright.lake.paths import FileEntry, split_url
 from lakewright.lake.storage_errors import store_fault
 from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettings
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
     from obstore.store import S3Store
 
-__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "StoredObject", "check_conditional_writes", "try_writes"]
+__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "check_conditional_writes", "try_writes"]
 
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
@@ -216,23 +216,6 @@ def _profile_keys(profile: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     return keys
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """One object.
-
-    Attributes:
-        key: Its path in the bucket.
-        size: In bytes.
-        modified: In milliseconds since 1970.
-        tag: What the store calls this content; another content has another tag. Empty if the store has none.
-    """
-
-    key: str
-    size: int
-    modified: int
-    tag: str = ""
-
-
 class Bucket:
     """The objects of a bucket; keys have no slash at their ends.
 
@@ -246,7 +229,7 @@ class Bucket:
         self._where = f"s3://{name}"
         self._at = f" at {endpoint_url}" if endpoint_url else ""
 
-    def under(self, key: str, *, after: str = "") -> Iterator[StoredObject]:
+    def under(self, key: str, *, after: str = "") -> Iterator[FileEntry]:
         """Yield the objects below a folder, by name; only those `after` a key.
 
         They come from one flat listing of pages.
@@ -256,14 +239,14 @@ class Bucket:
             for page in self._store.list(prefix or None, offset=after or None):
                 yield from (_object(meta) for meta in page if meta["path"].startswith(prefix))
 
-    def is_folder_mark(self, found: StoredObject) -> bool:
+    def is_folder_mark(self, found: FileEntry) -> bool:
         """Return whether a listed object is the empty one with which Hadoop and others mark a folder.
 
         Its real key ends with a slash, which listings leave out.
         """
-        return found.size == 0 and self.find(found.key) is None
+        return found.size == 0 and self.find(found.name) is None
 
-    def find(self, key: str) -> StoredObject | None:
+    def find(self, key: str) -> FileEntry | None:
         """Return an object, or None if there is none."""
         with self._request(key, "read", may_lack=True):
             return _object(self._store.head(key))
@@ -327,9 +310,9 @@ _REMOVED_AT_ONCE = 1000
 """S3 removes at most this many objects by one request."""
 
 
-def _object(meta: ObjectMeta) -> StoredObject:
+def _object(meta: ObjectMeta) -> FileEntry:
     modified = int(meta["last_modified"].timestamp() * 1000)
-    return StoredObject(meta["path"], meta["size"], modified, meta["e_tag"] or "")
+    return FileEntry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
 
 
 MOST_TABLES = 64
@@ -343,7 +326,7 @@ class _Kept:
     """A table that was opened, and the object of its newest commit at that time."""
 
     table: DeltaFile
-    commit: StoredObject
+    commit: FileEntry
 
 
 class StoredTables:
@@ -378,7 +361,7 @@ class StoredTables:
         table = load()
         wanted = f"{key}/_delta_log/{table.version():020}.json"
         # The listing that told of the change has told of this commit too, unless one came in between.
-        commit = next((each for each in listed or () if each.key == wanted), None) or bucket.find(wanted)
+        commit = next((each for each in listed or () if each.name == wanted), None) or bucket.find(wanted)
         if commit is not None and commit.tag:
             with self._lock:
                 self._kept[place] = _Kept(table, commit)
@@ -387,15 +370,15 @@ class StoredTables:
         return table
 
 
-def _commits_from(bucket: Bucket, commit: StoredObject) -> list[StoredObject] | None:
+def _commits_from(bucket: Bucket, commit: FileEntry) -> list[FileEntry] | None:
     """Return the objects of a commit and of those that follow it; None if it is not the same object still."""
-    folder, _, _ = commit.key.rpartition("/")
+    folder, _, _ = commit.name.rpartition("/")
     # `00….crc` and `00….checkpoint.parquet` come before `00….json`.
-    found = bucket.under(folder, after=commit.key.removesuffix("son"))
-    commits = [each for each in found if _COMMIT.fullmatch(each.key.rpartition("/")[2])]
+    found = bucket.under(folder, after=commit.name.removesuffix("son"))
+    commits = [each for each in found if _COMMIT.fullmatch(each.name.rpartition("/")[2])]
     # Listings tell the time of an object to the millisecond, answers about one object to the second.
-    same = commits and (commits[0].key, commits[0].size, commits[0].tag) == (
-        commit.key,
+    same = commits and (commits[0].name, commits[0].size, commits[0].tag) == (
+        commit.name,
         commit.size,
         commit.tag,
     )

@@ -14,9 +14,26 @@ from urllib.parse import unquote
 
 from lakewright.plan.resource import Resource
 
-__all__ = ["Redirects", "is_s3", "join", "local_path", "parent", "split_url"]
+__all__ = ["FileEntry", "Redirects", "is_s3", "join", "local_path", "parent", "split_url"]
 
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file, or object of a store.
+
+    Attributes:
+        name: Its path below the folder that was listed, or in its bucket, with `/` between levels.
+        size: In bytes.
+        modified: In nanoseconds (local) or milliseconds since 1970; 0 where nobody asks.
+        tag: What a store calls this content; another content has another tag. Empty if there is none.
+    """
+
+    name: str
+    size: int
+    modified: int = 0
+    tag: str = ""
 
 
 def local_path(path: str) -> Path | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.lake.files import files_at
+from lakewright.lake.paths import FileEntry
 from lakewright.reader.groups import read_parts
-from lakewright.reader.source import Begin, Source, SourceFile
+from lakewright.reader.source import Begin, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +32,7 @@ def read_avro(lake: Lake, session: SparkSession, source: Source, *, corrupt: str
         LakewrightError: A column has types that no type holds.
     """
     reader = session.read.format("avro").options(**source.options)
-    by_schema: dict[bytes, list[SourceFile]] = {}
+    by_schema: dict[bytes, list[FileEntry]] = {}
     if len(source.files) > 1:
         begin = files_at(source.place, lake).begin
         firsts = source.first_bytes(begin, _HEADER)
@@ -42,7 +43,7 @@ def read_avro(lake: Lake, session: SparkSession, source: Source, *, corrupt: str
     return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone, corrupt=corrupt)
 
 
-def _schema_of(source: Source, file: SourceFile, first: bytes, begin: Begin) -> bytes:
+def _schema_of(source: Source, file: FileEntry, first: bytes, begin: Begin) -> bytes:
     path = source.path(file)
     try:
         try:

@@ -23,12 +23,13 @@ from urllib.parse import unquote
 from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compression
 from lakewright.lake.files import files_at
 from lakewright.lake.partition import NULL_FOLDER
+from lakewright.lake.paths import FileEntry
 from lakewright.reader.avro import read_avro
 from lakewright.reader.json import read_json, with_inferred_types
 from lakewright.reader.lines import check_encoding, ends_of_lines
 from lakewright.reader.orc import read_orc
 from lakewright.reader.parquet import read_parquet
-from lakewright.reader.source import TEXTS, Begin, FileFault, Form, KnownColumns, Source, SourceFile, uri
+from lakewright.reader.source import TEXTS, Begin, FileFault, Form, KnownColumns, Source, uri
 from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.bad_rows import NO_COLUMN
@@ -339,7 +340,7 @@ def check_compression(source: Source, firsts: Mapping[str, bytes]) -> None:
             raise source.error(f"{path} {why}", remedy, may_skip=True)
 
 
-def _compression_fault(file: SourceFile, first: bytes) -> tuple[str, str] | None:
+def _compression_fault(file: FileEntry, first: bytes) -> tuple[str, str] | None:
     """Return what a file is in spite of its name, and how it must be delivered; None if it is as named."""
     found, named = compression_of(first), named_compression(file.name)
     if found in ARCHIVES:

@@ -11,7 +11,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
-from lakewright.reader.source import Source, SourceFile
+from lakewright.lake.paths import FileEntry
+from lakewright.reader.source import Source
 from lakewright.schema.convert import Conversion, convert, first_of
 from lakewright.schema.fault import Owner
 from lakewright.schema.fits import merge
@@ -37,10 +38,10 @@ class Group:
     """
 
     columns: dict[str, StructField] = field(default_factory=dict)
-    files: list[SourceFile] = field(default_factory=list)
+    files: list[FileEntry] = field(default_factory=list)
 
 
-def grouped(schemas: Iterable[tuple[Struct, Sequence[SourceFile]]]) -> list[Group]:
+def grouped(schemas: Iterable[tuple[Struct, Sequence[FileEntry]]]) -> list[Group]:
     """Return files in as few groups as their columns allow; files of a group have equal types in common."""
     groups: list[Group] = []
     for columns, files in schemas:
@@ -73,7 +74,7 @@ def columns_of(
         LakewrightError: A column has types in two files that no type holds.
     """
     found: dict[str, StructField] = {}
-    firsts: dict[str, SourceFile] = {}
+    firsts: dict[str, FileEntry] = {}
     for group in groups:
         for name, each in group.columns.items():
             kind = true_type(each.type)
@@ -87,7 +88,7 @@ def columns_of(
 
 
 def _conflict(
-    source: Source, one: tuple[StructField, SourceFile], other: tuple[StructField, SourceFile]
+    source: Source, one: tuple[StructField, FileEntry], other: tuple[StructField, FileEntry]
 ) -> LakewrightError:
     (first, file), (second, other_file) = one, other
     column, left, right = _where(first.name, first.type, second.type)
@@ -152,7 +153,7 @@ def union_of_groups(
 def read_parts(
     session: SparkSession,
     source: Source,
-    parts: Iterable[Sequence[SourceFile]],
+    parts: Iterable[Sequence[FileEntry]],
     *,
     zone: str,
     corrupt: str | None = None,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakewright.lake.paths import FileEntry
 from lakewright.reader.groups import read_parts
-from lakewright.reader.source import Source, SourceFile, uri
+from lakewright.reader.source import Source, uri
 from lakewright.spark.jvm import is_jvm_failure
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def read_orc(lake: Lake, session: SparkSession, source: Source, *, corrupt: str 
     except Exception as error:
         if is_jvm_failure(error):
             raise
-    by_schema: dict[str, list[SourceFile]] = {}
+    by_schema: dict[str, list[FileEntry]] = {}
     for file in source.files:
         own = session.read.format("orc").options(**source.options).load(uri(source.path(file)))
         by_schema.setdefault(own.schema.json(), []).append(file)

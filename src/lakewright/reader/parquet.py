@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.parquet_footer import footer_of
-from lakewright.lake.paths import is_s3
+from lakewright.lake.paths import FileEntry, is_s3
 from lakewright.reader.groups import Group, columns_of, grouped, union_of_groups
 from lakewright.reader.parquet_types import (
     Footer,
@@ -24,7 +24,7 @@ from lakewright.reader.parquet_types import (
     true_sql,
     true_type,
 )
-from lakewright.reader.source import Source, SourceFile, uri
+from lakewright.reader.source import Source, uri
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import without_void
@@ -134,7 +134,7 @@ class _Schema:
     """
 
     columns: Struct
-    files: tuple[SourceFile, ...]
+    files: tuple[FileEntry, ...]
     rows: int
     is_of_spark: bool
 
@@ -157,7 +157,7 @@ class _Schema:
         return replace(self, columns=kind) if isinstance(kind, Struct) else self
 
 
-def read_footers(files: Files, source: Source) -> list[tuple[SourceFile, Footer]] | None:
+def read_footers(files: Files, source: Source) -> list[tuple[FileEntry, Footer]] | None:
     """Return the footers of all files of a source; None if one is gone.
 
     Raises:
@@ -165,7 +165,7 @@ def read_footers(files: Files, source: Source) -> list[tuple[SourceFile, Footer]
     """
     footers = Footers()
 
-    def footer(file: SourceFile) -> bytes:
+    def footer(file: FileEntry) -> bytes:
         path = source.path(file)
         return footer_of(path, file.size, lambda start, size: files.read_range(path, start, size))
 
@@ -184,9 +184,9 @@ def read_footers(files: Files, source: Source) -> list[tuple[SourceFile, Footer]
     return found
 
 
-def _schemas(footers: Sequence[tuple[SourceFile, Footer]]) -> list[_Schema]:
+def _schemas(footers: Sequence[tuple[FileEntry, Footer]]) -> list[_Schema]:
     # Equal beginnings of footers give the same object, whose hash would take longer.
-    found: dict[tuple[int, bytes | None], list[tuple[SourceFile, Footer]]] = {}
+    found: dict[tuple[int, bytes | None], list[tuple[FileEntry, Footer]]] = {}
     for file, footer in footers:
         found.setdefault((id(footer.columns), footer.sparks), []).append((file, footer))
     return [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SliceError, TargetError
 from lakewright.lake.file_probe import DAMAGED, PROBE, opened
-from lakewright.lake.paths import join, local_path
+from lakewright.lake.paths import FileEntry, join, local_path
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.types import StructField, Type
 
@@ -28,7 +28,6 @@ __all__ = [
     "Form",
     "KnownColumns",
     "Source",
-    "SourceFile",
     "form_of_options",
     "form_of_slices",
     "marked_encoding",
@@ -228,14 +227,6 @@ def uri(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
-    """One file: its path below the source's place, or its own name if the source is a file; its bytes."""
-
-    name: str
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """Files of one format that are read together.
 
@@ -253,7 +244,7 @@ class Source:
 
     label: str
     place: str
-    files: tuple[SourceFile, ...]
+    files: tuple[FileEntry, ...]
     kind: str
     is_folder: bool = True
     is_whole: bool = True
@@ -261,7 +252,7 @@ class Source:
     given: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
-    def path(self, file: SourceFile) -> str:
+    def path(self, file: FileEntry) -> str:
         """Return the path or URI of one of its files."""
         return join(self.place, file.name) if self.is_folder else self.place
 
@@ -300,7 +291,7 @@ class Source:
         kept = tuple(each for each in self.files if not each.name.rpartition("/")[2].startswith(("_", ".")))
         return self if len(kept) == len(self.files) else replace(self, files=kept)
 
-    def only(self, files: Iterable[SourceFile]) -> Source:
+    def only(self, files: Iterable[FileEntry]) -> Source:
         """Return the source with some of its files."""
         kept = tuple(files)
         return self if len(kept) == len(self.files) else replace(self, files=kept, is_whole=False)
@@ -318,7 +309,7 @@ class Source:
         """Return the first bytes of the files that aren't empty, by their names."""
         wanted = [file for file in self.files if file.size]
 
-        def first(file: SourceFile) -> bytes:
+        def first(file: FileEntry) -> bytes:
             try:
                 return begin(self.path(file), size)
             except OSError:

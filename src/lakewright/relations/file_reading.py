@@ -17,16 +17,9 @@ from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import find_column, reader_schema
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import Partition, canonical_partition
-from lakewright.lake.paths import join, parent
+from lakewright.lake.paths import FileEntry, join, parent
 from lakewright.reader.files import CsvGroup, file_sql, folder_values, names_of, read_files
-from lakewright.reader.source import (
-    TEXTS,
-    Form,
-    KnownColumns,
-    Source,
-    SourceFile,
-    form_of_options,
-)
+from lakewright.reader.source import TEXTS, Form, KnownColumns, Source, form_of_options
 from lakewright.relations.csv_columns import columns_of_file, header_doubt
 from lakewright.schema.convert import convert
 from lakewright.schema.rules import ValueRules
@@ -129,7 +122,7 @@ class FileReader:
                 remedy="Declare its schema.",
             )
         below = [
-            SourceFile(path.removeprefix(base).lstrip("/") or parent(path)[1], size) for path, size in paths
+            FileEntry(path.removeprefix(base).lstrip("/") or parent(path)[1], size) for path, size in paths
         ]
         source = Source(
             label=self.label,
@@ -144,7 +137,7 @@ class FileReader:
         kept = [file for file in source.files if self._may_be_in(file, partitions)]
         return source.only(kept) if kept else source
 
-    def _may_be_in(self, file: SourceFile, partitions: Sequence[Partition]) -> bool:
+    def _may_be_in(self, file: FileEntry, partitions: Sequence[Partition]) -> bool:
         """Return whether a file may have rows of one of the partitions, if any are given."""
         if not partitions:
             return True

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import NotInstalled, StorageUnavailable
-from lakewright.lake.files import FileEntry, HadoopFiles, file_system, is_hidden, is_visible
-from lakewright.lake.paths import join, split_url
+from lakewright.lake.files import HadoopFiles, file_system, is_hidden, is_visible
+from lakewright.lake.paths import FileEntry, join, split_url
 from lakewright.spark.jvm import is_jvm_failure
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
-    from lakewright.lake.object_storage import Bucket, ObjectStorage, StoredObject
+    from lakewright.lake.object_storage import Bucket, ObjectStorage
 
 __all__ = [
     "BRONZE_UNREADABLE",
@@ -209,13 +209,13 @@ def list_objects(bronze: str, storage: ObjectStorage, name: str | None = None) -
     found = list(objects.under(key if name is None else f"{key}/{name}".lstrip("/")))
     if name is not None and (single := objects.find(f"{key}/{name}".lstrip("/"))) is not None:
         found.append(single)
-    below = [(each.key.removeprefix(f"{key}/" if key else ""), each) for each in found]
+    below = [(each.name.removeprefix(f"{key}/" if key else ""), each) for each in found]
     by_slice = groupby(sorted(below, key=lambda pair: pair[0]), key=lambda pair: pair[0].partition("/")[0])
     slices = (_stored(bronze, first, list(pairs), objects) for first, pairs in by_slice if is_visible(first))
     return bool(found), list(slices)
 
 
-def _stored(bronze: str, name: str, found: list[tuple[str, StoredObject]], bucket: Bucket) -> Slice:
+def _stored(bronze: str, name: str, found: list[tuple[str, FileEntry]], bucket: Bucket) -> Slice:
     path = join(bronze, name)
     inside = [(key.removeprefix(f"{name}/"), stored) for key, stored in found if key != name]
     if not inside and not bucket.is_folder_mark(found[0][1]):

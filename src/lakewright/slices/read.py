@@ -13,7 +13,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.reader.files import folder_columns, read_files
-from lakewright.reader.source import KnownColumns, Source, SourceFile, form_of_slices
+from lakewright.reader.source import KnownColumns, Source, form_of_slices
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import text_sql
 from lakewright.schema.types import TEXT, Scalar, Struct, StructField, Type
@@ -46,7 +46,7 @@ def source_of(slice_: Slice, kind: str) -> Source:
     return Source(
         label=f"the slice {slice_.name}",
         place=slice_.path,
-        files=tuple(SourceFile(file.name, file.size) for file in slice_.files),
+        files=slice_.files,
         kind=kind,
         is_folder=slice_.is_folder,
         details={"path": slice_.path},

@@ -16,9 +16,10 @@ from tests.silver import pa
 
 from lakewright.errors import SliceError
 from lakewright.lake.file_probe import compression_of
+from lakewright.lake.paths import FileEntry
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.reader.files import check_compression, with_content
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import Source
 
 TEXT = b"id,name\n1,a\n"
 
@@ -90,7 +91,7 @@ CONTENTS = {
 def test_a_file_is_named_by_how_it_is_compressed(content: str, name: str, told: str | None) -> None:
     """Case 13: what it is and how it must be called; never another encoding."""
     found = CONTENTS[content]
-    source = Source("the slice s1", "/lake/s1", (SourceFile(name, len(found)),), "csv")
+    source = Source("the slice s1", "/lake/s1", (FileEntry(name, len(found)),), "csv")
     firsts = source.first_bytes(lambda _, size: found[:size])
     if told is None:
         check_compression(source, firsts)
@@ -118,7 +119,7 @@ MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_U
 )
 def test_files_without_content_are_left_out(blank: bytes) -> None:
     contents = {"a.csv": blank, "b.csv": TEXT}
-    files = tuple(SourceFile(name, len(content)) for name, content in contents.items())
+    files = tuple(FileEntry(name, len(content)) for name, content in contents.items())
     source = Source("the slice s1", "/lake/s1", files, "csv")
     firsts = source.first_bytes(lambda path, size: contents[path[-5:]][:size])
     assert [file.name for file in with_content(source, firsts).files] == ["b.csv"]
@@ -132,7 +133,7 @@ def test_a_file_that_is_gone_is_left_to_spark() -> None:
     def gone(path: str, size: int) -> bytes:
         raise FileNotFoundError(path)
 
-    source = Source("the slice s1", "/lake/s1", (SourceFile("a.csv", 3), SourceFile("b.csv", 0)), "csv")
+    source = Source("the slice s1", "/lake/s1", (FileEntry("a.csv", 3), FileEntry("b.csv", 0)), "csv")
     firsts = source.first_bytes(gone)
     check_compression(source, firsts)
     assert [file.name for file in with_content(source, firsts).files] == ["a.csv"]

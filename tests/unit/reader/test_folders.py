@@ -7,12 +7,13 @@ import os
 import pytest
 
 from lakewright.errors import SliceError
+from lakewright.lake.paths import FileEntry
 from lakewright.reader.files import folder_columns, folder_values
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import Source
 
 
 def source_of(*names: str) -> Source:
-    return Source("the slice s1", "/lake/s1", tuple(SourceFile(name, 1) for name in names), "csv")
+    return Source("the slice s1", "/lake/s1", tuple(FileEntry(name, 1) for name in names), "csv")
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,12 @@ from tests.mutations import mutated
 from lakewright.errors import LakewrightError
 from lakewright.lake.file_probe import compression_of
 from lakewright.lake.files import LocalFiles
+from lakewright.lake.paths import FileEntry
 from lakewright.reader.avro import schema_text
 from lakewright.reader.files import check_compression, with_content
 from lakewright.reader.lines import scan
 from lakewright.reader.parquet import read_footers
-from lakewright.reader.source import FileFault, Form, Source, SourceFile
+from lakewright.reader.source import FileFault, Form, Source
 
 # They bring no types.
 pa: Any = import_module("pyarrow")
@@ -45,7 +46,7 @@ CSV = '\ufeffid,name,"a ""b"""\r\n1,Zoë,"x, ""y"""\r\n2,"two\r\nlines",\r\n3, z
 
 
 def source_of(file: Path, kind: str) -> Source:
-    place = (SourceFile(file.name, file.stat().st_size),)
+    place = (FileEntry(file.name, file.stat().st_size),)
     return Source(f"the slice {file.name}", str(file), place, kind, is_folder=False)
 
 

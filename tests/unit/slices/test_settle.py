@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.lake.files import FileEntry
+from lakewright.lake.paths import FileEntry
 from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import SETTLE, Listing, settle_of, without_unsettled
 

@@ -14,8 +14,8 @@ import pytest
 from tests.sessions import no_session
 
 from lakewright.errors import LakewrightError, SliceError, SliceUnsettled
-from lakewright.lake.files import FileEntry
 from lakewright.lake.lake import Lake
+from lakewright.lake.paths import FileEntry
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
