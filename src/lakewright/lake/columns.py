@@ -15,6 +15,7 @@ from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Array, Chars, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.records import Record, texts_of
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,7 +27,6 @@ __all__ = [
     "column",
     "conform",
     "fields_of",
-    "find_column",
     "frame_of_records",
     "literal",
     "reader_schema",
@@ -45,13 +45,6 @@ def literal(value: str | None) -> Column:
     from pyspark.sql import functions
 
     return functions.lit(value)
-
-
-def find_column(frame: DataFrame, name: str) -> str | None:
-    """Return a column's name as the frame spells it, or None; case is ignored."""
-    if name in frame.columns:
-        return name
-    return next((other for other in frame.columns if other.lower() == name.lower()), None)
 
 
 def cast_column(source: Column, declared: Type) -> Column:
@@ -81,7 +74,7 @@ def conform(frame: DataFrame, fields: Iterable[Field], *, is_strict: bool = Fals
     present = {field.name: field.type for field in fields_of(frame.schema)}
     columns = []
     for field in fields:
-        name = find_column(frame, field.name)
+        name = find_name(frame.columns, field.name)
         if name is None:
             made = cast_column(literal(field.default), field.type)
         elif present[name] == field.type:

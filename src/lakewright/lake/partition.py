@@ -25,6 +25,7 @@ from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.job import Parameter
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.refusals import refusing_sql
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -118,11 +119,9 @@ def within_partition(frame: DataFrame, columns: Iterable[PartitionField], partit
 
     A write gives all rows the values of the partition, so that rows of others would change their place.
     """
-    from lakewright.lake.columns import find_column
-
     types = {field.name: field.type.ddl for field in columns}
     for name, text in partition.items():
-        own = find_column(frame, name)
+        own = find_name(frame.columns, name)
         if own is None:
             continue
         value = name_sql(own)
@@ -198,10 +197,8 @@ def with_told_folders(
     """
     from pyspark.sql import functions
 
-    from lakewright.lake.columns import find_column
-
     for each in columns:
-        if each.type.ddl == "string" and (name := find_column(frame, each.name)) is not None:
+        if each.type.ddl == "string" and (name := find_name(frame.columns, each.name)) is not None:
             frame = frame.withColumn(
                 name, functions.expr(_told_folder_sql(each.name, name_sql(name), is_in_catalog=is_in_catalog))
             )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import cast_by_name, column, find_column
+from lakewright.lake.columns import cast_by_name, column
 from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.fields import TypeText
+from lakewright.transform.steps import find_name
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class CastMapping(InputMapping):
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return all columns, with new types for those in `columns`."""
         self.note_absent(workspace, self.columns, frame.columns, use=" to cast")
-        types = {find_column(frame, name): found for name, found in self.columns.items()}
+        types = {find_name(frame.columns, name): found for name, found in self.columns.items()}
         return frame.select(
             *(
                 cast_by_name(frame, name, types[name]).alias(name) if name in types else column(name)

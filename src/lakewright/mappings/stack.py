@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import column, find_column
+from lakewright.lake.columns import column
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
 from lakewright.spec.models.base import Listed
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,7 +47,9 @@ class StackMapping(InputMapping):
         from pyspark.sql import functions
 
         self.note_absent(workspace, self.drop_columns, frame.columns, use=" to drop")
-        stacked = {find_column(frame, name) or name: label for name, label in self.stack_columns.items()}
+        stacked = {
+            find_name(frame.columns, name) or name: label for name, label in self.stack_columns.items()
+        }
         kept = self.keep_columns or tuple(name for name in frame.columns if name not in stacked)
         kept = tuple(
             name for name in kept if name.lower() not in {drop.lower() for drop in self.drop_columns}

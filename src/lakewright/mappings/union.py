@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.lake.columns import conform, fields_of, find_column
+from lakewright.lake.columns import conform, fields_of
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.schema.fits import merge
 from lakewright.schema.scalars import digits_of
@@ -17,6 +17,7 @@ from lakewright.schema.shape import arranged, joined_shape, leaves
 from lakewright.schema.types import VOID, Decimal, Type
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.fields import Field, TypeText
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,7 +49,9 @@ class UnionMapping(Mapping):
         """
         frames = [workspace.frame(name) for name in self.union_inputs]
         if self.columns is not None:
-            absent = [name for name in self.columns if not any(find_column(each, name) for each in frames)]
+            absent = [
+                name for name in self.columns if not any(find_name(each.columns, name) for each in frames)
+            ]
             if absent:
                 text = f"mapping {self.name!r}: no input has the column {', '.join(absent)}, which is null"
                 workspace.notes.add(self.name, lambda: text)

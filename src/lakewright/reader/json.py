@@ -193,8 +193,11 @@ def _inferred_kind(files: _Files, wanted: Callable[[str], Type | None]) -> Struc
         if is_jvm_failure(error):
             raise
         return None  # a record is bad
-    target = Struct(tuple(_wanted_fields(kind, wanted)))
-    return _settled_kind(files, kind) if isinstance(kind, Struct) and _is_known(kind, target) else None
+    if not isinstance(kind, Struct):
+        return None
+    targets = ((each.name, wanted(each.name)) for each in kind.fields)
+    known = Struct(tuple(StructField(name, target) for name, target in targets if target is not None))
+    return _settled_kind(files, kind) if _is_known(kind, known) else None
 
 
 def _settled_kind(files: _Files, kind: Struct) -> Struct | None:
@@ -213,22 +216,14 @@ def _settled_kind(files: _Files, kind: Struct) -> Struct | None:
     return _with_voids(kind, voids)
 
 
-def _wanted_fields(kind: Type, wanted: Callable[[str], Type | None]) -> Iterator[StructField]:
-    for field in kind.fields if isinstance(kind, Struct) else ():
-        target = wanted(field.name)
-        if target is not None:
-            yield StructField(field.name, target)
-
-
 def _is_known(kind: Type, target: Type | None) -> bool:
     """Return whether values of an inferred kind are sure to be of it, unless texts are values of others."""
     if not isinstance(kind, Struct):
         is_written = kind == _DOUBLE and target is not None and class_of(target) == "text"
         return kind in _SURE and not is_written
-    inside = {each.name.lower(): each.type for each in target.fields} if isinstance(target, Struct) else {}
-    lower = {each.name.lower() for each in kind.fields}
-    are_known = all(_is_known(each.type, inside.get(each.name.lower())) for each in kind.fields)
-    return are_known and len(lower) == len(kind.fields) and all(lower)
+    names = {each.name.lower() for each in kind.fields}
+    are_known = all(_is_known(part, twin) for _, part, twin in parts(kind, target))
+    return are_known and len(names) == len(kind.fields) and all(names)
 
 
 def _fields_inside(kind: Struct) -> Iterator[StructField]:

@@ -27,10 +27,10 @@ from lakewright.reader.parquet_types import (
 from lakewright.reader.source import Source, uri
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules
-from lakewright.schema.shape import without_void
+from lakewright.schema.shape import parts, without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
+from lakewright.schema.types import Struct, StructField, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -253,17 +253,13 @@ def _check(source: Source, schema: _Schema, order: Collection[str]) -> None:
 
 def _twins(kind: Type, place: str) -> tuple[str, str] | None:
     """Return two fields of one struct whose names are the same but for case; None without any."""
-    if isinstance(kind, Array):
-        return _twins(kind.element, place)
-    if isinstance(kind, MapOf):
-        return _twins(kind.value, place)
     seen: dict[str, str] = {}
-    for field in kind.fields if isinstance(kind, Struct) else ():
-        path = f"{place}{field.name}"
-        if field.name.lower() in seen:
-            return seen[field.name.lower()], path
-        seen[field.name.lower()] = path
-        if (found := _twins(field.type, f"{path}.")) is not None:
+    for step, part, _ in parts(kind):
+        path = f"{place}{step}".removeprefix(".")
+        if step and step.lower() in seen:
+            return seen[step.lower()], path
+        seen[step.lower()] = path
+        if (found := _twins(part, path)) is not None:
             return found
     return None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from lakewright.lake.cluster import check_written
-from lakewright.lake.columns import conform, fields_of, find_column
+from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.commit import is_signing, signature
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.measures import counted
@@ -26,6 +26,7 @@ from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
 from lakewright.transform.refusals import refusing_sql
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from delta.tables import DeltaMergeBuilder, DeltaTable
@@ -271,7 +272,7 @@ class Merge:
         plain = {
             name: name_sql("source", found)
             for name in table.toDF().columns
-            if (found := find_column(source, name)) is not None
+            if (found := find_name(source.columns, name)) is not None
         }
         merge = table.alias("target").merge(source.alias("source"), self.condition)
         for each in self.clauses:

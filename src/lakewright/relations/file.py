@@ -324,12 +324,4 @@ class FileRelation(StoredRelation):
         """Return the partition columns after those of the partition, whose values the rows bring."""
         fixed = (part for part in parse_template(self.pattern or "").parts if isinstance(part, str))
         check_single(self.label, "".join(fixed))
-        names = [each.name for each in self.partitions]
-        is_prefix = names[: len(partition)] == list(partition)
-        if not is_prefix or (self.pattern is not None and len(partition) < len(names)):
-            missing = ", ".join(name for name in names if name not in partition)
-            raise TargetError(
-                f"{self.label}: rows cannot be written without a value for partition column {missing}",
-                remedy="Add a value for it to the target's `partition`.",
-            )
-        return names[len(partition) :]
+        return self.columns_after(partition, needs_all=self.pattern is not None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lakewright.errors import SpecError, TargetError
-from lakewright.lake.columns import find_column, reader_schema
+from lakewright.lake.columns import reader_schema
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import FileEntry, join, parent
@@ -28,6 +28,7 @@ from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import TEXT, Array, MapOf, Struct, StructField
 from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -265,7 +266,7 @@ class FileReader:
     def _value(self, frame: DataFrame, field: Field, place: str) -> str:
         present = {each.name.lower() for each in self.fields or ()}
         former = field.renamed_from if (field.renamed_from or "").lower() not in present else None
-        names = [find_column(frame, name) for name in (field.name, former) if name]
+        names = [find_name(frame.columns, name) for name in (field.name, former) if name]
         option = self._lower.get(_FORMATS.get(field.type.ddl, ""))
         rules = ValueRules(self._zone, format=field.format or option)
         values = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import SpecError
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
@@ -381,3 +381,22 @@ class StoredRelation(ManagedRelation):
     @abstractmethod
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or those of a partition, and keep the relation itself."""
+
+    def columns_after(self, partition: Partition, *, needs_all: bool = False) -> list[str]:
+        """Return the partition columns after those of a partition, which has the first ones.
+
+        Args:
+            partition: The partition.
+            needs_all: Whether it must have a value for each column.
+
+        Raises:
+            TargetError: The partition lacks the value of a column.
+        """
+        names = [each.name for each in self.partitions]
+        if names[: len(partition)] != list(partition) or (needs_all and len(partition) < len(names)):
+            missing = ", ".join(name for name in names if name not in partition)
+            raise TargetError(
+                f"{self.label}: rows cannot be written without a value for partition column {missing}",
+                remedy="Add a value for it to the target's `partition`.",
+            )
+        return names[len(partition) :]

@@ -244,14 +244,7 @@ class TableRelation(InCatalog, MigratedTable):
 
     def open_columns(self, partition: Partition) -> list[str]:
         """Return the partition columns after those of the partition, whose values the rows bring."""
-        names = [each.name for each in self.partitions]
-        if names[: len(partition)] != list(partition):
-            missing = ", ".join(name for name in names if name not in partition)
-            raise TargetError(
-                f"{self.label}: rows cannot be written without a value for partition column {missing}",
-                remedy="Add a value for it to the target's `partition`.",
-            )
-        return names[len(partition) :]
+        return self.columns_after(partition)
 
     def _place(self, workspace: Workspace, partition: Partition) -> str:
         location = self.existing(workspace).location

@@ -193,7 +193,8 @@ def instant_sql(at: datetime) -> str:
 
 def find_name(names: Iterable[str], wanted: str) -> str | None:
     """Return a name as it is spelled among these, or None; case is ignored."""
-    return next((name for name in names if name.lower() == wanted.lower()), None)
+    alike = [name for name in names if name.lower() == wanted.lower()]
+    return wanted if wanted in alike else next(iter(alike), None)
 
 
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:

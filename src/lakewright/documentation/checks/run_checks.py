@@ -13,9 +13,9 @@ from lakewright.documentation.checks.check import Check, KeyCheck, QueryCheck, R
 from lakewright.documentation.document import CheckResult, CheckStatus, Sample
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.columns import column as column_of
-from lakewright.lake.columns import find_column
 from lakewright.lake.spark_errors import analysis_error, first_line, query_failure
 from lakewright.spec.suggestions import hint
+from lakewright.transform.steps import find_name
 from lakewright.workspace.query import all_rows, mapping_names
 
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ class _CheckRun:
         names = check.key(request.column) if isinstance(check, KeyCheck) else (request.column,)
         for name in filter(None, names):
             if (
-                find_column(self.frame, name) is None
-                and find_column(self.frame, name.partition(".")[0]) is None
+                find_name(self.frame.columns, name) is None
+                and find_name(self.frame.columns, name.partition(".")[0]) is None
             ):
                 raise TargetError(f"there is no column {name!r}; {hint(name, self.frame.columns)}")
 
