@@ -374,6 +374,10 @@ def test_a_row_that_does_not_fit_the_type_of_all_parts_is_put_aside(lake: SmallL
     (row,) = map(json.loads, aside.read_text().splitlines())
     assert row["file"].endswith("/s1/p1")
     assert json.loads(row["record"]) == {"id": 2, "v": 2**53 + 1}
+    assert row["reason"] == (
+        f"column 'v': the value '{2**53 + 1}' doesn't fit the type double of the column's other values: "
+        "not without loss"
+    )
 
 
 def test_orc_files_of_other_types_are_read_in_the_type_that_holds_all(lake: SmallLake) -> None:

@@ -14,13 +14,14 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.source import Source
 from lakewright.schema.convert import Conversion, convert, first_of
-from lakewright.schema.fault import Owner
+from lakewright.schema.fault import Owner, all_faults_sql
 from lakewright.schema.fits import merge
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import parts, united
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Struct, StructField, Type
+from lakewright.transform.bad_rows import FAULT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,8 +122,8 @@ def union_of_groups(
         frames: The rows of each group, with the types that they have.
         columns: The columns of all, by names in lower case.
         rules: How values are converted.
-        corrupt: Column for the JSON of a row with a value that does not fit; without it, the query fails. It
-            is left out if all values of the types fit.
+        corrupt: Column for the JSON of a row with values that do not fit, which are in the column `FAULT`;
+            without it, the query fails. Both are left out if all values of the types fit.
     """
 
     def converted(own: dict[str, StructField]) -> dict[str, Conversion]:
@@ -144,8 +145,10 @@ def union_of_groups(
             for name, each in columns.items()
         ]
         if keeps:
-            fault = first_of([each for own in made.values() for each in own.faults]) or "null"
-            selected.append(f"if({fault} is null, null, to_json(struct(*))) as {name_sql(corrupt or '')}")
+            faults = [each for own in made.values() for each in own.faults]
+            is_right = f"{first_of(faults) or 'null'} is null"
+            selected.append(f"if({is_right}, null, to_json(struct(*))) as {name_sql(corrupt or '')}")
+            selected.append(f"{all_faults_sql(faults)} as {FAULT}")
         parts.append(frame.selectExpr(*selected))
     return reduce(lambda one, other: one.unionAll(other), parts)
 

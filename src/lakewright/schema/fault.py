@@ -152,8 +152,8 @@ def all_faults_sql(faults: Sequence[str]) -> str:
     Args:
         faults: SQL of each fault, which is null where the row does not have it.
     """
-    if len(faults) == 1:
-        return faults[0]
+    if len(faults) < 2:
+        return next(iter(faults), "cast(null as string)")
     mark = text_sql(_NEXT)
     return f"nullif(substring_index(concat_ws({mark}, {', '.join(faults)}), {mark}, {_MOST}), '')"
 

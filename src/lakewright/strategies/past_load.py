@@ -38,7 +38,7 @@ from lakewright.strategies.version_rows import (
     check_rows,
     interval_checks,
 )
-from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
+from lakewright.transform.bad_rows import CORRUPT, FAULT, NO_COLUMN
 from lakewright.transform.steps import find_name, instant_sql
 from lakewright.transform.system_columns import SystemColumns
 
@@ -179,7 +179,7 @@ def past_rows(
     types, columns, missing = column_types(frame.schema), {}, []
     used = {name.lower() for name in roles.values()}
     for name, declared in column_types(slice_).items():
-        if name in (CORRUPT, NO_COLUMN):
+        if name in (CORRUPT, FAULT, NO_COLUMN):
             continue
         own, kind = find_name(present, given.get(name.lower(), name)), without_void(declared)
         if own is None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CORRUPT",
+    "FAULT",
     "NO_COLUMN",
     "bad_rows",
     "parsed_rows",
@@ -31,15 +32,17 @@ CORRUPT = "_lakewright_corrupt_record"
 NO_COLUMN = "_lakewright_no_column"
 """The only other column of a slice of which no row parses."""
 
-_FAULT = "_lakewright_fault"
+FAULT = "_lakewright_fault"
+"""Column with the faults of a row; of rows in `CORRUPT`, if they parse and do not fit the types of others."""
 
 
 def unparsed_rows(frame: DataFrame) -> DataFrame | None:
     """Return the rows that do not parse, as `bad_rows` does; None if the frame shows none."""
     if CORRUPT not in frame.columns:
         return None
+    fault = fault_sql(Reason.UNPARSED)
     return frame.where(f"{CORRUPT} is not null").selectExpr(
-        f"{fault_sql(Reason.UNPARSED)} as fault",
+        f"{f'coalesce({FAULT}, {fault})' if FAULT in frame.columns else fault} as fault",
         "input_file_name() as file",
         "cast(null as string) as key",
         f"concat({CORRUPT}, {_nothing(frame)}) as record",
@@ -47,10 +50,10 @@ def unparsed_rows(frame: DataFrame) -> DataFrame | None:
 
 
 def parsed_rows(frame: DataFrame) -> DataFrame:
-    """Return the rows that parse, without the column `CORRUPT`."""
+    """Return the rows that parse, without the columns of others."""
     if CORRUPT not in frame.columns:
         return frame
-    return frame.where(f"{CORRUPT} is null and {_nothing(frame)} = ''").drop(CORRUPT, NO_COLUMN)
+    return frame.where(f"{CORRUPT} is null and {_nothing(frame)} = ''").drop(CORRUPT, NO_COLUMN, FAULT)
 
 
 def _nothing(frame: DataFrame) -> str:
@@ -81,10 +84,10 @@ def bad_rows(
         return None
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     record = ((own, name_sql(name), kinds[name]) for own, name in delivered.items() if name in kinds)
-    found = frame.selectExpr("*", f"{all_faults_sql(faults)} as {_FAULT}")
+    found = frame.selectExpr("*", f"{all_faults_sql(faults)} as {FAULT}")
     key = [_key_column(frame, name) for name in keys]
-    return found.where(f"{_FAULT} is not null").selectExpr(
-        f"{_FAULT} as fault",
+    return found.where(f"{FAULT} is not null").selectExpr(
+        f"{FAULT} as fault",
         "input_file_name() as file",
         f"{object_sql(key, has_nulls=False) if key else 'cast(null as string)'} as key",
         f"{object_sql(record, has_nulls=False)} as record",
