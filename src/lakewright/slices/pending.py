@@ -44,6 +44,7 @@ from lakewright.slices.recover_from_log import (
     record_rewinds,
     recover_slices,
 )
+from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
@@ -53,7 +54,15 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Pending", "choose_slices", "find_pending", "holding_error", "requeue_processed", "sort_pending"]
+__all__ = [
+    "Pending",
+    "choose_slices",
+    "find_pending",
+    "holding_error",
+    "requeue_processed",
+    "requeues_changed",
+    "sort_pending",
+]
 
 MOST_NAMED = 5
 
@@ -190,13 +199,24 @@ def find_pending(
 
 
 def _is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:
-    """Return whether this run requeues changed slices: the entity asks for it, and it takes the first one.
+    """Return whether this run requeues changed slices: it may, and it takes the first one.
 
     Another run would leave the requeued slices, and make them late by processing newer ones.
     """
-    if not deviations.changed or entity.settings.changed_slices != "requeue":
+    if not deviations.changed or not requeues_changed(context, entity):
         return False
     return context.options.selection.takes(slice_name(deviations.changed[0]))
+
+
+def requeues_changed(context: ProcessingContext, entity: Entity) -> bool:
+    """Return whether a run may requeue changed slices: the entity asks for it, and no time is refused.
+
+    Versions at times that are declared can only be made again by going back before them, as `apply` does.
+    """
+    options = context.options
+    is_timed = context.strategy_for(entity) is Strategy.HISTORIC and options.processing_time is not None
+    is_refused = is_timed and not options.permissions.allow_backdated
+    return entity.settings.changed_slices == "requeue" and not is_refused
 
 
 def _requeue_changed(

@@ -18,7 +18,7 @@ from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error, refusal_of
 from lakewright.slices.past import lacks_past, planned_past
-from lakewright.slices.pending import Pending, find_pending, holding_error
+from lakewright.slices.pending import Pending, find_pending, holding_error, requeues_changed
 from lakewright.slices.processing_time import future_times_fault
 from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import check_times_known, is_late_allowed, planned_time_error
@@ -216,7 +216,7 @@ def _refusal(item: Item, present: Slice | None) -> str | None:
 def _following(work: EntityWork, deviations: Deviations | None) -> tuple[str, ...]:
     """Return the processed slices that are ready once an earlier instance of the run requeues others."""
     settings, selection = work.entity.settings, work.selection
-    if deviations is None or not deviations.changed or settings.changed_slices != "requeue":
+    if deviations is None or not deviations.changed or not requeues_changed(work.processing, work.entity):
         return ()
     changed = set(map(slice_name, deviations.changed))
     taken = [each.name for each in deviations.listing.slices if selection.takes(each.name)]
