@@ -1,15 +1,17 @@
-"""Decisions about subjects of one name."""
+"""Decisions about subjects of one name, and of two people at once. No Spark."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from tests.unit.due.test_settled import lake, made, opened
 
 from lakewright.due.facts import Kind, Subject, Verb
 from lakewright.due.plan import Action, Code, Plan, Reason, State, Step, choices_of
-from lakewright.errors import NotOffered
+from lakewright.errors import LakewrightError, NotOffered
 from lakewright.usecases.due import decide as module
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.decisions import read_decisions
@@ -67,3 +69,47 @@ def test_what_is_to_be_read_is_counted_in_bytes(lake: Path) -> None:
     slice_.write_text("id,n\n1,1\n")
     (step,) = plan_document(plan_of_project(opened(lake), ["e0"]))["steps"]
     assert step["cost"] == {"slices": 1, "bytes": slice_.stat().st_size}
+
+
+LATE = "2021-12-31.csv"
+
+
+def late(lake: Path) -> str:
+    """Deliver a slice that is older than those in the table; return the subject that is asked about."""
+    (lake / "lake/bronze/e0" / LATE).write_text("id,n\n1,1\n")
+    return f"e0/{LATE}"
+
+
+@pytest.mark.parametrize("first", ["place", "end", "skip"])
+def test_of_two_who_decide_at_once_the_last_one_counts_or_is_refused(lake: Path, first: str) -> None:
+    subject, begin = late(lake), Barrier(2)
+
+    def decided(choice: str) -> str:
+        app = opened(lake)
+        begin.wait()
+        try:
+            return decide(app, subject, choice, author=choice, reason="r").verb.value
+        except LakewrightError as error:  # the other one was faster
+            return error.code
+        finally:
+            app.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(decided, (first, "place")))
+    app = opened(lake)
+    recorded = [each.verb.value for each in read_decisions(app)]
+    assert recorded, outcomes
+    assert set(recorded) == {each for each in outcomes if each in ("place", "end", "skip")}
+    asked = [step for step in plan_of_project(app).steps if step.state is State.NEEDS_DECISION]
+    assert asked == []
+
+
+def test_a_decision_whose_fact_has_changed_is_refused_and_nothing_is_recorded(lake: Path) -> None:
+    subject = late(lake)
+    (step,) = plan_of_project(opened(lake)).asked
+    (lake / "lake/bronze/e0" / LATE).write_text("id,n\n1,1\n2,2\n")
+    app = opened(lake)
+    with pytest.raises(NotOffered, match="not what it was"):
+        decide(app, subject, "place", author="a", reason="r", basis=step.choices[0].decision.basis)
+    assert list(read_decisions(app)) == []
+    assert [step.state for step in plan_of_project(app).steps] == [State.NEEDS_DECISION]
