@@ -245,3 +245,7 @@ class Plan:
     def left(self) -> tuple[Step, ...]:
         """The steps that a person, or another process, must do something for."""
         return tuple(step for step in self.steps if step.state is not State.READY)
+
+    def behind(self, step: Step) -> tuple[Slice, ...]:
+        """Return the slices that wait for a step."""
+        return tuple(slice_ for each in self.waiting if step.id in each.after for slice_ in each.slices)

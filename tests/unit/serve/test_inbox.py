@@ -287,6 +287,12 @@ def test_what_goes_on_stays_beside_the_plan(shop: Served) -> None:
     assert re.search(r'<a href="/entities/orders">orders</a> <span class="quiet">2 ready', page)
 
 
+def test_how_many_slices_wait_for_one_is_shown(shop: Served) -> None:
+    """One slice waits until both the late and the failed one are decided about."""
+    page = words(Inbox(shop).read())
+    assert page.count("1 slice waits for it.") == 2
+
+
 def test_a_trigger_that_failed_needs_a_person(tmp_path: Path) -> None:
     triggers = 'triggers:\n  nightly: {job: daily, phase: build, cron: "15 3 * * *"}\n'
     write_project(tmp_path, MODEL + triggers)
