@@ -191,7 +191,7 @@ class Step:
         base: How many entries of the table a replay keeps.
         removes: The names of slices whose rows a replay removes, and does not apply again.
         needs: The grants that it needs and that are not given.
-        choices: What a person may decide.
+        choices: What a person may decide; of a replay, what may be decided instead.
         instance: The parameters of the instance of a target.
     """
 

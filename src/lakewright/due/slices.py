@@ -219,7 +219,7 @@ class _Planning:
         reason = Reason(Code.CHANGED_SLICE, {"slice": held.name})
         if verb is Verb.TAKE and not self._has_failed(now, Verb.KEEP):
             self.cause = reason
-            self.decided += choices
+            self.decided += choices[1:]
             return now
         if verb is None:
             self._add(Action.HOLD, held.name, reason, state=State.NEEDS_DECISION, choices=choices)
@@ -410,15 +410,12 @@ class _Planning:
         if self._gone(read):
             self._blocked(read)
             return
-        is_processed = self.cause.code in (Code.CHANGED_SLICE, Code.LATE_SLICE)
+        is_at_end = base == len(self.entity.table.held)  # then a run of a job takes them
         held_up = [
-            each
-            for each in read
-            if self._has_failed(each) or (is_processed and self._is_unclaimed(each, self.decided))
+            each for each in read if self._has_failed(each) or (is_at_end and self._is_unclaimed(each))
         ]
         if not held_up:
             lost = [each for each in self.wanted[base:] if isinstance(each, Foreign)]
-            is_at_end = base == len(self.entity.table.held)
             self._step(Action.FORWARD if is_at_end else Action.REPLAY, base, rest, lost)
 
     def _step(self, action: Action, base: int, rest: Sequence[Slice], lost: Sequence[Foreign]) -> None:
@@ -442,6 +439,7 @@ class _Planning:
             needs=lacking,
             state=state,
             after=before,
+            choices=tuple(self.decided) if action is Action.REPLAY else (),
         )
 
     def _gone(self, slices: Iterable[Slice]) -> list[Slice]:

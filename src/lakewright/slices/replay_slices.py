@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, TargetError
-from lakewright.errors.phrase import Phrase
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.lock import command
@@ -36,7 +36,6 @@ from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold import apply_fold
-from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.prepare import BadSlice, prepare_fold, prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 from lakewright.transform.fault_words import fault_of, fault_text
@@ -366,7 +365,5 @@ def _failed(
     remedy = ours.remedy
     if ours.details.get(MAY_SKIP):
         skip = command("skip", called_name(entity.called, known.name))
-        remedy = Phrase(
-            remedy or "", " To leave it out, type ", skip, ", then ", rebuild_command(entity), "."
-        )
+        remedy = Phrase(remedy or "", " To leave it out, type ", skip, ", then ", Command("apply"), ".")
     return type(ours)(message, remedy=remedy, details=ours.details)

@@ -37,7 +37,8 @@ def due_summary(plan: Plan) -> str:
 
 
 def _step(step: Step) -> Branch:
-    below = [*remedy_branches(step.reason.params.get("remedy")), *_choices(step.choices)]
+    asked = step.choices if step.state.needs_person else ()
+    below = [*remedy_branches(step.reason.params.get("remedy")), *_choices(asked)]
     if step.needs:
         below.append(_do(Command(*consent_argv(step))))
     return Branch(line(Span(step.subject.text, "bold"), f": {step_words(step)}"), tuple(below))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Decision, Subject, Verb
-from lakewright.due.plan import Choice, Code, Finding, Plan, Reason, Step
+from lakewright.due.plan import Action, Choice, Code, Finding, Plan, Reason, Step
 from lakewright.errors import NotOffered
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.store import Write
@@ -27,6 +28,9 @@ __all__ = ["decide", "open_choices"]
 
 MOST_NAMED = 10
 
+_ABOUT = {Verb.KEEP: Code.CHANGED_SLICE, Verb.END: Code.LATE_SLICE, Verb.SKIP: Code.LATE_SLICE}
+"""What was decided of a slice of a replay, by what a person may decide instead."""
+
 
 def open_choices(plan: Plan) -> Iterator[tuple[Subject, Reason, tuple[Choice, ...]]]:
     """Yield what can be decided now: the subject, why, and the choices."""
@@ -36,7 +40,9 @@ def open_choices(plan: Plan) -> Iterator[tuple[Subject, Reason, tuple[Choice, ..
         for choice in each.choices:
             by_subject.setdefault(choice.decision.subject, []).append(choice)
         for subject, choices in by_subject.items():
-            yield subject, each.reason, tuple(choices)
+            is_replay = isinstance(each, Step) and each.action is Action.REPLAY
+            code = _ABOUT[choices[0].verb] if is_replay else each.reason.code
+            yield subject, replace(each.reason, code=code), tuple(choices)
 
 
 def decide(
