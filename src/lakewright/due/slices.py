@@ -168,14 +168,12 @@ class _Planning:
 
     def _is_recorded(self, record: Record | None, held: Slice) -> bool:
         """Return whether the manifest says that the table holds a slice, or that applying it again failed."""
-        if record is not None and record.state is RecordState.DAMAGED:
-            return True
-        if record is None or record.state is not RecordState.FAILED:
-            return (
-                record is not None
-                and record.content == held.content
-                and record.state is RecordState.PROCESSED
-            )
+        if record is None:
+            return False
+        if record.state is RecordState.PROCESSED:
+            return record.content == held.content
+        if record.state is not RecordState.FAILED:
+            return record.state is RecordState.DAMAGED
         now = self.entity.bronze.get(held.name, held)
         is_kept = self.facts.decided(self._subject(held.name), now.content) in (Verb.KEEP, Verb.SKIP)
         return record.content == held.content or (record.content == now.content and not is_kept)

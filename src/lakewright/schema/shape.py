@@ -91,6 +91,7 @@ def with_names(kind: Type, rename: Callable[[str], str]) -> Type:
     """Return a type with other names of fields, at any depth.
 
     Example:
+        >>> from lakewright.schema.types import Scalar
         >>> with_names(Struct((StructField("a b", Scalar("int")),)), lambda name: name.replace(" ", "")).ddl
         'struct<`ab`: int>'
     """
@@ -110,6 +111,7 @@ def without_void(kind: Type, known: Type | None = None) -> Type | None:
         The type; None if nothing is left.
 
     Example:
+        >>> from lakewright.schema.types import Scalar
         >>> without_void(Struct((StructField("a", Scalar("int")), StructField("b", Scalar("void"))))).ddl
         'struct<`a`: int>'
     """
@@ -128,6 +130,7 @@ def leaves(kind: Type, path: str) -> Iterator[tuple[str, Type]]:
     """Yield each part of a type without others inside, with its path; that of a list or map is its values'.
 
     Example:
+        >>> from lakewright.schema.types import Scalar
         >>> [name for name, _ in leaves(Struct((StructField("a", Array(Scalar("int"))),)), "s")]
         ['s.a']
     """
@@ -173,6 +176,7 @@ def comparable_sql(value: str, kind: Type) -> str:
     """Return SQL of a value that Spark can compare: a map is the list of its entries, in order.
 
     Example:
+        >>> from lakewright.schema.types import Scalar
         >>> comparable_sql("m", MapOf(Scalar("string"), Scalar("int")))
         'array_sort(transform(map_entries(m), x0 -> struct(x0.key, x0.value)))'
     """
@@ -217,6 +221,7 @@ def rebuilt_sql(value: str, kind: Type, change: Change, path: str = "", depth: i
         depth: How many lists and maps the value is in.
 
     Example:
+        >>> from lakewright.schema.types import Scalar
         >>> rebuilt_sql("a", Array(Scalar("int")), lambda part, kind, *_: {"int": f"-{part}"}.get(kind.ddl))
         'transform(a, x0 -> -x0)'
     """
@@ -270,6 +275,7 @@ def joined_shape(one: Type, other: Type) -> Type:
     """Return a type with the struct fields of both types at any depth; where they differ, that of the first.
 
     Example:
+        >>> from lakewright.schema.types import Scalar
         >>> field = StructField("a", Scalar("int"))
         >>> joined_shape(Struct((field,)), Struct((StructField("b", Scalar("bigint")),))).ddl
         'struct<`a`: int, `b`: bigint>'
@@ -281,6 +287,7 @@ def arranged(own: Type, shape: Type) -> Type:
     """Return a type with the struct fields of a shape, in its order; the fields that it has keep their types.
 
     Example:
+        >>> from lakewright.schema.types import Scalar
         >>> shape = Struct((StructField("a", Scalar("int")), StructField("b", Scalar("bigint"))))
         >>> arranged(Struct((StructField("b", Scalar("int")),)), shape).ddl
         'struct<`a`: int, `b`: int>'

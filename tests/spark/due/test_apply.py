@@ -164,10 +164,14 @@ def test_a_slice_of_which_nothing_tells_the_run_is_left_to_a_person(
         loaded.run("daily", "build", day="01").check()
     project.put("01", {1: 11})
     project.decide("people/01.csv", "take")
-    assert told(project.plan()) == [(Code.UNCLAIMED, State.BLOCKED)]
-    assert (project.apply().taken, project.rows()) == ((), {1: 10})
+    # A replay needs no run of a job, and may be decided anew while it is due.
+    assert told(project.plan()) == [(Code.CHANGED_SLICE, State.READY)]
     project.decide("people/01.csv", "keep")
     assert project.plan().steps == ()
+    project.put("01", {1: 12})
+    project.decide("people/01.csv", "take")
+    project.apply()
+    assert project.rows() == {1: 12}
 
 
 def test_rows_of_another_declaration_are_replayed_within_the_grants(project: SmallProject) -> None:
@@ -247,6 +251,19 @@ def test_two_that_apply_at_once_process_each_slice_once(project: SmallProject) -
 def _records(app: App, name: str) -> list[Record]:
     place = app.project.entity("people").places(app.project.lake).bronze
     return list(app.store.records(item_id(f"{place}/{name}")))
+
+
+def test_a_changed_slice_whose_rows_are_kept_is_asked_about_once(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.put("02", {2: 20})
+    project.done()
+    project.put("01", {1: 11})
+    assert told(project.plan()) == [(Code.CHANGED_SLICE, State.NEEDS_DECISION)]
+    project.decide("people/01.csv", "keep")
+    assert (project.plan().steps, project.apply().taken) == ((), ())
+    assert project.rows() == {1: 10, 2: 20}
+    project.put("01", {1: 12})
+    assert told(project.plan()) == [(Code.CHANGED_SLICE, State.NEEDS_DECISION)]
 
 
 def test_an_older_copy_of_a_table_waits_for_a_decision(project: SmallProject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ def events(
     yield lambda: _lose_manifest(project)
     yield lambda: _restore(project, chance)
     yield lambda: shutil.rmtree(project.table, ignore_errors=True)
+    yield lambda: _put_back_older(project)
     yield lambda: _disturb_gold(project, chance)
     yield lambda: _run_silver(project)
     yield lambda: _apply(project)
@@ -66,6 +68,16 @@ def _restore(project: SmallProject, chance: Random) -> None:
         project.spark.sql(f"restore delta.`{project.table}` to version as of {chance.randint(0, last)}")
 
 
+def _put_back_older(project: SmallProject) -> None:
+    """Replace the table by the copy that was made before, if there is one, and copy it otherwise."""
+    copy = project.folder / "older"
+    if copy.exists():
+        shutil.rmtree(project.table, ignore_errors=True)
+        shutil.move(copy, project.table)
+    elif project.table.exists():
+        shutil.copytree(project.table, copy)
+
+
 def _disturb_gold(project: SmallProject, chance: Random) -> None:
     """Remove, restore, change or define anew what is built from the table."""
     table = project.folder / "lake" / "gold" / "ages"
@@ -88,15 +100,23 @@ def _lose_manifest(project: SmallProject) -> None:
         each.unlink()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_fresh_table(
+def lived(
     tmp_path: Path, spark: SparkSession, seed: int
-) -> None:
+) -> tuple[SmallProject, Random, dict[str, dict[int, int]]]:
+    """Return a lake to which six things have happened, and what bronze holds."""
     chance = Random(seed)
     project = SmallProject(tmp_path / "project", spark, gold=ages())
     model: dict[str, dict[int, int]] = {}
     for _ in range(6):
         chance.choice(list(events(project, chance, model)))()
+    return project, chance, model
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_fresh_table(
+    tmp_path: Path, spark: SparkSession, seed: int
+) -> None:
+    project, _, model = lived(tmp_path, spark, seed)
     for _ in range(15):
         applied = project.apply(*Grant)
         choices = {
@@ -120,3 +140,21 @@ def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_f
     assert (
         {row[0]: row[1] for row in project.built("ages")} == counts if project.table.exists() else not counts
     )
+
+
+@pytest.mark.parametrize("seed", SEEDS[::2])
+def test_whatever_happens_and_whatever_is_decided_it_ends(
+    tmp_path: Path, spark: SparkSession, seed: int
+) -> None:
+    """Rules, "Shown by": deciding at random among choices, it ends within a bound, and the plan is empty."""
+    project, chance, _ = lived(tmp_path, spark, seed)
+    for _ in range(20):
+        left = project.apply(*Grant).left
+        steps = replace(left, steps=left.asked)
+        offered = [(about.text, each.verb) for about, _, choices in open_choices(steps) for each in choices]
+        if not offered:
+            break
+        subject, verb = chance.choice(offered)
+        project.decide(subject, verb.value)
+    assert project.apply(*Grant).taken == ()
+    assert {step.reason.code for step in project.plan(*Grant).steps} <= {Code.INPUT_MISSING, Code.FILES_GONE}

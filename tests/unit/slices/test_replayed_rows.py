@@ -95,7 +95,7 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     failed: Any = replay_slices._failed(context, entity, known, caught.value)
     assert failed.message.startswith("the slice s3 of orders cannot be applied again: every row")
     assert failed.remedy.endswith(
-        "To leave it out, type `lakewright manifest skip orders/s3`, then `lakewright rebuild orders`."
+        "To leave it out, type `lakewright manifest skip orders/s3`, then `lakewright apply`."
     )
 
 

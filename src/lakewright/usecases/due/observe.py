@@ -299,7 +299,7 @@ class _Observed:
         They are as the manifest has them once that is recorded.
         """
         chain = self.chain
-        if not chain.lacks_commits:
+        if not self._lacks_commits:
             return {}
         found = unrecorded_items(chain, self.listing.slices)
         is_held = Verdict.PROCESSED
@@ -513,10 +513,28 @@ class _Observed:
             state = RecordState.WAITING
         else:
             return None
-        own = self._slice(name, item.fingerprint)
+        own = self._slice(name, self._recorded_content(name, item, state))
         attempt = "" if item.failed is None else item.failed.record_id
         why, remedy = failure_words(item) or "", failure_remedy(item)
         return Record(state, own.content, _AS_DECLARED, attempt, own.place, why, remedy)
+
+    def _recorded_content(self, name: str, item: Item, state: RecordState) -> Mapping[str, Any] | None:
+        """Return the fingerprint with which the manifest has a slice.
+
+        If it knows all commits to the table, a processed slice is known as the table holds it, whatever
+        content of it a person has accepted since.
+        """
+        held = self._applied.get(name) if state is RecordState.PROCESSED else None
+        is_known = held is not None and bool(held.fingerprint) and not self._lacks_commits
+        return held.fingerprint if held is not None and is_known else item.fingerprint
+
+    @cached_property
+    def _applied(self) -> Mapping[str, AppliedSlice]:
+        return {each.name: each for each in self.chain.order}
+
+    @cached_property
+    def _lacks_commits(self) -> bool:
+        return self.chain.lacks_commits
 
     def _is_missing(self, name: str, item: Item) -> bool:
         """Return whether a slice that waits is gone; one that another program announced is yet to come."""
