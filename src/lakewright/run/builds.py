@@ -39,6 +39,7 @@ __all__ = [
     "RecordedBuild",
     "RecordedCheck",
     "build_key",
+    "instance_digest",
     "logged_builds",
     "marked_builds",
     "read_builds",
@@ -194,13 +195,17 @@ def recording(builds: Iterable[RecordedBuild]) -> tuple[Put, ...]:
 
 def build_key(project: str, target: str, parameters: Mapping[str, str]) -> str:
     """Return the key of the document of an instance of a target."""
-    named = json.dumps(sorted(parameters.items()))
-    return f"{_prefix(project, target)}{_digest(named)[:32]}"
+    return f"{_prefix(project, target)}{instance_digest(parameters)[:32]}"
 
 
 def _prefix(project: str, target: str) -> str:
     """Return what the keys of all instances of a target begin with."""
     return f"{project}/{_digest(target)[:16]}/"
+
+
+def instance_digest(parameters: Mapping[str, str]) -> str:
+    """Return a text that stands for an instance in the keys of its documents."""
+    return _digest(json.dumps(sorted(parameters.items())))
 
 
 def _digest(text: str) -> str:

@@ -5,8 +5,6 @@ They say what `--resume` and `--retry` run, whatever runs have failed or were ki
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from lakewright.manifest.journal import WANT, Journal, Run
 from lakewright.manifest.store import Put
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
+from lakewright.run.builds import instance_digest
 
 if TYPE_CHECKING:
     from lakewright.plan.step import Plan, Step, StepKey
@@ -40,8 +39,7 @@ class Want:
     @property
     def key(self) -> str:
         """The key of its document."""
-        named = json.dumps(sorted(self.parameters.items()))
-        return f"{self.project}/{self.job}/{hashlib.sha256(named.encode()).hexdigest()}"
+        return f"{self.project}/{self.job}/{instance_digest(self.parameters)}"
 
     @property
     def put(self) -> Put:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, SliceError
 from lakewright.errors.phrase import Command, Phrase
@@ -92,9 +92,9 @@ class Deviations:
         """What an operator should look at; None if there is nothing."""
         return self.fault_beside()
 
-    def fault_beside(self, *said: str) -> Fault | None:
-        """Return the fault without the messages that were said already; None if nothing is left."""
-        found = [each for each in self._faults() if each.message not in said]
+    def fault_beside(self, *said: Mapping[str, Any]) -> Fault | None:
+        """Return the fault without what errors with these details say already; None if nothing is left."""
+        found = [each for each in self._faults() if each.details not in said]
         return reduce(Fault.and_also, found) if found else None
 
     @property

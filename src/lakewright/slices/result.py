@@ -182,7 +182,7 @@ class ProcessResult:
     @property
     def warning(self) -> Fault | None:
         """What an operator should look at beside the errors, or None."""
-        said = (error.message for error in self.errors)
+        said = (error.details for error in self.errors)
         found = None if self.deviations is None else self.deviations.fault_beside(*said)
         return found if self.other_writers is None else self.other_writers.and_also(found)
 

@@ -207,8 +207,11 @@ def _without_place(target: Any) -> dict[str, Any]:
     return {"warnings": [], **kept}
 
 
-REWINDS = ("UNDO", "REBUILD")
-"""The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
+REPLAY = "REPLAY"
+"""The phase under which the history lists what `apply` replays."""
+
+REWINDS = ("UNDO", "REBUILD", REPLAY)
+"""The phases under which the history lists replays of tables, whose runs are named after their entities."""
 
 _FAILED = (Status.FAILED.value, Status.BLOCKED.value, ABORTED)
 
@@ -237,7 +240,7 @@ def is_of_former_job(project: Project, run: Run) -> bool:
 
 
 def is_rewind(run: Run) -> bool:
-    """Return whether a run is an undo or a rebuild, which the history lists beside those of jobs."""
+    """Return whether a run has replayed a table, which the history lists beside runs of jobs."""
     return run.phase in REWINDS
 
 
@@ -276,10 +279,14 @@ def _choice(run: Run) -> tuple[str, ...]:
 
 
 def _rewind_command(run: Run) -> Command:
-    """Return the command that does an undo or a rebuild again; it continues one that was interrupted."""
+    """Return the command that replays a table again; it continues a replay that was interrupted."""
     facts = run.facts
+    # Runs of earlier versions have the entity in their names alone.
+    entity = facts.get("entity") or run.job.partition(" ")[2]
+    if run.phase == REPLAY:
+        return Command("apply", entity)
     flags = [f"--{flag}" for flag in ("requeue", "check") if facts.get(flag)]
     started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
     started += [word for name in facts.get("include") or () for word in ("--include", str(name))]
-    names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]
+    names = [run.phase.lower(), entity, *([facts["slice"]] if facts.get("slice") else [])]
     return Command(*map(str, names), *started, *flags)

@@ -81,10 +81,11 @@ def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arri
     Raises:
         UsageError: There is no such slice.
     """
+    wanted = dict.fromkeys(names)
     chain = chain_of(app, entity)
-    held = {each.item_id: each for each in chain.order}
+    held = {each.item_id: each for each in chain.order} if wanted else {}
     found = []
-    for name in dict.fromkeys(names):
+    for name in wanted:
         item = find_or_record_item(app, f"{entity.called}/{name}")
         present = find_slice(chain.bronze, name, app.lake)
         if present is None:

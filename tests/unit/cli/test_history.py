@@ -282,3 +282,21 @@ def test_a_rebuild_that_only_compared_is_listed_as_such() -> None:
         app.journal.start_run(replace(run, facts={"check": True})), "SUCCESS", finished=NOW
     )
     assert "rebuild --check" in call_with(app, "history").out
+
+
+@pytest.mark.parametrize(
+    ("job", "phase", "facts", "typed"),
+    [
+        ("undo orders", "UNDO", {"slice": "d3", "requeue": True}, "undo orders d3 --requeue"),
+        ("undo orders", "UNDO", {"slice": "d3", "entity": "orders"}, "undo orders d3"),
+        ("rebuild orders", "REBUILD", {"entity": "orders", "from": "d2"}, "rebuild orders --from=d2"),
+        ("replay orders", "REPLAY", {"entity": "orders", "slices": ["d3"]}, "apply orders"),
+    ],
+)
+def test_the_command_of_a_replay_is_that_which_has_asked_for_it(
+    job: str, phase: str, facts: dict[str, Any], typed: str
+) -> None:
+    """The history named a job of that name for what `apply` had replayed. Older runs have no `entity`."""
+    run = Run("r", "shop", job, phase, {}, NOW, Holder("here", 1, "then", "x", "ada"), facts=facts)
+    assert resume_command(run) == f"lakewright {typed}"
+    assert not is_resumable(run)

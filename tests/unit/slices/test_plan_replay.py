@@ -15,7 +15,7 @@ from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.slices.chain import AppliedSlice, each_once
 from lakewright.slices.rewind.placing import Arriving, in_place, with_times
-from lakewright.slices.rewind.plan import RewindPlan, _moved, lasting_commits, plan_replay, starts_over
+from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, moved_slices, plan_replay, starts_over
 from lakewright.spec.models.entity import Strategy
 
 ITEMS = st.sampled_from("abcdef")
@@ -53,7 +53,7 @@ def test_what_stays_and_what_is_applied_then_are_the_slices_that_are_wanted(
     ]
     new = {each.item_id for each in wanted if not each.number and each is not known.get(each.item_id)}
     lasting = lasting_commits(chain, wanted)
-    moved = {each.item_id for each in _moved(chain, wanted, lasting)} | new
+    moved = {each.item_id for each in moved_slices(chain, wanted, lasting)} | new
     kept = each_once(each for _, slices in held[:lasting] for each in slices)
     stays = [each.item_id for each in kept if each.item_id not in moved]
     assert stays + [each.item_id for each in wanted if each.item_id in moved] == names

@@ -42,6 +42,7 @@ __all__ = [
     "RewindPlan",
     "greatest_marks",
     "lasting_commits",
+    "moved_slices",
     "plan_replay",
     "starts_over",
     "watermarks_after",
@@ -217,7 +218,9 @@ def plan_replay(
     state = observe_table(chain.lake, chain.silver)
     kept, gone = chain.held[: 0 if is_whole else lasting], chain.held[0 if is_whole else lasting :]
     base = None if is_whole else _base(chain, lasting) if gone else state.version
-    moved = {each.item_id for each in (wanted if is_whole else _moved(chain, wanted, lasting))}.union(new)
+    moved = {each.item_id for each in (wanted if is_whole else moved_slices(chain, wanted, lasting))}.union(
+        new
+    )
     again = [each for each in wanted if each.item_id in moved]
     skipped = {} if takes_skipped else chain.skipped(again)
     chosen, requeued = _as_in_manifest(
@@ -245,7 +248,7 @@ def plan_replay(
     )
 
 
-def _moved(chain: SliceChain, wanted: Iterable[AppliedSlice], lasting: int) -> Iterator[AppliedSlice]:
+def moved_slices(chain: SliceChain, wanted: Iterable[AppliedSlice], lasting: int) -> Iterator[AppliedSlice]:
     """Yield the slices that are applied again, as their commits go.
 
     One that changed nothing may change something once those before it are others.

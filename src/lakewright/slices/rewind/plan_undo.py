@@ -19,7 +19,7 @@ from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import called_name, find_slice, item_id, natural_key, slice_name, slice_of_id
 from lakewright.slices.lost_table import has_no_commit
-from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, plan_replay
+from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, moved_slices, plan_replay
 from lakewright.spec.suggestions import nearest
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.summary import deleted_rows, plain_names
@@ -159,13 +159,10 @@ def _split(
     """Return the slices that a table holds before one, and those after it, which the next run processes."""
     beside = chain.held[lasting][1]
     ahead = {(one.item_id, one.number) for one in takewhile(lambda one: one.item_id != item.item_id, beside)}
-    gone = {(one.item_id, one.number) for _, slices in chain.held[lasting:] for one in slices} - ahead
-    first = min(number for _, number in gone)
-    is_later = [
-        (one.item_id, one.number) in gone or (one.is_unwritten and one.number > first) for one in others
-    ]
-    before = [one for one, later in zip(others, is_later, strict=True) if not later]
-    return before, [one for one, later in zip(others, is_later, strict=True) if later]
+    moved = moved_slices(chain, others, lasting)
+    later = [one for one in moved if (one.item_id, one.number) not in ahead]
+    ids = {one.item_id for one in later}
+    return [one for one in others if one.item_id not in ids], later
 
 
 def _made_ready(

@@ -232,7 +232,7 @@ def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: 
     That other programs have changed rows comes before the deviations, and that the time of a slice is in the
     future after them.
     """
-    said = () if hold is None else (hold.message,)
+    said = () if hold is None else (hold.error.details,)
     found = None if pending.deviations is None else pending.deviations.fault_beside(*said)
     found = future if found is None else found.and_also(future)
     found = found if others is None else others.and_also(found)

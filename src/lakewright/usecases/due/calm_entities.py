@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.store import Put
+from lakewright.usecases.due.settled import documents_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -33,12 +34,7 @@ class CalmEntities:
 
     @cached_property
     def _documents(self) -> Mapping[str, Document]:
-        found = self.app.store.documents(CALM, prefix=self._prefix)
-        return {each.key.removeprefix(self._prefix): each for each in found}
-
-    @property
-    def _prefix(self) -> str:
-        return f"{self.app.project.name}/"
+        return documents_of(self.app, CALM)
 
     @cached_property
     def _counts(self) -> Mapping[Application, list[tuple[str, int]]]:
@@ -79,4 +75,4 @@ class CalmEntities:
         for entity, digest in calm:
             known = self._documents.get(entity)
             version = 0 if known is None else known.version
-            yield Put(CALM, f"{self._prefix}{entity}", {"digest": digest}, expected=version)
+            yield Put(CALM, f"{self.app.project.name}/{entity}", {"digest": digest}, expected=version)

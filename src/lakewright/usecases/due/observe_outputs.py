@@ -20,6 +20,7 @@ from lakewright.due.outputs import Moves, output_plan
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
 from lakewright.lake.place_marks import ABSENT, UNSEEN
+from lakewright.manifest.journal import SETTLED
 from lakewright.manifest.record import format_instant
 from lakewright.plan.dirtiness import BuildPolicy, Refresh
 from lakewright.plan.phase import Phase
@@ -41,7 +42,7 @@ from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds, part_of
-from lakewright.usecases.due.settled import MOST_PLACES, SETTLED_BY, Settled, read_settled
+from lakewright.usecases.due.settled import MOST_PLACES, SETTLED_BY, Settled, documents_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -141,7 +142,7 @@ class OutputObserver:
 
     @cached_property
     def _cursors(self) -> Mapping[str, Document]:
-        return read_settled(self.app)
+        return documents_of(self.app, SETTLED)
 
     @cached_property
     def _looked_at(self) -> tuple[Mapping[str, Settled], tuple[RecordedBuild, ...]]:

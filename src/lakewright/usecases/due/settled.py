@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.store import Document
 
-__all__ = ["MOST_PLACES", "SETTLED_BY", "Settled", "read_settled"]
+__all__ = ["MOST_PLACES", "SETTLED_BY", "Settled", "documents_of"]
 
 SETTLED_BY = 1
 """The rules by which a target counts as settled; another number unsettles all targets."""
@@ -69,7 +69,7 @@ def _places(named: Collection[list[str]]) -> frozenset[Resource]:
     return frozenset(Resource(category, name) for category, name in named)
 
 
-def read_settled(app: App) -> Mapping[str, Document]:
-    """Return the documents of a project's targets by the names of these, with empty ones."""
+def documents_of(app: App, kind: str) -> Mapping[str, Document]:
+    """Return the documents that a project has of its targets or entities, by the names of these."""
     prefix = f"{app.project.name}/"
-    return {each.key.removeprefix(prefix): each for each in app.store.documents(SETTLED, prefix=prefix)}
+    return {each.key.removeprefix(prefix): each for each in app.store.documents(kind, prefix=prefix)}
