@@ -18,30 +18,34 @@ from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.processed import first_processed, processed_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Callable, Iterable, Set
 
     from lakewright.slices.chain import SliceChain
 
 __all__ = ["former_name_error", "moved_lake_error"]
 
 
-def moved_lake_error(chain: SliceChain, names: Set[str]) -> LakeMoved | None:
+def moved_lake_error(chain: SliceChain, names: Callable[[], Set[str]]) -> LakeMoved | None:
     """Return the error of slices that were processed elsewhere, if none were processed here; None without.
 
     All slices of a moved lake would be processed again.
 
     Args:
         chain: The slices of the entity.
-        names: Names of the slices that are in its bronze folder now.
+        names: Returns the names of the slices that are in its bronze folder now; not called where slices were
+            processed here.
     """
     store, application, place = chain.store, chain.application, item_id(chain.bronze)
-    if not names or first_processed(store, application, chain.prefix) is not None:
+    if first_processed(store, application, chain.prefix) is not None:
+        return None
+    present = names()
+    if not present:
         return None
     # Another run may have processed the first slice here since the question above.
     found = (
         item for item in processed_items(store, application) if not item.item_id.startswith(chain.prefix)
     )
-    before = next((item for item in found if slice_name(item) in names), None)
+    before = next((item for item in found if slice_name(item) in present), None)
     if before is None:
         return None
     old = before.item_id.rpartition("/")[0]

@@ -151,7 +151,7 @@ def find_pending(
     listing = without_unsettled(listing, context.options.settle, context.clock())
     slices = listing.slices
     names = {each.name for each in slices}
-    moved = moved_lake_error(chain, names)
+    moved = moved_lake_error(chain, lambda: names)
     if moved is None and slices and chain.first_processed is None:
         known = chain.store.read([item_id(each.path) for each in slices]).values()
         moved = former_name_error(chain, (mark.application for item in known for mark in item.processed))

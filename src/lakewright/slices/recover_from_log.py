@@ -85,7 +85,7 @@ def find_recovery(chain: SliceChain, items: Iterable[Item]) -> Recovery | None:
     last = chain.last_number if untouched else None
     if last is None or last <= chain.last_given_number:
         return None
-    if moved_lake_error(chain, set(map(slice_name, untouched))) is not None:
+    if moved_lake_error(chain, lambda: set(map(slice_name, untouched))) is not None:
         return None  # the manifest is not lost: `manifest move` continues its records
     held = tuple(unrecorded_commits(chain, untouched))
     known = {item.item_id for item, _ in held}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
 
 __all__ = [
+    "REBUILD",
+    "REPLAY",
+    "UNDO",
     "RunComparison",
     "compare_runs",
     "failed_items",
@@ -207,11 +210,11 @@ def _without_place(target: Any) -> dict[str, Any]:
     return {"warnings": [], **kept}
 
 
-REPLAY = "REPLAY"
-"""The phase under which the history lists what `apply` replays."""
+UNDO, REBUILD, REPLAY = "UNDO", "REBUILD", "REPLAY"
+"""The phases under which the history lists what these commands, and `apply`, have replayed."""
 
-REWINDS = ("UNDO", "REBUILD", REPLAY)
-"""The phases under which the history lists replays of tables, whose runs are named after their entities."""
+REWINDS = (UNDO, REBUILD, REPLAY)
+"""The phases of all replays of tables, whose runs are named after their entities."""
 
 _FAILED = (Status.FAILED.value, Status.BLOCKED.value, ABORTED)
 

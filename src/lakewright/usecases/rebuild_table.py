@@ -20,6 +20,7 @@ from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, pla
 from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.instants import parse_instant_in
+from lakewright.usecases.history import REBUILD
 from lakewright.usecases.readers import readers, readers_words
 from lakewright.usecases.replay_table import arriving_slices
 from lakewright.usecases.rewinding import (
@@ -41,9 +42,6 @@ MOST_NAMED = 5
 
 RECENT = 200
 """The number of latest runs among which the last rebuild of a table is looked for."""
-
-PHASE = "REBUILD"
-"""Phase under which a rebuild is listed in the history of runs."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,7 +184,7 @@ def rebuild_table(
     done = carry_out(
         app,
         found,
-        PHASE,
+        REBUILD,
         lambda context: plan_rebuild(
             context,
             found,
@@ -243,7 +241,7 @@ def ended_rebuild(
     again under a declaration that has changed since.
     """
     facts = {**_facts(from_slice, from_time, include), "check": False}
-    ended = settled(app, app.project.entity(entity), PHASE, facts, author=author)
+    ended = settled(app, app.project.entity(entity), REBUILD, facts, author=author)
     return ended if include else None
 
 

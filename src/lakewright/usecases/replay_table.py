@@ -16,6 +16,7 @@ from lakewright.slices.discover import find_slice, item_id
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.slices.rewind.placing import Arriving, with_times
 from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, plan_replay, starts_over
+from lakewright.usecases.history import REPLAY
 from lakewright.usecases.items import find_or_record_item
 from lakewright.usecases.placed import chain_of
 from lakewright.usecases.rewinding import carry_out
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = ["arriving_slices", "replay_table"]
-
-PHASE = "REPLAY"
-"""Phase under which a replay is listed in the history of runs."""
 
 
 def replay_table(app: App, step: Step, observed: Observed, *, author: str, reason: str) -> None:
@@ -64,7 +62,7 @@ def replay_table(app: App, step: Step, observed: Observed, *, author: str, reaso
     carry_out(
         app,
         entity,
-        PHASE,
+        REPLAY,
         lambda context: _plan(context, entity, step, observed, arriving=arriving, strategy=strategy),
         words=f"replay of {entity.called}",
         facts={"code": step.reason.code.value, "slices": [each.name for each in step.slices]},
@@ -82,8 +80,10 @@ def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arri
         UsageError: There is no such slice.
     """
     wanted = dict.fromkeys(names)
+    if not wanted:
+        return []
     chain = chain_of(app, entity)
-    held = {each.item_id: each for each in chain.order} if wanted else {}
+    held = {each.item_id: each for each in chain.order}
     found = []
     for name in wanted:
         item = find_or_record_item(app, f"{entity.called}/{name}")

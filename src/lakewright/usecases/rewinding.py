@@ -17,7 +17,6 @@ from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.discover import list_slices
 from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.slices.processed import first_processed
 from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
 from lakewright.slices.rewind.settle import conclude, settle_rewind
 from lakewright.spec.words import first_of
@@ -188,10 +187,9 @@ def rewind_context(
     target = target_contexts(app, interruption=interruption)(app.workspace)
     context = processing_context(target, entity, ProcessingOptions())
     chain = context.chain(entity)
-    if first_processed(chain.store, chain.application, chain.prefix) is None:
-        moved = moved_lake_error(chain, {each.name for each in list_slices(chain.bronze, app.lake)})
-        if moved is not None:
-            raise moved
+    moved = moved_lake_error(chain, lambda: {each.name for each in list_slices(chain.bronze, app.lake)})
+    if moved is not None:
+        raise moved
     return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
 
 

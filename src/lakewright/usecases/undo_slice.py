@@ -18,6 +18,7 @@ from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
+from lakewright.usecases.history import UNDO
 from lakewright.usecases.readers import readers, readers_words
 from lakewright.usecases.rewinding import (
     carry_out,
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Undone", "ended_undo", "preview_undo", "undo_slice"]
 
 MOST_NAMED = 10
-
-PHASE = "UNDO"
-"""Phase under which an undo is listed in the history of runs."""
 
 
 TOLD_AGAIN = Phrase(Command("status"), " and the plan of its job name what processes it in its place")
@@ -189,7 +187,7 @@ def preview_undo(
 def ended_undo(app: App, entity: str, slice: str, *, is_requeued: bool, author: str) -> Run | None:
     """Return the run that did the same undo, if its process died before it was recorded: it is now."""
     facts = {"slice": slice, "requeue": is_requeued}
-    return settled(app, app.project.entity(entity), PHASE, facts, author=author)
+    return settled(app, app.project.entity(entity), UNDO, facts, author=author)
 
 
 def _is_comparable(plan: UndoPlan) -> bool:
@@ -251,7 +249,7 @@ def undo_slice(
     done = carry_out(
         app,
         found,
-        PHASE,
+        UNDO,
         lambda context: plan_undo(
             context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign
         ),

@@ -146,8 +146,8 @@ def test_a_slice_that_another_run_processes_during_the_check_is_not_taken_for_on
     def chain(place: str) -> Any:
         return SimpleNamespace(store=None, application=US, bronze=place, prefix=f"{place}/")
 
-    assert moved_lake.moved_lake_error(chain("file:///bronze"), {"1"}) is None
+    assert moved_lake.moved_lake_error(chain("file:///bronze"), lambda: {"1"}) is None
 
-    moved = moved_lake.moved_lake_error(chain("file:///elsewhere"), {"1"})
+    moved = moved_lake.moved_lake_error(chain("file:///elsewhere"), lambda: {"1"})
     assert moved is not None
     assert "processed in file:///bronze, and are in file:///elsewhere" in moved.message

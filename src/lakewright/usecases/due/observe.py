@@ -316,7 +316,7 @@ class _Observed:
             LakewrightError: Bronze, the table or the manifest can't be read.
         """
         chain, listing = self.chain, self.listing
-        moved = moved_lake_error(chain, {each.name for each in listing.slices})
+        moved = moved_lake_error(chain, lambda: {each.name for each in listing.slices})
         if moved is None and chain.silver.location is not None:
             moved = former_name_error(chain, self._former_names())
         if moved is not None:
