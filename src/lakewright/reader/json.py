@@ -9,15 +9,13 @@ Source: the rules of reading, "Two steps", "Places" and "Inference, where nothin
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakewright.reader.json_look import Look, look_at, texts_and_nulls
+from lakewright.reader.json_look import look_at
 from lakewright.reader.json_types import (
     MIXED,
-    NOTHING,
     JsonColumn,
     exact_type,
     is_mixed,
@@ -33,8 +31,7 @@ from lakewright.schema.scalars import class_of
 from lakewright.schema.shape import NESTED, has_part, parts, with_parts
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import TEXT, VARIANT, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
-from lakewright.spark.jvm import is_jvm_failure
+from lakewright.schema.types import TEXT, VARIANT, Array, Decimal, MapOf, Struct, StructField, Type
 from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.spec.words import counted
 from lakewright.transform.typed_columns import INFERRED
@@ -44,24 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read_json", "with_inferred_types"]
 
-_DOUBLE = Scalar("double")
-_SURE = (Scalar("bigint"), _DOUBLE, Scalar("boolean"), TEXT)
-"""Kinds that Spark's inference finds as they are, if there are as many texts as it says."""
-
 _END = "lakewright: the end of the line"
-_INFERENCE = {
-    "allowNonNumericNumbers": "false",
-    "dropFieldIfAllNull": "false",
-    "inferTimestamp": "false",
-    "mode": "FAILFAST",
-    "prefersDecimal": "false",
-    "primitivesAsString": "false",
-    "samplingRatio": "1",
-}
-
 _LONG_NUMBER = "[0-9][0-9.]{38}"
 """A number that may have more than 38 digits."""
-_PLAIN_NAME = re.compile(r"[\w .-]+")
 _RECORD, _TEXT = "_lakewright_record", "_lakewright_text"
 _IS_OBJECT = f"try_cast({_RECORD} as struct<x: variant>) is not null"
 _MOST_COLUMNS = 10_000
@@ -98,9 +80,10 @@ def read_json(
         LakewrightError: Something in the files is no record; or fields whose names differ only by case have
             values in one record.
     """
-    files = _Files(session, source, options, look_at(source, options))
-    kind = _inferred_kind(files, wanted)
-    found = _kinds(files) if kind is None else _Kinds(kind, files.look.records or 0, 0)
+    files = _Files(session, source, options)
+    kind = look_at(source, options)
+    is_exact = kind is not None
+    found = _kinds(files) if kind is None else _Kinds(kind, has_records=True)
     if found.bad and corrupt is None:
         raise source.error(
             f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice, "
@@ -109,10 +92,10 @@ def read_json(
             if source.is_relation
             else "Correct them, or put them aside by `on_bad_rows: quarantine` in the entity's settings",
         )
-    if not found.records and not found.bad:
+    if not found.has_records and not found.bad:
         nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in empty)
         return session.range(0).selectExpr(*nulls)
-    columns = json_columns(found.kind, wanted, is_exact=files.look.is_exact)
+    columns = json_columns(found.kind, wanted, is_exact=is_exact)
     if not all(column.name for column in columns):
         raise source.error("there is a column without a name", "Name it at the source")
     if len(columns) > _MOST_COLUMNS:
@@ -129,9 +112,9 @@ def read_json(
     clashes = tuple(_clashes(_RECORD, found.kind, Struct(tuple(column.field for column in columns))))
     is_by_variants = bool(found.bad or clashes)
     if not is_by_variants:
-        columns = columns if files.look.is_exact else _without_long_variants(files, columns)
+        columns = columns if is_exact else _without_long_variants(files, columns)
         return _with_metadata(_parsed(files, columns), columns)
-    if not files.look.is_exact and _has_long_numbers(files):
+    if not is_exact and _has_long_numbers(files):
         raise source.error(
             "numbers of more than 38 digits can't be read beside bad records, or beside names that are equal "
             "but for case",
@@ -144,12 +127,17 @@ def read_json(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files, with what they are read with, and what their bytes show."""
+    """The files, with what they are read with."""
 
     session: SparkSession
     source: Source
     options: Mapping[str, str]
-    look: Look
+
+    @property
+    def has_own_syntax(self) -> bool:
+        """Whether an option says of records or values what only Spark's reader of JSON knows."""
+        given = {name.lower() for name, text in self.options.items() if text.lower() == "true"}
+        return any(name == "multiline" or name.startswith("allow") for name in given)
 
     def load(self, schema: str, options: Mapping[str, str]) -> DataFrame:
         """Return them with some columns, read with options that count more than their own."""
@@ -169,77 +157,13 @@ class _Kinds:
 
     Attributes:
         kind: The kind of all records.
-        records: How many records there are.
+        has_records: Whether there is one.
         bad: How many are no objects, or do not parse.
     """
 
     kind: Struct
-    records: int
-    bad: int
-
-
-def _inferred_kind(files: _Files, wanted: Callable[[str], Type | None]) -> Struct | None:
-    """Return the kind of all records as Spark's fast inference finds it; None if it may not be theirs.
-
-    It takes for texts what is of several kinds, or nothing: the bytes show how many texts there are, and that
-    no number needs more digits than a double has.
-    """
-    look = files.look
-    if look.may_have_more or not look.is_exact or look.records is None:
-        return None
-    try:
-        kind = type_of(files.reader(_INFERENCE).load(files.source.places).schema)
-    except Exception as error:
-        if is_jvm_failure(error):
-            raise
-        return None  # a record is bad
-    if not isinstance(kind, Struct):
-        return None
-    targets = ((each.name, wanted(each.name)) for each in kind.fields)
-    known = Struct(tuple(StructField(name, target) for name, target in targets if target is not None))
-    return _settled_kind(files, kind) if _is_known(kind, known) else None
-
-
-def _settled_kind(files: _Files, kind: Struct) -> Struct | None:
-    """Return a kind in which what has only nulls is void; None if a text may be of another kind."""
-    look = files.look
-    names = [each.name for each in _fields_inside(kind) if not isinstance(each.type, Struct)]
-    texts = [each.name for each in _fields_inside(kind) if each.type == TEXT]
-    if len(texts) * (look.records or 0) == look.texts:
-        return kind
-    if not all(names.count(each) == 1 and _PLAIN_NAME.fullmatch(each) for each in texts):
-        return None
-    found = texts_and_nulls(files.source, texts)
-    if found is None or sum(fields - nulls for fields, nulls in found) != look.texts:
-        return None
-    voids = {name for name, (fields, nulls) in zip(texts, found, strict=True) if fields == nulls}
-    return _with_voids(kind, voids)
-
-
-def _is_known(kind: Type, target: Type | None) -> bool:
-    """Return whether values of an inferred kind are sure to be of it, unless texts are values of others."""
-    if not isinstance(kind, Struct):
-        is_written = kind == _DOUBLE and target is not None and class_of(target) == "text"
-        return kind in _SURE and not is_written
-    names = {each.name.lower() for each in kind.fields}
-    are_known = all(_is_known(part, twin) for _, part, twin in parts(kind, target))
-    return are_known and len(names) == len(kind.fields) and all(names)
-
-
-def _fields_inside(kind: Struct) -> Iterator[StructField]:
-    for field in kind.fields:
-        yield field
-        if isinstance(field.type, Struct):
-            yield from _fields_inside(field.type)
-
-
-def _with_voids(kind: Struct, names: Collection[str]) -> Struct:
-    """Return a kind in which fields of some names have only nulls."""
-    fields = []
-    for each in kind.fields:
-        inside = _with_voids(each.type, names) if isinstance(each.type, Struct) else each.type
-        fields.append(StructField(each.name, NOTHING if each.name in names else inside))
-    return Struct(tuple(fields))
+    has_records: bool
+    bad: int = 0
 
 
 def _kinds(files: _Files) -> _Kinds:
@@ -248,11 +172,11 @@ def _kinds(files: _Files) -> _Kinds:
     is_bad = f"{_RECORD} is null or is_variant_null({_RECORD})"
     kind, bad, count = _facts(lines, _RECORD, is_bad)
     if isinstance(kind, Struct):
-        return _Kinds(kind, count - bad, bad)
+        return _Kinds(kind, count > bad, bad)
     if bad < count:
         record = f"if({_IS_OBJECT}, {_RECORD}, null)"
         kind, bad, count = _facts(_records(lines), record, f"not {_IS_OBJECT}")
-    return _Kinds(kind if isinstance(kind, Struct) else Struct(()), count - bad, bad)
+    return _Kinds(kind if isinstance(kind, Struct) else Struct(()), count > bad, bad)
 
 
 def _facts(frame: DataFrame, record: str, is_bad: str) -> tuple[Type, int, int]:
@@ -264,7 +188,7 @@ def _facts(frame: DataFrame, record: str, is_bad: str) -> tuple[Type, int, int]:
 
 def _variants(files: _Files) -> DataFrame:
     """Return a row for each line: its value, or its text if it does not parse."""
-    if files.look.may_have_more:
+    if not files.has_own_syntax:
         return _exact_variants(files)
     options = {
         "mode": "PERMISSIVE",
