@@ -15,13 +15,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import IO, Any, NoReturn
 
 from lakewright.lake.file_probe import DAMAGED, is_near, opened
 from lakewright.lake.paths import local_path
 from lakewright.reader.json_types import NOTHING, merged
 from lakewright.reader.source import Source
-from lakewright.schema.types import TEXT, Array, Scalar, Struct, StructField, Type
+from lakewright.schema.types import TEXT, Array, Decimal, Scalar, Struct, StructField, Type
 
 __all__ = ["look_at"]
 
@@ -37,23 +38,23 @@ _LINES_AT_ONCE = 100
 """Lines that are parsed where one has something new."""
 
 _MOST_LEVELS = 50
-_WHOLE, _FRACTION, _BOOLEAN = Scalar("bigint"), Scalar("double"), Scalar("boolean")
+_WHOLE, _FRACTION, _FLOAT = Scalar("bigint"), Decimal(15, 15), Scalar("double")
+_BOOLEAN = Scalar("boolean")
 _COMMA, _COLON = r"[ \t]*+,[ \t]*+", r"[ \t]*+:[ \t]*+"
-_EXPONENT = r"[eE][+-]?[0-9]{1,2}+"
-_EXACT_FRACTION = (
-    r"-?(?=[0-9.]{1,16}+(?![0-9.]))(?:0|[1-9][0-9]*+)"
-    rf"(?:\.[0-9]++(?:{_EXPONENT})?+|{_EXPONENT})(?![0-9.eE])"
-)
-"""A number of at most 15 digits and a small exponent, which a double always gives back."""
+_INTEGER, _END = r"(?:0|[1-9][0-9]*+)", r"(?![0-9.eE])"
 
 _FORMS: Mapping[Type, str] = {
     TEXT: r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"',
-    _WHOLE: r"-?(?:0|[1-9][0-9]{0,14}+)(?![0-9.eE])",
-    _FRACTION: _EXACT_FRACTION,
+    _WHOLE: rf"-?(?:0|[1-9][0-9]{{0,14}}+){_END}",
+    _FRACTION: rf"-?(?=[0-9.]{{3,16}}+{_END}){_INTEGER}\.[0-9]++{_END}",
+    _FLOAT: rf"-?(?=[0-9.]{{1,15}}+[eE]){_INTEGER}(?:\.[0-9]++)?+[eE][+-]?[0-9]{{1,2}}+{_END}",
     _BOOLEAN: r"(?:true|false)",
     NOTHING: r"null",
 }
-"""How values of each kind are written, from the most frequent form to the rarest."""
+"""How values of each kind are written, from the most frequent form to the rarest.
+
+Numbers have at most 15 digits and a small exponent, so that a double always gives them back.
+"""
 
 
 @dataclass(slots=True)
@@ -62,12 +63,14 @@ class _Seen:
 
     Attributes:
         leaves: The kinds of those that have no others inside.
-        fields: The fields of objects, in their order; None if no value is an object.
+        fields: The fields of objects; None if no value is an object.
+        before: For each field, those that an object had directly before it.
         item: The elements of lists; None if no value is a list.
     """
 
     leaves: set[Type] = field(default_factory=set)
     fields: dict[str, _Seen] | None = None
+    before: dict[str, dict[str, None]] = field(default_factory=dict)
     item: _Seen | None = None
 
     def add(self, value: object, levels: int = _MOST_LEVELS) -> None:
@@ -85,18 +88,18 @@ class _Seen:
             for each in value:
                 self.item.add(each, levels - 1)
         else:
-            self.leaves.add(value if isinstance(value, Scalar) else _kind_of(value))
+            self.leaves.add(value if isinstance(value, Scalar | Decimal) else _kind_of(value))
 
     def _add_fields(self, pairs: list[tuple[str, object]], levels: int) -> None:
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names) or not all(names):
             raise ValueError("a name is there twice, or empty")
-        fields = self.fields or {}
-        if new := [name for name in names if name not in fields]:
-            fields = {name: fields.get(name) or _Seen() for name in _merged_order(list(fields), names, new)}
-        self.fields = fields
-        for name, value in pairs:
-            fields[name].add(value, levels - 1)
+        self.fields = {} if self.fields is None else self.fields
+        for previous, (name, value) in zip([None, *names], pairs, strict=False):
+            before = self.before.setdefault(name, {})
+            if previous is not None:
+                before[previous] = None
+            self.fields.setdefault(name, _Seen()).add(value, levels - 1)
 
     @property
     def size(self) -> int:
@@ -106,7 +109,7 @@ class _Seen:
 
     @property
     def kind(self) -> Type:
-        """The kind of all values, as Spark's `schema_of_variant_agg` shows it."""
+        """The kind of all values, as Spark's `schema_of_variant_agg` shows it; only decimals are longer."""
         kinds = [*self.leaves]
         if self.fields is not None:
             kinds.append(
@@ -129,26 +132,26 @@ class _Seen:
 
     @property
     def object_form(self) -> str:
-        """A regular expression of the objects, each field of which may be absent."""
+        """A regular expression of the objects, each field of which may be absent.
+
+        Raises:
+            ValueError: The fields have no order.
+        """
         fields = (
             rf'(?:(?:(?<=\{{)[ \t]*+|{_COMMA})"{re.escape(name)}"{_COLON}{seen.form})?+'
-            for name, seen in (self.fields or {}).items()
+            for name, seen in self._ordered()
         )
         return rf"\{{{''.join(fields)}[ \t]*+\}}"
+
+    def _ordered(self) -> Iterator[tuple[str, _Seen]]:
+        fields = self.fields or {}
+        for name in TopologicalSorter(self.before).static_order():
+            yield name, fields[name]
 
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
     pairs: list[tuple[str, object]]
-
-
-def _merged_order(known: list[str], names: list[str], new: list[str]) -> list[str]:
-    """Return the known names and new ones, each of these after the name that it follows."""
-    order, are_new = list(known), set(new)
-    for before, name in zip([None, *names], names, strict=False):
-        if name in are_new:
-            order.insert(0 if before is None else order.index(before) + 1, name)
-    return order
 
 
 def _kind_of(value: object) -> Type:
@@ -161,9 +164,9 @@ def _refuse(_: str) -> NoReturn:
     raise ValueError("no JSON")
 
 
-def _kind_of_number(text: str) -> Scalar:
+def _kind_of_number(text: str) -> Scalar | Decimal:
     """Return the kind of a number; only those are taken whose form has an expression."""
-    for kind in (_WHOLE, _FRACTION):
+    for kind in (_WHOLE, _FRACTION, _FLOAT):
         if re.fullmatch(_FORMS[kind], text):
             return kind
     raise ValueError("a number that a double may not hold")
@@ -238,7 +241,7 @@ class _Records:
                 match = self._line.match
                 found = match(block, at)
                 if found is None:
-                    raise ValueError("the fields have no order")
+                    raise ValueError("a form that has no expression")
             at = found.end()
 
     def _learn(self, block: bytes, at: int) -> None:
