@@ -81,9 +81,8 @@ def read_json(
             values in one record.
     """
     files = _Files(session, source, options)
-    kind = look_at(source, options)
-    is_exact = kind is not None
-    found = _kinds(files) if kind is None else _Kinds(kind, has_records=True)
+    look = look_at(source, options)
+    found = _kinds(files) if look is None else _Kinds(look.kind, has_records=True)
     if found.bad and corrupt is None:
         raise source.error(
             f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice, "
@@ -95,7 +94,7 @@ def read_json(
     if not found.has_records and not found.bad:
         nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in empty)
         return session.range(0).selectExpr(*nulls)
-    columns = json_columns(found.kind, wanted, is_exact=is_exact)
+    columns = json_columns(found.kind, wanted, is_exact=look is not None and look.is_exact)
     if not all(column.name for column in columns):
         raise source.error("there is a column without a name", "Name it at the source")
     if len(columns) > _MOST_COLUMNS:
@@ -112,9 +111,9 @@ def read_json(
     clashes = tuple(_clashes(_RECORD, found.kind, Struct(tuple(column.field for column in columns))))
     is_by_variants = bool(found.bad or clashes)
     if not is_by_variants:
-        columns = columns if is_exact else _without_long_variants(files, columns)
+        columns = columns if look else _without_long_variants(files, columns)
         return _with_metadata(_parsed(files, columns), columns)
-    if not is_exact and _has_long_numbers(files):
+    if look is None and _has_long_numbers(files):
         raise source.error(
             "numbers of more than 38 digits can't be read beside bad records, or beside names that are equal "
             "but for case",

@@ -3,7 +3,7 @@
 Records that one program writes are alike: their fields have one order, and their values few forms. A regular
 expression made of the fields that were seen matches such lines in a third of the time in which Spark infers
 types; a line that it does not match adds what is new in it. So the kind is known exactly: no text is taken
-for what has several kinds or only nulls, and each number is one that a double holds with all its digits.
+for what has several kinds or only nulls, and it is known which numbers a double holds with all their digits.
 
 The look is bounded. It finds nothing in files that are too large, are not on this machine, or have lines of
 other forms; Spark's variants show the kind of these.
@@ -24,7 +24,7 @@ from lakewright.reader.json_types import NOTHING, merged
 from lakewright.reader.source import Source
 from lakewright.schema.types import TEXT, Array, Decimal, Scalar, Struct, StructField, Type
 
-__all__ = ["look_at"]
+__all__ = ["Look", "look_at"]
 
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 26
@@ -38,23 +38,101 @@ _LINES_AT_ONCE = 100
 """Lines that are parsed where one has something new."""
 
 _MOST_LEVELS = 50
-_WHOLE, _FRACTION, _FLOAT = Scalar("bigint"), Decimal(15, 15), Scalar("double")
-_BOOLEAN = Scalar("boolean")
+_BIGINT, _DOUBLE = Scalar("bigint"), Scalar("double")
 _COMMA, _COLON = r"[ \t]*+,[ \t]*+", r"[ \t]*+:[ \t]*+"
-_INTEGER, _END = r"(?:0|[1-9][0-9]*+)", r"(?![0-9.eE])"
-
+_PLAIN = r"(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
+_SURROGATES = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _FORMS: Mapping[Type, str] = {
-    TEXT: r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"',
-    _WHOLE: rf"-?(?:0|[1-9][0-9]{{0,14}}+){_END}",
-    _FRACTION: rf"-?(?=[0-9.]{{3,16}}+{_END}){_INTEGER}\.[0-9]++{_END}",
-    _FLOAT: rf"-?(?=[0-9.]{{1,15}}+[eE]){_INTEGER}(?:\.[0-9]++)?+[eE][+-]?[0-9]{{1,2}}+{_END}",
-    _BOOLEAN: r"(?:true|false)",
+    TEXT: rf'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u(?:{_PLAIN}|{_SURROGATES}))[^"\\\x00-\x1f]*+)*+"',
+    Scalar("boolean"): r"(?:true|false)",
     NOTHING: r"null",
 }
-"""How values of each kind are written, from the most frequent form to the rarest.
+"""How values of each kind are written, but for numbers."""
 
-Numbers have at most 15 digits and a small exponent, so that a double always gives them back.
-"""
+_END = r"(?![0-9.eE])"
+_WHOLE, _FRACTION = r"(?:0|[1-9][0-9]*+)", r"\.[0-9]++"
+_EXPONENT = rf"[eE][+-]?[0-9]{{1,2}}+{_END}"
+_DIGITS_OF_DOUBLE, _MOST_DIGITS = 15, 38
+"""A double gives back all decimal numbers of so many digits; a variant has at most so many."""
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """How the numbers at one place are written.
+
+    Attributes:
+        whole: Most digits of one that has only digits.
+        before: Most digits before the point of one with a point, and no exponent; None without such a number.
+            One less than 1 has none.
+        after: Most digits after it, without zeros at the end.
+        mantissa: Most characters of one with an exponent, up to that.
+    """
+
+    whole: int = 0
+    before: int | None = None
+    after: int = 0
+    mantissa: int = 0
+
+    def add(self, number: _Number) -> None:
+        """Add a number.
+
+        Raises:
+            ValueError: A variant may not hold it.
+        """
+        text = number.removeprefix("-")
+        whole, point, fraction = text.partition(".")
+        if "e" in text.lower():
+            self.mantissa = max(self.mantissa, len(re.split("[eE]", text)[0]))
+        elif point:
+            after = len(fraction.rstrip("0"))
+            self.before = max(self.before or 0, len(whole.lstrip("0") if after else whole))
+            self.after = max(self.after, after)
+        else:
+            self.whole = max(self.whole, len(text))
+        if not re.fullmatch(self.form, number) or max(self.mantissa, self._digits) > _MOST_DIGITS:
+            raise ValueError("a number that a variant may not hold")
+
+    @property
+    def _digits(self) -> int:
+        return max(1, self.whole, self.before or 0) + self.after
+
+    @property
+    def kind(self) -> Type:
+        """Their kind; a decimal of at most 15 digits if a double holds each of them."""
+        if self.mantissa:
+            return _DOUBLE
+        whole = _BIGINT if self.whole else NOTHING
+        if self.before is None:
+            return whole
+        if self._digits <= _DIGITS_OF_DOUBLE:
+            return Decimal(self._digits, self.after)
+        return merged((Decimal(max(1, self.before + self.after), self.after), whole))
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether a double holds each of them, or their kind is none."""
+        return self.kind != _DOUBLE or max(self.mantissa, self._digits) <= _DIGITS_OF_DOUBLE
+
+    @property
+    def form(self) -> str:
+        """A regular expression of them; empty if there is none."""
+        forms = []
+        if self.whole:
+            digits = min(self.whole, 18)
+            longest = "|[1-8][0-9]{18}" if self.whole > digits else ""
+            forms.append(f"(?:0|[1-9][0-9]{{0,{digits - 1}}}{longest}){_END}")
+        if self.before is not None:
+            before = f"(?:0|[1-9][0-9]{{0,{self.before - 1}}}+)" if self.before else rf"0(?!\.0++{_END})"
+            forms.append(rf"{before}\.(?=[0-9])[0-9]{{0,{self.after}}}+0*+{_END}")
+        if self.mantissa:
+            forms.append(rf"(?=[0-9.]{{1,{self.mantissa}}}+[eE]){_WHOLE}(?:{_FRACTION})?+{_EXPONENT}")
+        return f"-?(?:{'|'.join(forms)})" if forms else ""
 
 
 @dataclass(slots=True)
@@ -62,13 +140,15 @@ class _Seen:
     """What the values at one place are.
 
     Attributes:
-        leaves: The kinds of those that have no others inside.
+        leaves: The kinds of those that have no others inside, but for numbers.
+        numbers: The numbers.
         fields: The fields of objects; None if no value is an object.
         before: For each field, those that an object had directly before it.
         item: The elements of lists; None if no value is a list.
     """
 
     leaves: set[Type] = field(default_factory=set)
+    numbers: _Numbers = field(default_factory=_Numbers)
     fields: dict[str, _Seen] | None = None
     before: dict[str, dict[str, None]] = field(default_factory=dict)
     item: _Seen | None = None
@@ -87,8 +167,10 @@ class _Seen:
             self.item = self.item or _Seen()
             for each in value:
                 self.item.add(each, levels - 1)
+        elif isinstance(value, _Number):
+            self.numbers.add(value)
         else:
-            self.leaves.add(value if isinstance(value, Scalar | Decimal) else _kind_of(value))
+            self.leaves.add(_kind_of(value))
 
     def _add_fields(self, pairs: list[tuple[str, object]], levels: int) -> None:
         names = [name for name, _ in pairs]
@@ -104,13 +186,25 @@ class _Seen:
     @property
     def size(self) -> int:
         """The number of fields, those inside of others among them."""
-        inside = [*(self.fields or {}).values(), *([self.item] if self.item else [])]
-        return len(inside) + sum(each.size for each in inside)
+        return len(self.inside) + sum(each.size for each in self.inside)
+
+    @property
+    def inside(self) -> list[_Seen]:
+        """What fields and elements have."""
+        return [*(self.fields or {}).values(), *([self.item] if self.item else [])]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a double holds each number whose kind is that."""
+        return self.numbers.are_exact and all(each.is_exact for each in self.inside)
 
     @property
     def kind(self) -> Type:
-        """The kind of all values, as Spark's `schema_of_variant_agg` shows it; only decimals are longer."""
-        kinds = [*self.leaves]
+        """The kind of all values, as Spark's `schema_of_variant_agg` shows it.
+
+        Only of short numbers the decimals may differ, which become doubles.
+        """
+        kinds = [*self.leaves, self.numbers.kind]
         if self.fields is not None:
             kinds.append(
                 Struct(tuple(StructField(name, self.fields[name].kind) for name in sorted(self.fields)))
@@ -123,6 +217,7 @@ class _Seen:
     def form(self) -> str:
         """A regular expression of the values."""
         forms = [form for kind, form in _FORMS.items() if kind in self.leaves]
+        forms += filter(None, [self.numbers.form])
         if self.fields is not None:
             forms.append(self.object_form)
         if self.item is not None:
@@ -157,35 +252,38 @@ class _Pairs:
 def _kind_of(value: object) -> Type:
     if value is None:
         return NOTHING
-    return _BOOLEAN if isinstance(value, bool) else TEXT
+    return Scalar("boolean") if isinstance(value, bool) else TEXT
 
 
 def _refuse(_: str) -> NoReturn:
     raise ValueError("no JSON")
 
 
-def _kind_of_number(text: str) -> Scalar | Decimal:
-    """Return the kind of a number; only those are taken whose form has an expression."""
-    for kind in (_WHOLE, _FRACTION, _FLOAT):
-        if re.fullmatch(_FORMS[kind], text):
-            return kind
-    raise ValueError("a number that a double may not hold")
-
-
 def _parse(line: bytes) -> Any:
     return json.loads(
         line.decode(),
         object_pairs_hook=_Pairs,
-        parse_int=_kind_of_number,
-        parse_float=_kind_of_number,
+        parse_int=_Number,
+        parse_float=_Number,
         parse_constant=_refuse,
     )
 
 
-def look_at(source: Source, options: Mapping[str, str]) -> Struct | None:
-    """Return the kind of the records of a source; None if its bytes do not show it.
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the bytes of a source show.
 
-    Each record is an object in a line, and a double holds each number with all its digits, if it is shown.
+    Attributes:
+        kind: The kind of its records, each of which is an object in a line.
+        is_exact: Whether a double holds each number whose kind is that. No other has more than 38 digits.
+    """
+
+    kind: Struct
+    is_exact: bool
+
+
+def look_at(source: Source, options: Mapping[str, str]) -> Look | None:
+    """Return the kind of the records of a source; None if its bytes do not show it.
 
     Args:
         source: The files.
@@ -209,7 +307,7 @@ def look_at(source: Source, options: Mapping[str, str]) -> Struct | None:
     except (ValueError, RecursionError, *DAMAGED):
         return None  # Spark reports the error when it reads the file
     kind = records.seen.kind
-    return kind if isinstance(kind, Struct) else None
+    return Look(kind, records.seen.is_exact) if isinstance(kind, Struct) else None
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:

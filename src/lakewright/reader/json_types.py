@@ -97,7 +97,7 @@ def json_columns(
     Args:
         kind: The kind of the records.
         wanted: Returns the type that is declared for a column, or that the table's has; None without one.
-        is_exact: Whether a double holds all numbers exactly.
+        is_exact: Whether a double holds each number whose kind is that.
     """
     with_values = {fields[0].name: fields for fields in same_names(kind)}
     taken = {field.name for fields in with_values.values() for field in fields}
@@ -135,7 +135,7 @@ def _types(kind: Type, target: Type | None, is_exact: bool) -> tuple[Type, Type]
         return Array(raw), Array(inferred)
     if isinstance(kind, Decimal):
         exact = Decimal(20, 0) if kind.scale == 0 and kind.precision in _LONG_DIGITS else kind
-        return (_DOUBLE if is_exact or kind.precision <= _EXACT_DIGITS else exact), inferred
+        return (_DOUBLE if kind.precision <= _EXACT_DIGITS else exact), inferred
     # A double does not show how it was written, and may not hold it.
     is_written = kind == _DOUBLE and (_is_text(target) or not is_exact)
     # A text of a whole number has digits only, a number may be 7.0 or 2.5e2.
