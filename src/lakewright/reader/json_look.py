@@ -143,6 +143,7 @@ class _Seen:
         leaves: The kinds of those that have no others inside, but for numbers.
         numbers: The numbers.
         fields: The fields of objects; None if no value is an object.
+        optional: Those that some object lacks.
         before: For each field, those that an object had directly before it.
         item: The elements of lists; None if no value is a list.
     """
@@ -150,6 +151,7 @@ class _Seen:
     leaves: set[Type] = field(default_factory=set)
     numbers: _Numbers = field(default_factory=_Numbers)
     fields: dict[str, _Seen] | None = None
+    optional: set[str] = field(default_factory=set)
     before: dict[str, dict[str, None]] = field(default_factory=dict)
     item: _Seen | None = None
 
@@ -176,7 +178,10 @@ class _Seen:
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names) or not all(names):
             raise ValueError("a name is there twice, or empty")
-        self.fields = {} if self.fields is None else self.fields
+        if self.fields is None:
+            self.fields = {}
+        else:
+            self.optional.update(set(names) ^ set(self.fields))
         for previous, (name, value) in zip([None, *names], pairs, strict=False):
             before = self.before.setdefault(name, {})
             if previous is not None:
@@ -227,16 +232,20 @@ class _Seen:
 
     @property
     def object_form(self) -> str:
-        """A regular expression of the objects, each field of which may be absent.
+        """A regular expression of the objects.
 
         Raises:
             ValueError: The fields have no order.
         """
-        fields = (
-            rf'(?:(?:(?<=\{{)[ \t]*+|{_COMMA})"{re.escape(name)}"{_COLON}{seen.form})?+'
-            for name, seen in self._ordered()
-        )
-        return rf"\{{{''.join(fields)}[ \t]*+\}}"
+        forms, comma = [], rf"(?:(?<=\{{)[ \t]*+|{_COMMA})"
+        for name, seen in self._ordered():
+            form = rf'{comma}"{re.escape(name)}"{_COLON}{seen.form}'
+            if name in self.optional:
+                form = f"(?:{form})?+"
+            else:
+                comma = _COMMA  # this one has others before it
+            forms.append(form)
+        return rf"\{{{''.join(forms)}[ \t]*+\}}"
 
     def _ordered(self) -> Iterator[tuple[str, _Seen]]:
         fields = self.fields or {}
@@ -318,11 +327,11 @@ def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 class _Records:
-    """The records that were read, and the expression that matches a line like theirs."""
+    """The records that were read, and the expression that matches lines like theirs."""
 
     def __init__(self) -> None:
         self.seen = _Seen()
-        self._line = re.compile(rb"(?!)")
+        self._lines = re.compile(rb"(?!)")
         self._fields = 0
 
     def read(self, block: bytes) -> None:
@@ -331,12 +340,12 @@ class _Records:
         Raises:
             ValueError: A line is no record of the forms that have an expression.
         """
-        at, match = 0, self._line.match
+        at, match = 0, self._lines.match
         while at < len(block):
             found = match(block, at)
             if found is None:
                 self._learn(block, at)
-                match = self._line.match
+                match = self._lines.match
                 found = match(block, at)
                 if found is None:
                     raise ValueError("a form that has no expression")
@@ -356,4 +365,4 @@ class _Records:
         self._fields += self.seen.size
         if self._fields > _MOST_FIELDS:
             raise ValueError("too many fields")
-        self._line = re.compile(rf"\s*+{self.seen.object_form}[ \t\r]*+\n\s*+".encode())
+        self._lines = re.compile(rf"(?:\s*+{self.seen.object_form}[ \t\r]*+\n\s*+)++".encode())
