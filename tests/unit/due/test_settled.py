@@ -67,10 +67,10 @@ def forget(lake: Path) -> None:
     app.close()
 
 
-def settled(lake: Path) -> set[str]:
+def settled(lake: Path, kind: str = SETTLED) -> set[str]:
     app = opened(lake)
     try:
-        return {each.key.rpartition("/")[2] for each in app.store.documents(SETTLED) if each.value}
+        return {each.key.rpartition("/")[2] for each in app.store.documents(kind) if each.value}
     finally:
         app.close()
 
@@ -218,3 +218,10 @@ def test_a_build_that_is_recorded_while_targets_are_settled_is_not_passed_over(
     monkeypatch.setattr(DeltaTable, "version", version)
     settle(opened(lake))
     assert settled(lake) == {"g1", "g2"}
+
+
+def test_a_table_that_lacks_files_keeps_nothing_else_from_being_settled(lake: Path) -> None:
+    forget(lake)
+    CHANGES["rows gone"](lake)
+    settle(opened(lake))
+    assert settled(lake, CALM) == {"e1"}

@@ -42,6 +42,7 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.place_marks import mark_of
 from lakewright.lake.storage_errors import lost_files_error
 from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.manifest.journal import CALM
 from lakewright.manifest.lock import failure_remedy, failure_words, invalid_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
@@ -70,9 +71,9 @@ from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.lease import table_resource
-from lakewright.usecases.due.calm_entities import CalmEntities
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
+from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
 from lakewright.usecases.placed import chain_of, placed_entities
 from lakewright.usecases.slice_times import blocking_time
 
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity as Declared
 
-__all__ = ["calm_entities", "observe"]
+__all__ = ["observe", "settling_entities"]
 
 _LATE = {"refuse": None, "apply": Verb.END}
 _CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEEP}
@@ -103,19 +104,18 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     targets = frozenset(name for name in named if _is_target(app, name))
     chosen = [app.project.entity(name) for name in named if name not in targets or _is_entity(app, name)]
     entities, locks, unknown = list[Entity](), dict[Subject, Lock](), dict[Subject, Unknown]()
-    decisions, found, calm = list(read_decisions(app)), list[_Observed](), CalmEntities(app)
+    decisions, found, calm = list(read_decisions(app)), list[_Observed](), _CalmEntities(app, CALM)
     with app.lake.observing():
         for each in chosen if named else app.project.entities.values():
             observed = _Observed(app, each, calm)
-            resting = _calm(observed)
-            entity = resting or _entity(observed)
+            entity = Entity(each.called, _AS_DECLARED) if observed.is_calm else _entity(observed)
             if isinstance(entity, Unknown):
                 unknown[Subject(each.called)] = entity
                 continue
             entities.append(entity)
             if entity.is_enabled:
                 found.append(observed)
-            if entity.is_enabled and resting is None:
+            if entity.is_enabled and not observed.is_calm:
                 locks |= observed.locks()
                 decisions += observed.recorded_decisions()
         chains = {each.declared.called: each.chain for each in found}
@@ -135,30 +135,18 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     return facts if named else replace(facts, undeclared=_undeclared(app), items=_items(app))
 
 
-def calm_entities(app: App) -> Iterator[Put]:
+def settling_entities(app: App) -> Iterator[Put]:
     """Yield the puts that record which entities are calm, of those that are not yet known to be."""
-    calm = CalmEntities(app)
-    yield from calm.puts(_newly_calm(app, calm))
-
-
-def _newly_calm(app: App, calm: CalmEntities) -> Iterator[tuple[str, str]]:
+    calm = _CalmEntities(app, CALM)
     for declared in app.project.entities.values():
         found = _Observed(app, declared, calm)
-        if _calm(found) is not None or found.digest is None:
+        if found.is_calm or found.digest is None:
             continue
         entity = _entity(found)
         if isinstance(entity, Entity):
-            steps, findings = entity_plan(entity, Facts(locks=found.locks()), frozenset())
-            if not steps and not findings:
-                yield declared.called, found.digest
-
-
-def _calm(found: _Observed) -> Entity | None:
-    """Return the facts of an entity for which nothing is due, as it was when that was found; else None."""
-    try:
-        return Entity(found.declared.called, _AS_DECLARED) if found.is_calm else None
-    except LakewrightError:  # observing it raises it
-        return None
+            due = entity_plan(entity, Facts(locks=found.locks()), frozenset())
+            if not any(due):
+                yield calm.put(declared.called, Settled(found.digest))
 
 
 def _is_target(app: App, name: str) -> bool:
@@ -229,6 +217,24 @@ def _items(app: App) -> dict[Subject, Lock | None]:
     return found
 
 
+class _CalmEntities(SettledDocuments):
+    """The entities that were calm, with what the manifest has of all entities, which is read once."""
+
+    @cached_property
+    def counts(self) -> Mapping[Application, list[tuple[str, int]]]:
+        """How many items of each application have each standing."""
+        counts: dict[Application, list[tuple[str, int]]] = {}
+        for standing, number in self.app.store.standings().items():
+            for application in standing.concerned:
+                counts.setdefault(application, []).append((standing.text, number))
+        return counts
+
+    @cached_property
+    def rewinding(self) -> frozenset[str]:
+        """The keys of the tables that are rewound now."""
+        return frozenset(self.app.ledger.rewinds())
+
+
 @dataclass
 class _Observed:
     """One entity as it is observed.
@@ -240,7 +246,7 @@ class _Observed:
 
     app: App
     declared: Declared
-    calm: CalmEntities
+    calm: _CalmEntities
     tokens: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -249,7 +255,13 @@ class _Observed:
 
     @cached_property
     def digest(self) -> str | None:
-        """The digest by which it may be calm; None if it can't be."""
+        """The digest of all from which follows which slices are due; None if it can't be calm."""
+        try:
+            return self._digest()
+        except LakewrightError:  # observing it raises it
+            return None
+
+    def _digest(self) -> str | None:
         declared, chain, listing = self.declared, self.chain, self.listing
         is_simple = declared.settings.on_bad_rows != "quarantine" and not applications_before(declared)
         is_whole = listing.exists and not listing.incomplete and not listing.unreadable
@@ -259,13 +271,18 @@ class _Observed:
         if not self._is_as_declared(state):
             return None
         self._check_files(state.version)
+        if counter_of(chain.silver) in self.calm.rewinding:
+            return None
         mark = mark_of(chain.lake, table_resource(chain.silver))
-        return self.calm.digest(chain, listing, mark, counter_of(chain.silver))
+        slices = [(each.path, sorted(each.fingerprint.items())) for each in listing.slices]
+        counts = sorted(self.calm.counts.get(chain.application, ()))
+        return digest_of(str(chain.application), chain.bronze, mark, chain.last_given_number, counts, slices)
 
     @cached_property
     def is_calm(self) -> bool:
         """Whether nothing has moved since all its slices were in the table."""
-        return self.digest is not None and self.calm.is_calm(self.declared.called, self.digest)
+        known = None if self.digest is None else self.calm.settled.get(self.declared.called)
+        return known is not None and known.digest == self.digest
 
     @cached_property
     def listing(self) -> Listing:

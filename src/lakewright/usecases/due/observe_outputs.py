@@ -6,7 +6,6 @@ read at all.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,11 +41,11 @@ from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds, part_of
-from lakewright.usecases.due.settled import MOST_PLACES, SETTLED_BY, Settled, documents_of
+from lakewright.usecases.due.settled import MOST_PLACES, Settled, SettledDocuments, digest_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.manifest.store import Document, Put
+    from lakewright.manifest.store import Put
     from lakewright.plan.graph import Node
     from lakewright.plan.resource import Resource
     from lakewright.slices.chain import SliceChain
@@ -141,20 +140,22 @@ class OutputObserver:
         return TargetDefaults.of(self.app.project.config)
 
     @cached_property
-    def _cursors(self) -> Mapping[str, Document]:
-        return documents_of(self.app, SETTLED)
+    def _cursors(self) -> SettledDocuments:
+        return SettledDocuments(self.app, SETTLED)
 
     @cached_property
     def _looked_at(self) -> tuple[Mapping[str, Settled], tuple[RecordedBuild, ...]]:
         """The targets that are settled, and the builds of the others."""
         journal, project, cursors = self.app.journal, self.app.project.name, self._cursors
-        found = {name: Settled.of(each) for name, each in cursors.items() if name in self.targets}
-        settled = {name: each for name, each in found.items() if each and self._is_settled(name, each)}
+        found = {name: each for name, each in cursors.settled.items() if name in self.targets}
+        settled = {
+            name: each for name, each in found.items() if each.digest == self._digest(name, each.places)
+        }
         for build in marked_builds(journal, project):
             settled.pop(build.target, None)
         if not settled:
             return {}, tuple(read_builds(journal, project))
-        builds, others = list[RecordedBuild](), (self.targets.keys() | cursors.keys()) - settled.keys()
+        builds, others = list[RecordedBuild](), {*self.targets, *cursors.names} - settled.keys()
         moving = {*self.moving}
         while True:
             more = list(read_builds(journal, project, others))
@@ -180,9 +181,6 @@ class OutputObserver:
         """Return whether a target reads what some entities or targets make."""
         return any(not self._makers_at(place).isdisjoint(moving) for place in settled.reads)
 
-    def _is_settled(self, name: str, settled: Settled) -> bool:
-        return settled.digest == self._digest(name, settled.places)
-
     def _digest(self, name: str, places: Iterable[Resource]) -> str:
         """Return a digest of what is declared of a target, and of the marks of places."""
         declared = [
@@ -190,7 +188,7 @@ class OutputObserver:
             for each in self.targets[name].values()
         ]
         marks = sorted((str(place), self._marks.now(place)) for place in places)
-        return hashlib.sha256(repr((self._declared, declared, marks)).encode()).hexdigest()
+        return digest_of(self._declared, declared, marks)
 
     @cached_property
     def _declared(self) -> str:
@@ -201,8 +199,7 @@ class OutputObserver:
         bronze = [each.places(project.lake).bronze for each in project.entities.values()]
         jobs = [(each.name, each.parameters, each.targets) for each in project.jobs.values()]
         entries = project.scope.entries_behind(text)
-        told = repr((SETTLED_BY, text, entries, bronze, jobs))
-        return hashlib.sha256(told.encode()).hexdigest()
+        return digest_of(text, entries, bronze, jobs)
 
     def settling(self) -> Iterator[Put]:
         """Yield the puts that record which targets are settled, of those that are not yet known to be."""
@@ -217,10 +214,9 @@ class OutputObserver:
             if outputs and is_seen and not any(any(output_plan(e, Facts(), Moves())) for e in outputs):
                 reads = frozenset(place.whole for each in builds for place in each.inputs)
                 writes = frozenset(place.whole for each in builds for place in each.writes)
-                found = Settled(reads, writes, self._digest(name, reads | writes))
-                cursor = self._cursors.get(name)
+                found = Settled(self._digest(name, reads | writes), reads, writes)
                 if len(found.places) <= MOST_PLACES:
-                    yield found.put(self.app.project.name, name, 0 if cursor is None else cursor.version)
+                    yield self._cursors.put(name, found)
 
     @cached_property
     def logged(self) -> Mapping[str, RecordedBuild]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.store import Write
-from lakewright.usecases.due.observe import calm_entities
+from lakewright.usecases.due.observe import settling_entities
 from lakewright.usecases.due.observe_outputs import OutputObserver
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def settle(app: App) -> None:
     """Record which targets are settled and which entities calm; if it fails, plans look at everything."""
     try:
         with app.lake.observing():
-            puts = [*calm_entities(app), *OutputObserver(app).settling()]
+            puts = [*settling_entities(app), *OutputObserver(app).settling()]
         for outcome in app.store.write_many(Write(puts=(put,)) for put in puts):
             if isinstance(outcome, LakewrightError):
                 log.debug("something has moved meanwhile: %s", outcome)

@@ -1,17 +1,19 @@
-"""Targets whose builds were all found to be current: none is looked at again until something has moved.
+"""Targets and entities for which nothing was due: none is looked at again until something has moved.
 
-This is a cache. The document of a target names the places that its builds have read and written, with a
-digest of the marks of these places and of what is declared. Whatever records a build empties the document. If
-the digest is another one now, all builds of the target are looked at.
+This is a cache. The document of each has a digest of all from which follows that nothing is due: of a target,
+what is declared and the marks of the places that its builds have read and written; of an entity, the slices
+in bronze, the version of its table and what the manifest counts of its items. If the digest is another one
+now, the target or entity is looked at. Whatever records a build empties the document of its target.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from lakewright.manifest.journal import SETTLED
 from lakewright.manifest.store import Put
 from lakewright.plan.resource import Resource
 
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.store import Document
 
-__all__ = ["MOST_PLACES", "SETTLED_BY", "Settled", "documents_of"]
+__all__ = ["MOST_PLACES", "Settled", "SettledDocuments", "digest_of"]
 
-SETTLED_BY = 1
-"""The rules by which a target counts as settled; another number unsettles all targets."""
+SETTLED_BY = 2
+"""The rules by which targets and entities count as settled; another number unsettles all of them."""
 
 MOST_PLACES = 50
 """The largest number of places of a settled target; to look at more takes as long as to look at builds."""
@@ -30,35 +32,70 @@ MOST_PLACES = 50
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A target whose builds were all current.
+    """A target or an entity for which nothing was due.
 
     Attributes:
-        reads: The places that its builds have read, as wholes.
+        digest: The digest of all from which this follows.
+        reads: The places that the builds of a target have read, as wholes.
         writes: The places that they have written, as wholes.
-        digest: The digest of what is declared, and of the marks of these places.
     """
 
-    reads: frozenset[Resource]
-    writes: frozenset[Resource]
     digest: str
+    reads: frozenset[Resource] = frozenset()
+    writes: frozenset[Resource] = frozenset()
 
     @property
     def places(self) -> frozenset[Resource]:
         """All places of its builds."""
         return self.reads | self.writes
 
-    def put(self, project: str, target: str, version: int) -> Put:
-        """Return the put that records it, if no build was recorded since a version of its document."""
-        value = {"reads": _named(self.reads), "writes": _named(self.writes), "digest": self.digest}
-        return Put(SETTLED, f"{project}/{target}", value, expected=version)
 
-    @classmethod
-    def of(cls, document: Document) -> Settled | None:
-        """Return the settled target of a document; None if it is not settled."""
-        value: Mapping[str, Any] = document.value
-        if not value:
-            return None
-        return cls(_places(value["reads"]), _places(value["writes"]), value["digest"])
+@dataclass
+class SettledDocuments:
+    """What a project has recorded as settled; its documents are read once.
+
+    Attributes:
+        kind: The kind of the documents: those of targets, or those of entities.
+    """
+
+    app: App
+    kind: str
+
+    @cached_property
+    def _documents(self) -> Mapping[str, Document]:
+        prefix = f"{self.app.project.name}/"
+        documents = self.app.store.documents(self.kind, prefix=prefix)
+        return {each.key.removeprefix(prefix): each for each in documents}
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of all that have a document, whether or not it is empty."""
+        return self._documents.keys()
+
+    @cached_property
+    def settled(self) -> Mapping[str, Settled]:
+        """What was settled last, by name."""
+        values = {name: each.value for name, each in self._documents.items() if each.value}
+        return {
+            name: Settled(value["digest"], _places(value.get("reads", ())), _places(value.get("writes", ())))
+            for name, value in values.items()
+        }
+
+    def put(self, name: str, settled: Settled) -> Put:
+        """Return the put that records what is settled, if its document is the one that was read."""
+        known = self._documents.get(name)
+        value = {
+            "digest": settled.digest,
+            "reads": _named(settled.reads),
+            "writes": _named(settled.writes),
+        }
+        version = 0 if known is None else known.version
+        return Put(self.kind, f"{self.app.project.name}/{name}", value, expected=version)
+
+
+def digest_of(*facts: object) -> str:
+    """Return a digest of facts, whose representations tell them apart."""
+    return hashlib.sha256(repr((SETTLED_BY, *facts)).encode()).hexdigest()
 
 
 def _named(places: Collection[Resource]) -> list[list[str]]:
@@ -67,9 +104,3 @@ def _named(places: Collection[Resource]) -> list[list[str]]:
 
 def _places(named: Collection[list[str]]) -> frozenset[Resource]:
     return frozenset(Resource(category, name) for category, name in named)
-
-
-def documents_of(app: App, kind: str) -> Mapping[str, Document]:
-    """Return the documents that a project has of its targets or entities, by the names of these."""
-    prefix = f"{app.project.name}/"
-    return {each.key.removeprefix(prefix): each for each in app.store.documents(kind, prefix=prefix)}
