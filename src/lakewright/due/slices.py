@@ -314,10 +314,11 @@ class _Planning:
             slice_: The slice.
             without: The decision to go on without it.
         """
-        record = self.entity.records.get(slice_.name)
-        if record is None or record.state is not RecordState.FAILED:
-            return False
-        if (record.content, record.digest) != (slice_.content, self.entity.digest):
+        now = (RecordState.FAILED, slice_.content, self.entity.digest)
+        known = (records.get(slice_.name) for records in (self.entity.records, self.entity.unfit))
+        failures = (each for each in known if each and (each.state, each.content, each.digest) == now)
+        record = next(failures, None)
+        if record is None:
             return False
         # A late slice may have been decided about before it failed: only a decision to retry counts here.
         subject, basis = self._subject(slice_.name), f"failed {slice_.content} {record.attempt}"

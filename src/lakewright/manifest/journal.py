@@ -58,6 +58,9 @@ Whatever records a build empties that of its target: see `unsettled`.
 CALM = "calm"
 """The kind of the documents that say of an entity that all its slices were in its table, and when."""
 
+UNFIT = "unfit"
+"""The kind of the documents that record which slices a replay could not apply."""
+
 DECISION = "decision"
 """The kind of the documents that record what people have decided."""
 

@@ -30,6 +30,7 @@ from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, table_types
+from lakewright.slices.result import is_slice_at_fault
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.bad_rows import rows_text
@@ -49,7 +50,10 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.strategies.bad_rows import BadRow
 
-__all__ = ["KnownSlice", "replay_slices"]
+__all__ = ["UNFIT_SLICE", "KnownSlice", "replay_slices"]
+
+UNFIT_SLICE = "unfit_slice"
+"""Detail of an error: the name and the fingerprint of the slice that is at fault."""
 
 _PERMISSIONS = Permissions(allow_data_loss=True, allow_late=True)
 """What slices that were processed once were permitted, if they needed it."""
@@ -366,4 +370,7 @@ def _failed(
     if ours.details.get(MAY_SKIP):
         skip = command("skip", called_name(entity.called, known.name))
         remedy = Phrase(remedy or "", " To leave it out, type ", skip, ", then ", Command("apply"), ".")
-    return type(ours)(message, remedy=remedy, details=ours.details)
+    details = dict(ours.details)
+    if is_slice_at_fault(context.lake, entity, ours):
+        details[UNFIT_SLICE] = {"slice": known.name, "fingerprint": dict(known.fingerprint)}
+    return type(ours)(message, remedy=remedy, details=details)

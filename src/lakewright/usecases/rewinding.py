@@ -27,6 +27,7 @@ from lakewright.targets.lease import hold_leases, lease_key, table_resource
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.placed import chain_of
 from lakewright.usecases.session_check import check_session
+from lakewright.usecases.unfit_slices import clear_unfit, recording_unfit
 
 if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
@@ -149,7 +150,8 @@ def carry_out(
         if is_only_compared:
             return Replayed(plan, build()[1], None)
         with announced(app, context, entity, words, attempt) as rewind:
-            contents, difference = build()
+            with recording_unfit(app, entity):
+                contents, difference = build()
             version = rewind_table(
                 context,
                 entity,
@@ -160,6 +162,7 @@ def carry_out(
                 check=app.lake.check_commit,
                 contents=contents,
             )
+    clear_unfit(app, entity, (each.name for each in plan.replay.slices))
     return Replayed(plan, difference, version)
 
 

@@ -281,3 +281,42 @@ def test_an_older_copy_of_a_table_waits_for_a_decision(project: SmallProject) ->
     project.decide("people", "new")
     project.done()
     assert project.rows() == {1: 10, 2: 20, 3: 30}
+
+
+def test_a_slice_that_fails_in_a_replay_is_asked_about_and_holds_up_no_other(project: SmallProject) -> None:
+    """Rules of apply, "Decisions and grants": a failed slice is retried by itself once its file changes."""
+    project.put("01", {1: 10})
+    project.put("03", {1: 30})
+    project.done()
+    project.put("02", {2: "bad"})
+    project.decide("people/02.csv", "place")
+    assert [each.fault is None for each in project.apply().taken] == [False]
+    project.put("04", {4: 4})
+    assert set(told(project.plan())) == {
+        (Code.FAILED_SLICE, State.NEEDS_DECISION),
+        (Code.NEW_SLICES, State.READY),
+    }
+    assert [each.fault for each in project.apply().taken] == [None]
+    assert told(project.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
+    assert project.apply().taken == ()
+    project.decide("people/02.csv", "retry")
+    assert [each.fault is None for each in project.apply().taken] == [False]
+    assert told(project.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
+    project.put("02", {2: 20})
+    project.decide("people/02.csv", "place")
+    project.done()
+    assert project.rows() == {1: 30, 2: 20, 4: 4}
+
+
+def test_a_correction_that_fails_leaves_the_table_as_it_was(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.put("02", {2: 20})
+    project.done()
+    project.put("01", {1: "bad"})
+    project.decide("people/01.csv", "take")
+    assert [each.fault is None for each in project.apply().taken] == [False]
+    assert told(project.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
+    assert project.apply().taken == ()
+    project.decide("people/01.csv", "keep")
+    project.done()
+    assert project.rows() == {1: 10, 2: 20}

@@ -58,6 +58,7 @@ class Silver:
     id: int = 0
     oldest_base: int = 0
     records: dict[str, Record] = field(default_factory=dict)
+    unfit: dict[str, Record] = field(default_factory=dict)
     unclaimed: tuple[str, ...] = ()
 
     @property
@@ -100,6 +101,7 @@ class Silver:
             self.changed,
             self.budget,
             dict.fromkeys(self.unclaimed, ("day",)),
+            unfit=dict(self.unfit),
         )
 
 
@@ -244,8 +246,10 @@ class FakeLake:
             if not is_cut:
                 for each in rest:
                     silver.records[each.name] = Record(RecordState.PROCESSED, each.content)
+                    silver.unfit.pop(each.name, None)
         if failed is not None and not is_cut:
-            silver.records[failed.name] = Record(RecordState.FAILED, failed.content, silver.digest)
+            records = silver.records if step.action is Action.FORWARD else silver.unfit
+            records[failed.name] = Record(RecordState.FAILED, failed.content, silver.digest)
         return failed is None
 
     def _supersede(self, silver: Silver, slice_: Slice) -> None:

@@ -17,6 +17,7 @@ from lakewright.spec.words import first_of
 from lakewright.usecases.due.build_marks import part_of
 from lakewright.usecases.due.decisions import read_decisions, save_decision
 from lakewright.usecases.due.take import plan_of_project
+from lakewright.usecases.items import find_or_record_item
 from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
 
 if TYPE_CHECKING:
@@ -123,11 +124,12 @@ def _record(app: App, why: Reason, decision: Decision, *, author: str, reason: s
         own = [each for each in wants if part_of(each.parameters) == decision.subject.part]
         left = (each.without(Phase.VERIFY, decision.subject.name).put for each in own)
         app.store.write(Write(puts=tuple(left)))
-    if why.code is Code.FAILED_SLICE:  # a slice that has failed is first made ready, whatever is next
+    has_failed = why.code is Code.FAILED_SLICE and find_or_record_item(app, item).failed is not None
+    if has_failed:  # it is first made ready, whatever is next; one that failed in a replay is what it was
         resolve_item(app, item, author=author, reason=reason)
     if verb is Verb.END:
         requeue_items(app, [item], late=True, author=author, reason=reason)
     elif verb is Verb.SKIP and why.code in (Code.LATE_SLICE, Code.FAILED_SLICE):
         skip_item(app, item, author=author, reason=reason)
-    elif verb is Verb.KEEP and why.code is Code.CHANGED_SLICE:
+    elif verb is Verb.KEEP and why.code in (Code.CHANGED_SLICE, Code.FAILED_SLICE) and not has_failed:
         accept_item(app, item, author=author, reason=reason)

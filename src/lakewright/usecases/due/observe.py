@@ -36,6 +36,7 @@ from lakewright.due.facts import (
 )
 from lakewright.due.slices import entity_plan
 from lakewright.errors import Fault, LakewrightError
+from lakewright.errors.fault import remedy_of
 from lakewright.lake.files import names_in
 from lakewright.lake.observation import missing_files, observe_without_spark
 from lakewright.lake.paths import local_path
@@ -76,6 +77,7 @@ from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
 from lakewright.usecases.placed import chain_of, placed_entities
 from lakewright.usecases.slice_times import blocking_time
+from lakewright.usecases.unfit_slices import UnfitSlices, declared_digest
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -105,9 +107,10 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     chosen = [app.project.entity(name) for name in named if name not in targets or _is_entity(app, name)]
     entities, locks, unknown = list[Entity](), dict[Subject, Lock](), dict[Subject, Unknown]()
     decisions, found, calm = list(read_decisions(app)), list[_Observed](), _CalmEntities(app, CALM)
+    unfit = UnfitSlices(app)
     with app.lake.observing():
         for each in chosen if named else app.project.entities.values():
-            observed = _Observed(app, each, calm)
+            observed = _Observed(app, each, calm, unfit)
             entity = Entity(each.called, _AS_DECLARED) if observed.is_calm else _entity(observed)
             if isinstance(entity, Unknown):
                 unknown[Subject(each.called)] = entity
@@ -137,9 +140,9 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
 
 def settling_entities(app: App) -> Iterator[Put]:
     """Yield the puts that record which entities are calm, of those that are not yet known to be."""
-    calm = _CalmEntities(app, CALM)
+    calm, unfit = _CalmEntities(app, CALM), UnfitSlices(app)
     for declared in app.project.entities.values():
-        found = _Observed(app, declared, calm)
+        found = _Observed(app, declared, calm, unfit)
         if found.is_calm or found.digest is None:
             continue
         entity = _entity(found)
@@ -241,12 +244,14 @@ class _Observed:
 
     Attributes:
         calm: The entities that were calm.
+        unfit: The slices that a replay could not apply.
         tokens: What stands for the fingerprints of slices in bronze, by name.
     """
 
     app: App
     declared: Declared
     calm: _CalmEntities
+    unfit: UnfitSlices
     tokens: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -391,6 +396,7 @@ class _Observed:
             incomplete=self.listing.incomplete,
             unreadable=self.listing.unreadable,
             elsewhere=self._elsewhere(),
+            unfit=self._unfit(),
             aside=self._aside(),
             quarantine=chain.places.quarantine,
         )
@@ -418,6 +424,21 @@ class _Observed:
         verdicts = frozenset({Verdict.READY, Verdict.FAILED})
         found = self.chain.store.select(Query(self.chain.application, verdicts))
         return Counter(item.item_id.rpartition("/")[0] for item in found if not self._is_own(item))
+
+    def _unfit(self) -> dict[str, Record]:
+        """Return the slices that a replay could not apply; under another declaration they are tried again."""
+        now = declared_digest(self.declared)
+        return {
+            name: Record(
+                RecordState.FAILED,
+                self._slice(name, value["fingerprint"]).content,
+                _AS_DECLARED if value["declared"] == now else _OTHERWISE,
+                value["attempt"],
+                why=value["error"]["message"],
+                remedy=remedy_of(value["error"]),
+            )
+            for name, value in self.unfit.of(self.declared).items()
+        }
 
     def _aside(self) -> dict[str, int]:
         """Return the numbers of bad rows that lie in quarantine, by the names of their slices.
