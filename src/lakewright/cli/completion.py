@@ -51,14 +51,16 @@ def complete_decisions(ctx: click.Context, param: click.Parameter, incomplete: s
     found: list[str] = []
     with suppress(Exception):  # whatever is wrong with the project, the shell gets no error
         from lakewright.app import App
-        from lakewright.usecases.due.decide import open_choices
         from lakewright.usecases.due.take import plan_of_project
 
         settings = settings_of(ctx)
         plan = plan_of_project(App.open(settings.project, profiles=settings.profiles))
-        for about, _, choices in open_choices(plan):
-            is_asked = about.text == subject
-            found += [about.text] if param.name == "subject" else [e.verb.value for e in choices if is_asked]
+        for each in plan.choices:
+            about = each.decision.subject.text
+            if param.name == "subject":
+                found.append(about)
+            elif about == subject:
+                found.append(each.verb.value)
     return _starting(dict.fromkeys(found), incomplete)
 
 

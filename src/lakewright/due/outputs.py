@@ -100,7 +100,7 @@ def _noticed(output: Output, facts: Facts) -> tuple[Finding, ...]:
     found = []
     if output.foreign and _foreign(output, facts) is None:
         reason = Reason(Code.FOREIGN_ROWS, {"version": output.foreign})
-        choices = choices_of(output.whole, output.foreign, (Verb.KEEP, Verb.DROP))
+        choices = choices_of(output.whole, output.foreign, (Verb.KEEP, Verb.DROP), reason.code)
         found.append(Finding(reason, output.whole, choices))
     if output.unseen and not output.is_refreshed:
         found.append(Finding(Reason(Code.UNSEEN, {"places": list(output.unseen)}), output.whole))
@@ -157,8 +157,8 @@ def _append_again(
         return [_step(Action.BUILD, output, reason, after=after)], []
     if reason.code is Code.INPUT_DUE:
         return [], []  # once its inputs have moved, there is something to decide about
-    choices = choices_of(output.subject, basis, (Verb.KEEP, Verb.AGAIN))
     held = Reason(Code.APPENDED_BEFORE, {"cause": reason.code})
+    choices = choices_of(output.subject, basis, (Verb.KEEP, Verb.AGAIN), held.code)
     return [_step(Action.HOLD, output, held, State.NEEDS_DECISION, choices=choices)], []
 
 
@@ -180,8 +180,9 @@ def check_plan(check: Check, facts: Facts, before: Moves) -> tuple[Step, ...]:
     basis = f"check {sorted(check.checked.items())}"
     if check.is_good or facts.decided(check.subject, basis) is Verb.WAIVE:
         return ()
-    choices = choices_of(check.subject, basis, (Verb.WAIVE,))
-    return (_step(Action.HOLD, check, Reason(Code.CHECK_FAILED), State.NEEDS_DECISION, choices=choices),)
+    reason = Reason(Code.CHECK_FAILED)
+    choices = choices_of(check.subject, basis, (Verb.WAIVE,), reason.code)
+    return (_step(Action.HOLD, check, reason, State.NEEDS_DECISION, choices=choices),)
 
 
 def _basis(output: Output) -> str:
@@ -195,7 +196,7 @@ def _release(output: Output, holder: str) -> Step:
 
 
 def _finding(output: Output, code: Code, basis: str, *verbs: Verb) -> Finding:
-    choices = choices_of(output.subject, basis, verbs)
+    choices = choices_of(output.subject, basis, verbs, code)
     return Finding(Reason(code), output.subject, choices, output.instance)
 
 

@@ -161,9 +161,14 @@ def broken(why: Unknown) -> Reason:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a person may decide."""
+    """What a person may decide.
+
+    Attributes:
+        about: What it answers: why the step waits for it, or why what is decided already was asked.
+    """
 
     decision: Decision
+    about: Code
 
     @property
     def verb(self) -> Verb:
@@ -171,9 +176,9 @@ class Choice:
         return self.decision.verb
 
 
-def choices_of(subject: Subject, basis: str, verbs: Iterable[Verb]) -> tuple[Choice, ...]:
+def choices_of(subject: Subject, basis: str, verbs: Iterable[Verb], about: Code) -> tuple[Choice, ...]:
     """Return the choices of a person about a subject whose fact is the basis."""
-    return tuple(Choice(Decision(subject, verb, basis)) for verb in verbs)
+    return tuple(Choice(Decision(subject, verb, basis), about) for verb in verbs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +250,12 @@ class Plan:
     def left(self) -> tuple[Step, ...]:
         """The steps that a person, or another process, must do something for."""
         return tuple(step for step in self.steps if step.state is not State.READY)
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """What a person may decide now."""
+        offered = (*(each.choices for each in self.steps), *(each.choices for each in self.findings))
+        return tuple(choice for choices in offered for choice in choices)
 
     def behind(self, step: Step) -> tuple[Slice, ...]:
         """Return the slices that wait for a step."""

@@ -129,16 +129,16 @@ class _Planning:
         self.steps.append(step)
         return step
 
-    def _choices(self, part: str, basis: str, verbs: Iterable[Verb]) -> tuple[Choice, ...]:
-        return choices_of(self._subject(part), basis, verbs)
+    def _choices(self, part: str, basis: str, verbs: Iterable[Verb], about: Code) -> tuple[Choice, ...]:
+        return choices_of(self._subject(part), basis, verbs, about)
 
     def _is_made_anew(self) -> bool:
         """Return whether a table that is gone is to be made anew; else add the step that asks."""
         basis = self.entity.table.id
         verb = self.facts.decided(self._subject(), basis)
         if verb is not Verb.NEW:
-            choices = self._choices("", basis, (Verb.NEW, Verb.WAIT))
             code = Code.TABLE_OLDER if self.entity.table.is_older else Code.TABLE_GONE
+            choices = self._choices("", basis, (Verb.NEW, Verb.WAIT), code)
             reason = Reason(code, {"table": basis})
             if verb is Verb.WAIT:
                 self.findings.append(Finding(reason, self._subject(), choices[:1]))
@@ -204,7 +204,7 @@ class _Planning:
         self.wanted.append(entry)
         if verb is None:
             reason = Reason(Code.FOREIGN_ROWS, {"version": entry.version})
-            choices = self._choices(part, basis, (Verb.KEEP, Verb.DROP))
+            choices = self._choices(part, basis, (Verb.KEEP, Verb.DROP), reason.code)
             self.findings.append(Finding(reason, self._subject(part), choices))
 
     def _now(self, held: Slice) -> Slice:
@@ -212,9 +212,9 @@ class _Planning:
         now = self.entity.bronze.get(held.name)
         if now is None or now == held:
             return held
-        subject, choices = self._subject(held.name), self._choices(held.name, now.content, _CHANGED)
-        verb = self.facts.decided(subject, now.content) or self.entity.changed
         reason = Reason(Code.CHANGED_SLICE, {"slice": held.name})
+        choices = self._choices(held.name, now.content, _CHANGED, reason.code)
+        verb = self.facts.decided(self._subject(held.name), now.content) or self.entity.changed
         if verb is Verb.TAKE and not self._has_failed(now, Verb.KEEP):
             self.cause = reason
             self.decided += choices[1:]
@@ -247,7 +247,7 @@ class _Planning:
         subject = self._subject(slice_.name)
         if self.entity.changed is not Verb.KEEP and self.facts.decided(subject, slice_.content) is None:
             reason = Reason(Code.SKIPPED_CHANGED, {"slice": slice_.name})
-            choices = self._choices(slice_.name, slice_.content, _CHANGED)
+            choices = self._choices(slice_.name, slice_.content, _CHANGED, reason.code)
             self.findings.append(Finding(reason, subject, choices))
 
     def _kept(self) -> list[Slice]:
@@ -288,7 +288,7 @@ class _Planning:
         if slice_.name in self.entity.bronze or record is None or record.state is RecordState.PROCESSED:
             return False
         reason = Reason(Code.SLICE_GONE, {"slice": slice_.name})
-        choices = self._choices(slice_.name, slice_.content, (Verb.SKIP,))
+        choices = self._choices(slice_.name, slice_.content, (Verb.SKIP,), reason.code)
         self._add(Action.HOLD, slice_.name, reason, state=State.BLOCKED, choices=choices)
         return True
 
@@ -324,10 +324,10 @@ class _Planning:
         subject, basis = self._subject(slice_.name), f"failed {slice_.content} {record.attempt}"
         if self.facts.decided(subject, basis) is Verb.RETRY:
             return False
-        choices = self._choices(slice_.name, basis, (Verb.RETRY,))
-        choices += self._choices(slice_.name, slice_.content, (without,))
         params = {"slice": slice_.name, "why": record.why, "remedy": record.remedy}
         reason = Reason(Code.FAILED_SLICE, params)
+        choices = self._choices(slice_.name, basis, (Verb.RETRY,), reason.code)
+        choices += self._choices(slice_.name, slice_.content, (without,), reason.code)
         self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
         return True
 
@@ -341,11 +341,11 @@ class _Planning:
         return True
 
     def _add_late(self, slice_: Slice) -> None:
-        choices = self._choices(slice_.name, slice_.content, _LATE)
+        reason = Reason(Code.LATE_SLICE, {"slice": slice_.name})
+        choices = self._choices(slice_.name, slice_.content, _LATE, reason.code)
         verb = self.facts.decided(choices[0].decision.subject, slice_.content)
         # A skipped slice that is taken after all is taken in its place.
         verb = Verb.PLACE if verb is Verb.TAKE else verb if verb in _LATE else None
-        reason = Reason(Code.LATE_SLICE, {"slice": slice_.name})
         if self.entity.effect is Effect.LAST:
             verb = verb or Verb.PLACE
         elif self.entity.effect is Effect.ANY_ORDER:
@@ -447,7 +447,7 @@ class _Planning:
 
     def _blocked(self, rest: Sequence[Slice]) -> None:
         gone = self._gone(rest)
-        skips = (self._choices(each.name, each.content, (Verb.SKIP,)) for each in gone)
+        skips = (self._choices(each.name, each.content, (Verb.SKIP,), Code.FILES_GONE) for each in gone)
         choices = (*self.decided, *(choice for each in skips for choice in each))
         self._add(
             Action.HOLD,

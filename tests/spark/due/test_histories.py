@@ -17,7 +17,6 @@ from tests.spark.due.small import SmallProject, delete
 
 from lakewright.due.facts import Grant, Verb
 from lakewright.due.plan import Code
-from lakewright.usecases.due.decide import open_choices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,17 +118,11 @@ def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_f
     project, _, model = lived(tmp_path, spark, seed)
     for _ in range(15):
         applied = project.apply(*Grant)
-        choices = {
-            about.text: next(
-                (each.verb for each in offered if each.verb in (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)),
-                None,
-            )
-            for about, _, offered in open_choices(applied.left)
-        }
-        chosen = [(text, verb) for text, verb in choices.items() if verb is not None]
+        wanted = (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)
+        chosen = [each for each in applied.left.choices if each.verb in wanted]
         if not chosen:
             break
-        project.decide(chosen[0][0], chosen[0][1].value)
+        project.decide(chosen[0].decision.subject.text, chosen[0].verb.value)
     left = [step.reason.code for step in project.plan(*Grant).steps]
     assert left == ([] if model else [Code.INPUT_MISSING])
     expected: dict[int, int] = {}
@@ -150,11 +143,10 @@ def test_whatever_happens_and_whatever_is_decided_it_ends(
     project, chance, _ = lived(tmp_path, spark, seed)
     for _ in range(20):
         left = project.apply(*Grant).left
-        steps = replace(left, steps=left.asked)
-        offered = [(about.text, each.verb) for about, _, choices in open_choices(steps) for each in choices]
+        offered = replace(left, steps=left.asked).choices
         if not offered:
             break
-        subject, verb = chance.choice(offered)
-        project.decide(subject, verb.value)
+        choice = chance.choice(offered)
+        project.decide(choice.decision.subject.text, choice.verb.value)
     assert project.apply(*Grant).taken == ()
     assert {step.reason.code for step in project.plan(*Grant).steps} <= {Code.INPUT_MISSING, Code.FILES_GONE}

@@ -64,7 +64,11 @@ def test_definitions_are_listed_without_spark(shop: Project) -> None:
 def test_a_notebook_shows_what_the_status_is_not_calm_for(shop: Project) -> None:
     calm = shop.status()
     asked = Step("1", Action.HOLD, Subject("orders", "<1>"), Reason(Code.LATE_SLICE, {"slice": "<1>"}))
-    asked = replace(asked, state=State.NEEDS_DECISION, choices=choices_of(asked.subject, "", (Verb.SKIP,)))
+    asked = replace(
+        asked,
+        state=State.NEEDS_DECISION,
+        choices=choices_of(asked.subject, "", (Verb.SKIP,), asked.reason.code),
+    )
     noticed = Finding(Reason(Code.UNKNOWN, {"why": "only Spark can read the table"}), Subject("stock"))
     found = replace(calm, plan=Plan((asked,), (noticed,)), faults=(Fault("no such key", remedy="Drop it."),))
     assert repr(found) == "<ProjectStatus needs_you=1 findings=1 faults=1>"

@@ -9,7 +9,8 @@ from threading import Barrier
 import pytest
 from tests.unit.due.test_settled import lake, made, opened
 
-from lakewright.due.facts import Kind, Subject, Verb
+from lakewright.due.facts import Decision, Entity, Facts, Kind, Slice, Subject, Table, Verb
+from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, Reason, State, Step, choices_of
 from lakewright.errors import LakewrightError, NotOffered
 from lakewright.usecases.due import decide as module
@@ -30,7 +31,7 @@ def asking(*subjects: Subject) -> Plan:
             each,
             Reason(Code.FOREIGN_ROWS, {"version": 1}),
             State.NEEDS_DECISION,
-            choices=choices_of(each, "1", (Verb.KEEP, Verb.DROP)),
+            choices=choices_of(each, "1", (Verb.KEEP, Verb.DROP), Code.FOREIGN_ROWS),
             instance={"day": "1"} if each.kind is Kind.TARGET else {},
         )
         for number, each in enumerate(subjects)
@@ -62,6 +63,21 @@ def test_the_subject_of_a_step_names_its_instance() -> None:
     assert step["subject"] == named
     assert other["subject"]["slices"] == ["s1.csv"]
     assert step["cost"] == {"slices": 0, "bytes": 0}
+
+
+def test_a_replay_that_lacks_files_offers_what_else_may_be_decided_of_its_cause() -> None:
+    late, gone = Slice("b", "1"), Slice("c", "1")
+    entity = Entity("orders", "", bronze={"b": late}, table=Table((Slice("a", "1"), gone), ""))
+    placed = Decision(Subject("orders", "b"), Verb.PLACE, late.content)
+    offered = [
+        (each.decision.subject.part, each.verb, each.about)
+        for each in make_plan(Facts((entity,), decisions=(placed,))).choices
+    ]
+    assert offered == [
+        ("b", Verb.END, Code.LATE_SLICE),
+        ("b", Verb.SKIP, Code.LATE_SLICE),
+        ("c", Verb.SKIP, Code.FILES_GONE),
+    ]
 
 
 def test_what_is_to_be_read_is_counted_in_bytes(lake: Path) -> None:

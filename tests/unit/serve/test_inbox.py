@@ -249,7 +249,7 @@ def test_a_target_that_is_due_leads_to_its_lineage(shop: Served) -> None:
 def test_what_a_plan_names_is_only_text_on_the_page(shop: Served) -> None:
     evil = "<script>alert(1)</script>"
     subject, reason = Subject("orders", evil), Reason(Code.UNKNOWN, {"why": evil})
-    offered = choices_of(subject, evil, (Verb.SKIP,))
+    offered = choices_of(subject, evil, (Verb.SKIP,), reason.code)
     steps = (
         Step("1", Action.HOLD, subject, reason, State.NEEDS_DECISION, choices=offered),
         Step("2", Action.FORWARD, subject, reason, slices=(Slice(evil, ""),)),

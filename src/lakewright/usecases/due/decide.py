@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Decision, Subject, Verb
-from lakewright.due.plan import Action, Choice, Code, Finding, Plan, Reason, Step
+from lakewright.due.plan import Code
 from lakewright.errors import NotOffered
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.store import Write
@@ -21,29 +20,14 @@ from lakewright.usecases.items import find_or_record_item
 from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from lakewright.app import App
+    from lakewright.due.plan import Choice
 
-__all__ = ["decide", "open_choices"]
+__all__ = ["decide"]
 
 MOST_NAMED = 10
-
-_ABOUT = {Verb.KEEP: Code.CHANGED_SLICE, Verb.END: Code.LATE_SLICE, Verb.SKIP: Code.LATE_SLICE}
-"""What was decided of a slice of a replay, by what a person may decide instead."""
-
-
-def open_choices(plan: Plan) -> Iterator[tuple[Subject, Reason, tuple[Choice, ...]]]:
-    """Yield what can be decided now: the subject, why, and the choices."""
-    found: tuple[Step | Finding, ...] = (*plan.steps, *plan.findings)
-    for each in found:
-        by_subject: dict[Subject, list[Choice]] = {}
-        for choice in each.choices:
-            by_subject.setdefault(choice.decision.subject, []).append(choice)
-        for subject, choices in by_subject.items():
-            is_replay = isinstance(each, Step) and each.action is Action.REPLAY
-            code = _ABOUT[choices[0].verb] if is_replay else each.reason.code
-            yield subject, replace(each.reason, code=code), tuple(choices)
 
 
 def decide(
@@ -65,10 +49,9 @@ def decide(
         NotOffered: There is nothing to decide about the subject, or the choice is not offered, or it answers
             another fact, or there is an entity and a target of the name; nothing is recorded.
     """
-    found = list(open_choices(plan_of_project(app)))
-    asked = [(why, choices) for about, why, choices in found if subject in _names(about)]
-    own = [(why, each.decision) for why, choices in asked for each in choices]
-    kinds = sorted({str(each.subject.kind) for _, each in own})
+    choices = plan_of_project(app).choices
+    own = [each for each in choices if subject in _names(each.decision.subject)]
+    kinds = sorted({str(each.decision.subject.kind) for each in own})
     if len(kinds) > 1:
         names = [f"{kind}:{subject}" for kind in kinds]
         raise NotOffered(
@@ -76,18 +59,18 @@ def decide(
             remedy=Phrase("Name one of them, as in ", Command("decide", names[0], choice), "."),
             details={"subjects": names},
         )
-    offered = [each for each in own if each[1].verb.value == choice and basis in (None, each[1].basis)]
+    offered = [each for each in own if each.verb.value == choice and basis in (None, each.decision.basis)]
     if not offered:
         made = None if basis is None else _made(app, subject, basis)
         if made is None or made.verb.value != choice:
-            subjects = {about.text for about, *_ in found}
-            raise _not_offered(subject, choice, [each.verb.value for _, each in own], subjects)
+            subjects = {each.decision.subject.text for each in choices}
+            raise _not_offered(subject, choice, [each.verb.value for each in own], subjects)
         return made
-    why, decision = offered[-1]
+    last = offered[-1]
     app.make_store()
-    _record(app, why, decision, author=author, reason=reason)
-    save_decision(app, decision, author=author, reason=reason)
-    return decision
+    _record(app, last, author=author, reason=reason)
+    save_decision(app, last.decision, author=author, reason=reason)
+    return last.decision
 
 
 def _names(subject: Subject) -> tuple[str, str]:
@@ -116,20 +99,21 @@ def _not_offered(subject: str, choice: str, offered: Sequence[str], subjects: Co
     return NotOffered(f"{choice!r} is no choice for {subject}; {hint(choice, offered)}", details=details)
 
 
-def _record(app: App, why: Reason, decision: Decision, *, author: str, reason: str) -> None:
+def _record(app: App, choice: Choice, *, author: str, reason: str) -> None:
     """Write the records of the manifest that say the same, so that runs of jobs go by the decision, too."""
-    item, verb = decision.subject.text, decision.verb
-    if why.code is Code.CHECK_FAILED:  # it is not left to be done any more
+    subject, verb, about = choice.decision.subject, choice.verb, choice.about
+    item = subject.text
+    if about is Code.CHECK_FAILED:  # it is not left to be done any more
         wants = read_wants(app.journal, app.project.name)
-        own = [each for each in wants if part_of(each.parameters) == decision.subject.part]
-        left = (each.without(Phase.VERIFY, decision.subject.name).put for each in own)
+        own = [each for each in wants if part_of(each.parameters) == subject.part]
+        left = (each.without(Phase.VERIFY, subject.name).put for each in own)
         app.store.write(Write(puts=tuple(left)))
-    has_failed = why.code is Code.FAILED_SLICE and find_or_record_item(app, item).failed is not None
+    has_failed = about is Code.FAILED_SLICE and find_or_record_item(app, item).failed is not None
     if has_failed:  # it is first made ready, whatever is next; one that failed in a replay is what it was
         resolve_item(app, item, author=author, reason=reason)
     if verb is Verb.END:
         requeue_items(app, [item], late=True, author=author, reason=reason)
-    elif verb is Verb.SKIP and why.code in (Code.LATE_SLICE, Code.FAILED_SLICE):
+    elif verb is Verb.SKIP and about in (Code.LATE_SLICE, Code.FAILED_SLICE):
         skip_item(app, item, author=author, reason=reason)
-    elif verb is Verb.KEEP and why.code in (Code.CHANGED_SLICE, Code.FAILED_SLICE) and not has_failed:
+    elif verb is Verb.KEEP and about in (Code.CHANGED_SLICE, Code.FAILED_SLICE) and not has_failed:
         accept_item(app, item, author=author, reason=reason)
