@@ -2,7 +2,8 @@
 
 Delta commits to a local table by renaming a file, and two processes can both believe that they created a
 version. The lock is a file next to the table's folder: inside it, the folder would look like a table. It is
-an advisory lock of the operating system (`flock`), which the kernel releases when its holder dies.
+an advisory lock of the operating system (`flock`), which the kernel releases when its holder dies. Its holder
+removes the file: one that waits for a file that is gone tries again with the next one.
 
 Source: Delta's documentation, "Storage configuration" (a local file system provides no mutual exclusion).
 """
@@ -10,7 +11,7 @@ Source: Delta's documentation, "Storage configuration" (a local file system prov
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lakewright.errors import LeaseHeld
@@ -66,14 +67,23 @@ def commit_lock(
         try:
             lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=pause)
         except Timeout:
-            other = file.read_text("utf-8", errors="replace")
+            other = _read(file)
             if patience is not None or other != holder:
                 raise _held(address, other) from None
     try:
         file.write_text(holder, "utf-8")
         yield
     finally:
+        with suppress(OSError):  # a file that stays does no harm
+            file.unlink()
         lock.release()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except FileNotFoundError:  # its holder has just ended
+        return ""
 
 
 def _held(address: Address, holder: str) -> LeaseHeld:

@@ -24,7 +24,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.lake.commit import Token, strict_session
-from lakewright.lake.commit_lock import commit_lock, lock_file
+from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
@@ -184,13 +184,7 @@ def _alone(context: ProcessingContext, entity: Entity, silver: Address) -> Itera
     has_folder = path.parent.exists()
     try:
         with commit_lock(Address(location=str(turn)), str(context.holder), patience=0):
-            try:
-                yield
-            finally:
-                lock_file(turn).unlink(missing_ok=True)
-                lock_file(path.with_name(f"{path.name}{REHEARSAL}")).unlink(missing_ok=True)
-                if not has_folder and not any(path.parent.iterdir()):
-                    path.parent.rmdir()
+            yield
     except LeaseHeld as held:
         if "holder" not in held.details or REHEARSAL not in str(held.details.get("key")):
             raise
@@ -199,6 +193,9 @@ def _alone(context: ProcessingContext, entity: Entity, silver: Address) -> Itera
             remedy="Wait for it to end, then rehearse again.",
             details=held.details,
         ) from None
+    finally:
+        if not has_folder and path.parent.exists() and not any(path.parent.iterdir()):
+            path.parent.rmdir()
 
 
 @dataclass(slots=True)

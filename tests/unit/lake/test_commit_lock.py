@@ -44,6 +44,7 @@ def test_another_process_waits_and_then_names_the_holder(tmp_path: Path) -> None
         other.kill()
     with commit_lock(table, "me"):
         assert lock_file(tmp_path / "silver" / "t").read_text() == "me"
+    assert not list((tmp_path / "silver").iterdir()), "nothing stays beside the table"
 
 
 def test_workers_of_one_process_wait_for_each_other_as_long_as_a_commit_takes_e12(
@@ -109,3 +110,4 @@ def test_no_commit_of_a_thousand_is_lost_between_four_processes(tmp_path: Path) 
     processes = [subprocess.Popen(command) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
     assert counter.read_text() == "1000"
+    assert not list((tmp_path / "silver").iterdir())
