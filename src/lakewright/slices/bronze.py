@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -105,7 +106,7 @@ def unreadable_folder(folder: str, why: str, remedy: str = _LET_READ) -> Storage
 def list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
     """Return whether a folder exists, and its slices; add those that can't be read to `unreadable`."""
     try:
-        names = [entry.name for entry in os.scandir(folder) if is_visible(entry.name)]
+        entries = [entry for entry in os.scandir(folder) if is_visible(entry.name)]
     except FileNotFoundError as error:
         if folder.is_symlink():
             raise unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
@@ -116,15 +117,15 @@ def list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Sli
             raise unreadable_folder(str(folder), "a file stands there", remedy) from error
         raise unreadable_folder(str(folder), error.strerror or str(error)) from error
     slices = []
-    for name in names:
+    for entry in entries:
         try:
-            slices.append(local_slice(folder / name))
+            slices.append(local_slice(entry))
         except FileNotFoundError as error:
-            if why := _dangling(Path(error.filename or folder / name)):
-                unreadable[name] = why
+            if why := _dangling(Path(error.filename or entry.path)):
+                unreadable[entry.name] = why
             # Otherwise it was removed while the folder was listed.
         except OSError as error:
-            unreadable[name] = f"{error.filename or folder / name}: {error.strerror or error}"
+            unreadable[entry.name] = f"{error.filename or entry.path}: {error.strerror or error}"
     return True, slices
 
 
@@ -134,18 +135,18 @@ def _dangling(path: Path) -> str | None:
     return f"{path} is a link to {path.readlink()}, which does not exist" if is_dangling else None
 
 
-def local_slice(path: Path) -> Slice:
+def local_slice(place: Path | os.DirEntry[str]) -> Slice:
     """Return a file or folder of this machine as a slice.
 
     Raises:
         OSError: It can't be read, or is not there.
     """
-    if not path.is_dir():
-        status = path.stat()
-        return Slice(path.name, str(path), (FileEntry(path.name, status.st_size, status.st_mtime_ns),))
+    name, path, status = place.name, os.fspath(place), place.stat()
+    if not stat.S_ISDIR(status.st_mode):
+        return Slice(name, path, (FileEntry(name, status.st_size, status.st_mtime_ns),))
     marks = frozenset(entry.name for entry in os.scandir(path) if not is_visible(entry.name))
-    files = tuple(sorted(_local_files(path), key=lambda file: file.name))
-    return Slice(path.name, str(path), files, marks, is_folder=True)
+    files = tuple(sorted(_local_files(Path(path)), key=lambda file: file.name))
+    return Slice(name, path, files, marks, is_folder=True)
 
 
 def _local_files(root: Path) -> Iterator[FileEntry]:

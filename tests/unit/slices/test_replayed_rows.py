@@ -91,7 +91,7 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
         replay._put_aside(Slice("s3", "s3", ()), bad, ABSENT, records=0)
     # An earlier version of Lakewright took such a slice as processed.
     context.is_cut_off = lambda: False
-    known: Any = SimpleNamespace(name="s3")
+    known: Any = SimpleNamespace(name="s3", fingerprint={})
     failed: Any = replay_slices._failed(context, entity, known, caught.value)
     assert failed.message.startswith("the slice s3 of orders cannot be applied again: every row")
     assert failed.remedy.endswith(

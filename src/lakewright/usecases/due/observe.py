@@ -279,7 +279,10 @@ class _Observed:
         if counter_of(chain.silver) in self.calm.rewinding:
             return None
         mark = mark_of(chain.lake, table_resource(chain.silver))
-        slices = [(each.path, sorted(each.fingerprint.items())) for each in listing.slices]
+        slices = [
+            (each.path, [(file.name, file.size, file.modified) for file in each.files])
+            for each in listing.slices
+        ]
         counts = sorted(self.calm.counts.get(chain.application, ()))
         return digest_of(str(chain.application), chain.bronze, mark, chain.last_given_number, counts, slices)
 
