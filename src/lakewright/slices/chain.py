@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
@@ -274,6 +276,14 @@ class SliceChain:
         A RESTORE of another program may have reverted the commit that applied some of them last, as a rebuild
         does for all: they keep the order that they have there.
         """
+        return tuple(each for each in self.history if isinstance(each, AppliedSlice))
+
+    @cached_property
+    def history(self) -> tuple[AppliedSlice | Commit, ...]:
+        """The slices of `order`, and among them the commits of other writers that changed rows.
+
+        Such a commit comes after the slices that the table held then, and before those that it has reverted.
+        """
         once = each_once(sorted((*self.slices, *self.unlogged), key=lambda each: each.number))
         items = self.store.read([each.item_id for each in once])
         tokens = {name: item.tokens.get(self.application.key) for name, item in items.items()}
@@ -283,13 +293,20 @@ class SliceChain:
             for index, each in enumerate(slices)
         }
 
-        def place(applied: AppliedSlice) -> tuple[int, int]:
+        def place(applied: AppliedSlice) -> tuple[int, float]:
             own = (applied.item_id, applied.number)
-            # One that was requeued since has no number in the manifest.
+            # One that was requeued since has no number in the manifest, and that of a rewind may not be
+            # recorded yet.
             last = (applied.item_id, tokens.get(applied.item_id) or -1)
-            return places.get(last, places.get(own, (own[1], 0)))
+            return max(places.get(own, (own[1], 0)), places.get(last, (-1, 0)))
 
-        return tuple(sorted(once, key=place))
+        placed: list[tuple[tuple[int, float], AppliedSlice | Commit]] = [(place(each), each) for each in once]
+        foreign, number = {commit.version for commit in foreign_commits(self.commits)}, 0
+        for commit, slices in self.held:
+            number = max([number, *(each.number for each in slices)])
+            if commit.version in foreign:
+                placed.append(((number, inf), commit))
+        return tuple(each for _, each in sorted(placed, key=itemgetter(0)))
 
     def discovered(self, slices: Iterable[Slice]) -> Iterator[DiscoveredSlice]:
         """Yield slices as the manifest records new ones: one that the table holds, as it was applied.

@@ -90,6 +90,17 @@ def test_an_undo_that_a_restore_of_another_program_has_reverted_is_not_recorded(
     assert (set(place.verdicts().values()), place.warnings) == ({Verdict.PROCESSED}, [])
 
 
+def test_slices_that_a_rewind_has_applied_again_are_behind_a_late_one_before_it_is_recorded(
+    tmp_path: Path,
+) -> None:
+    """The numbers that the manifest has of them are those of commits that the rewind has left."""
+    place = processed(tmp_path)
+    place.put("s1a")
+    items = [{"item": place.item(name).item_id, "number": 3} for name in ("s1a", "s2")]
+    place.commit(3, "s1a", items=items, rewind={"base": 0, "slices": []})
+    assert [each.name for each in place.chain.order] == ["s1", "s1a", "s2"]
+
+
 def test_of_two_processes_that_record_an_undo_the_second_leaves_what_was_done_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ from lakewright.due.facts import (
 from lakewright.due.slices import entity_plan
 from lakewright.errors import Fault, LakewrightError
 from lakewright.errors.fault import remedy_of
+from lakewright.lake.commit import Commit
 from lakewright.lake.files import names_in
 from lakewright.lake.observation import missing_files, observe_without_spark
 from lakewright.lake.paths import local_path
@@ -53,7 +54,7 @@ from lakewright.slices.application import (
     entity_of,
     is_of_lakewright,
 )
-from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, counter_of, foreign_commits
+from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, counter_of
 from lakewright.slices.choices import does_order_count
 from lakewright.slices.deviations import Deviations, is_folder_missed
 from lakewright.slices.discover import (
@@ -505,26 +506,12 @@ class _Observed:
 
     def _held(self) -> Iterator[Entry]:
         """Yield what the table holds, oldest first; a slice in the place of its last processing."""
-        chain = self.chain
-        foreign = {commit.version for commit in foreign_commits(chain.commits)}
-        logged = [(commit.version, slices) for commit, slices in chain.held]
-        unlogged = [each for each in chain.unlogged if each.name not in self.undone]
-        entries: list[AppliedSlice | Foreign] = []
-        for version, slices in logged:
-            if version in foreign:
-                entries.append(Foreign(version))
-            for each in slices:
-                while unlogged and unlogged[0].number < each.number:
-                    entries.append(unlogged.pop(0))
-                entries.append(each)
-        entries += unlogged
-        last = {each.item_id: each for each in entries if isinstance(each, AppliedSlice)}
         again = {slice_name(item) for item in self.items.values() if self._is_requeued(item)}
-        for entry in entries:
-            if isinstance(entry, Foreign):
-                yield entry
-            elif last[entry.item_id] is entry and entry.name not in again:
-                yield self._slice(entry.name, entry.fingerprint or self._recorded_of_gone(entry.name))
+        for each in self.chain.history:
+            if isinstance(each, Commit):
+                yield Foreign(each.version)
+            elif each.name not in again and each.name not in self.undone:
+                yield self._slice(each.name, each.fingerprint or self._recorded_of_gone(each.name))
 
     def _recorded_of_gone(self, name: str) -> Mapping[str, Any] | None:
         """Return the fingerprint that the manifest has of a slice which is gone; None for others."""
