@@ -35,6 +35,7 @@ class JobRequest:
         preview: A plan also counts the deletes that entities' next slices imply, which starts Spark.
         jobs: How many targets run at once, as far as dependencies allow; None leaves it to the job and the
             configuration.
+        settles: Afterwards it is recorded which targets and entities have nothing due.
     """
 
     job: str
@@ -51,6 +52,7 @@ class JobRequest:
     wait: bool = False
     preview: bool = False
     jobs: int | None = None
+    settles: bool = True
 
     @property
     def phases(self) -> tuple[Phase, ...]:

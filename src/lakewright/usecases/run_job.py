@@ -140,7 +140,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
             **({"trigger": app.trigger} if app.trigger else {}),
         },
     )
-    if any(each.status is not Status.SKIPPED for each in result.targets()):
+    if request.settles and any(each.status is not Status.SKIPPED for each in result.targets()):
         settle(app)
     if since is not None:
         _prune(app, since)

@@ -15,6 +15,7 @@ from lakewright.app import App
 from lakewright.due.facts import Grant
 from lakewright.due.plan import Action, Code, State
 from lakewright.errors import UsageError
+from lakewright.manifest.journal import CALM
 from lakewright.manifest.record import Record
 from lakewright.slices.discover import item_id
 
@@ -320,3 +321,18 @@ def test_a_correction_that_fails_leaves_the_table_as_it_was(project: SmallProjec
     project.decide("people/01.csv", "keep")
     project.done()
     assert project.rows() == {1: 10, 2: 20}
+
+
+def test_what_has_nothing_due_any_more_is_recorded_after_a_replay(project: SmallProject) -> None:
+    """Rules of apply, "Builds" (cost): the next plan looks at nothing that has not moved."""
+    project.put("01", {1: 10})
+    project.put("03", {1: 30})
+    project.done()
+    app = App.open(project.folder, environ={})
+    (before,) = app.store.documents(CALM)
+    project.put("02", {2: 20})
+    project.decide("people/02.csv", "place")
+    project.done()
+    (after,) = app.store.documents(CALM)
+    assert before.value["digest"] != after.value["digest"]
+    app.close()

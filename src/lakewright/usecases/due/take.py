@@ -31,6 +31,7 @@ from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe
 from lakewright.usecases.due.observe_outputs import OutputObserver
+from lakewright.usecases.due.settle import settle
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.placed import chain_of
 from lakewright.usecases.process_slices import process_slices
@@ -132,6 +133,8 @@ def apply_plan(
         plan = plan_of_project(app, names, grants)
         if not is_done:
             break
+    if taker.taken:
+        settle(app)
     return Applied(tuple(taker.taken), plan)
 
 
@@ -240,6 +243,7 @@ class _Taker:
             dirty=tuple(map(re.escape, names)),
             keep_going=True,
             permissions=self._permissions,
+            settles=False,
         )
         self.app.begin_run()
         try:
@@ -340,6 +344,7 @@ class _Taker:
             arguments,
             targets=tuple(name for name in names if name not in added),
             permissions=self._permissions,
+            settles=False,
         )
 
     @property
