@@ -228,6 +228,7 @@ class Entity:
         is_enabled: Whether its slices are processed at all.
         incomplete: The names of slices in bronze that are still being written.
         unreadable: Why slices in bronze can't be read, by name.
+        vanished: The names of processed slices that are no longer in bronze.
         elsewhere: The number of open slices that were recorded in other folders, by these.
         unfit: The failures of slices that a replay could not apply, by their names.
         aside: The number of bad rows of slices that lie in quarantine, by name.
@@ -249,15 +250,11 @@ class Entity:
     is_enabled: bool = True
     incomplete: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    vanished: tuple[str, ...] = ()
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     unfit: Mapping[str, Record] = field(default_factory=dict)
     aside: Mapping[str, int] = field(default_factory=dict)
     quarantine: str = ""
-
-    @property
-    def present(self) -> frozenset[str]:
-        """The names of all that lies in bronze, whether or not it can be read now."""
-        return frozenset((*self.bronze, *self.incomplete, *self.unreadable))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,10 +91,8 @@ class _Planning:
         if entity.incomplete:
             reason = Reason(Code.INCOMPLETE, {"slices": list(entity.incomplete)})
             self._add(Action.HOLD, "", reason, kind="incomplete", state=State.WAITS)
-        done = (name for name, each in entity.records.items() if each.state is RecordState.PROCESSED)
-        vanished = set(done) - entity.present
-        if vanished:
-            self._note(Code.VANISHED, slices=sorted(vanished))
+        if entity.vanished:
+            self._note(Code.VANISHED, slices=list(entity.vanished))
         for name, why in entity.unreadable.items():
             self._note(Code.UNREADABLE, slice=name, why=why)
         for place, number in entity.elsewhere.items():

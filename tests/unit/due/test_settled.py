@@ -107,6 +107,15 @@ def another_slice(lake: Path) -> None:
     (lake / "lake/bronze/e0/2022-01-04.csv").write_text("id,n\n1,1\n")
 
 
+def archived(lake: Path) -> None:
+    """Move a processed slice away, and plan until that is known."""
+    (lake / "lake/bronze/e1/2022-01-01.csv").unlink()
+    app = opened(lake)
+    settle(app)
+    app.close()
+    assert settled(lake, CALM) == {"e0", "e1"}
+
+
 def with_item(lake: Path, act: Callable[[App, str], object], name: str = "2022-01-02.csv") -> None:
     """Do something to the item of a slice of `e0`."""
     app = opened(lake)
@@ -132,6 +141,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "nothing": lambda lake: None,
     "slices": another_slice,
     "slice gone": lambda lake: (lake / "lake/bronze/e0/2022-01-02.csv").unlink(),
+    "slice archived": archived,
     "folder gone": lambda lake: shutil.rmtree(lake / "lake/bronze/e0"),
     "something unreadable": lambda lake: (lake / "lake/bronze/e0/2022-01-09.csv").mkdir(),
     "requeued": lambda lake: with_item(lake, requeue),

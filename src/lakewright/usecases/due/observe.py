@@ -34,6 +34,7 @@ from lakewright.due.facts import (
     Unknown,
     Verb,
 )
+from lakewright.due.plan import Code
 from lakewright.due.slices import entity_plan
 from lakewright.errors import Fault, LakewrightError
 from lakewright.errors.fault import remedy_of
@@ -112,14 +113,14 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     with app.lake.observing():
         for each in chosen if named else app.project.entities.values():
             observed = _Observed(app, each, calm, unfit)
-            entity = Entity(each.called, _AS_DECLARED) if observed.is_calm else _entity(observed)
+            entity = observed.calm_facts or _entity(observed)
             if isinstance(entity, Unknown):
                 unknown[Subject(each.called)] = entity
                 continue
             entities.append(entity)
             if entity.is_enabled:
                 found.append(observed)
-            if entity.is_enabled and not observed.is_calm:
+            if entity.is_enabled and observed.calm_facts is None:
                 locks |= observed.locks()
                 decisions += observed.recorded_decisions()
         chains = {each.declared.called: each.chain for each in found}
@@ -144,13 +145,13 @@ def settling_entities(app: App) -> Iterator[Put]:
     calm, unfit = _CalmEntities(app, CALM), UnfitSlices(app)
     for declared in app.project.entities.values():
         found = _Observed(app, declared, calm, unfit)
-        if found.is_calm or found.digest is None:
+        if found.calm_facts is not None or found.digest is None:
             continue
         entity = _entity(found)
         if isinstance(entity, Entity):
-            due = entity_plan(entity, Facts(locks=found.locks()), frozenset())
-            if not any(due):
-                yield calm.put(declared.called, Settled(found.digest))
+            steps, findings = entity_plan(entity, Facts(locks=found.locks()), frozenset())
+            if not steps and all(each.reason.code is Code.VANISHED for each in findings):
+                yield calm.put(declared.called, Settled(found.digest, vanished=entity.vanished))
 
 
 def _is_target(app: App, name: str) -> bool:
@@ -288,10 +289,12 @@ class _Observed:
         return digest_of(str(chain.application), chain.bronze, mark, chain.last_given_number, counts, slices)
 
     @cached_property
-    def is_calm(self) -> bool:
-        """Whether nothing has moved since all its slices were in the table."""
+    def calm_facts(self) -> Entity | None:
+        """Its facts if nothing has moved since nothing was due; else None."""
         known = None if self.digest is None else self.calm.settled.get(self.declared.called)
-        return known is not None and known.digest == self.digest
+        if known is None or known.digest != self.digest:
+            return None
+        return Entity(self.declared.called, _AS_DECLARED, vanished=known.vanished)
 
     @cached_property
     def listing(self) -> Listing:
@@ -383,14 +386,16 @@ class _Observed:
             "" if is_there else self._lost_table,
             is_older=is_older,
         )
-        settings = declared.settings
+        settings, records = declared.settings, self._records()
+        present = {*bronze, *self.listing.incomplete, *self.listing.unreadable}
+        processed = {name for name, each in records.items() if each.state is RecordState.PROCESSED}
         return Entity(
             declared.called,
             _AS_DECLARED,
             _effect(declared, self._strategy),
             bronze,
             table,
-            self._records(),
+            records,
             _LATE[settings.late_slices],
             _CHANGED[settings.changed_slices],
             unclaimed=self._unclaimed(bronze, frozenset(table.slices)),
@@ -399,6 +404,7 @@ class _Observed:
             is_enabled=declared.enabled,
             incomplete=self.listing.incomplete,
             unreadable=self.listing.unreadable,
+            vanished=tuple(sorted(processed - present)),
             elsewhere=self._elsewhere(),
             unfit=self._unfit(),
             aside=self._aside(),

@@ -38,11 +38,13 @@ class Settled:
         digest: The digest of all from which this follows.
         reads: The places that the builds of a target have read, as wholes.
         writes: The places that they have written, as wholes.
+        vanished: The processed slices of an entity that are no longer in bronze.
     """
 
     digest: str
     reads: frozenset[Resource] = frozenset()
     writes: frozenset[Resource] = frozenset()
+    vanished: tuple[str, ...] = ()
 
     @property
     def places(self) -> frozenset[Resource]:
@@ -77,7 +79,12 @@ class SettledDocuments:
         """What was settled last, by name."""
         values = {name: each.value for name, each in self._documents.items() if each.value}
         return {
-            name: Settled(value["digest"], _places(value.get("reads", ())), _places(value.get("writes", ())))
+            name: Settled(
+                value["digest"],
+                _places(value.get("reads", ())),
+                _places(value.get("writes", ())),
+                tuple(value.get("vanished", ())),
+            )
             for name, value in values.items()
         }
 
@@ -88,6 +95,7 @@ class SettledDocuments:
             "digest": settled.digest,
             "reads": _named(settled.reads),
             "writes": _named(settled.writes),
+            "vanished": settled.vanished,
         }
         version = 0 if known is None else known.version
         return Put(self.kind, f"{self.app.project.name}/{name}", value, expected=version)
