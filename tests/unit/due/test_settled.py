@@ -18,6 +18,7 @@ from lakewright.manifest.journal import BUILD, CALM, SETTLED
 from lakewright.manifest.store import Document, Put, Write
 from lakewright.run.builds import BuildState, RecordedBuild, recording
 from lakewright.slices.application import application_of
+from lakewright.slices.discover import list_bronze
 from lakewright.stores.sql.store import SqlStore
 from lakewright.usecases.due.settle import settle
 from lakewright.usecases.due.take import plan_of_project
@@ -151,6 +152,9 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "column": lambda lake: replace_in_model(lake, "{name: n}]", "{name: n}, {name: m}]"),
     "key": lambda lake: replace_in_model(lake, "{name: n}]", "{name: n, fieldroles: [businesskey]}]"),
     "strategy": lambda lake: replace_in_model(lake, "processtype: merge", "processtype: full"),
+    "after": lambda lake: replace_in_model(
+        lake, "processtype: merge", "processtype: merge\n    after: [other]"
+    ),
     "disabled": lambda lake: replace_in_model(
         lake, "processtype: merge", "processtype: merge\n    enabled: false"
     ),
@@ -235,3 +239,28 @@ def test_a_table_that_lacks_files_keeps_nothing_else_from_being_settled(lake: Pa
     CHANGES["rows gone"](lake)
     settle(opened(lake))
     assert settled(lake, CALM) == {"e1"}
+
+
+def test_bad_rows_in_quarantine_are_noticed_of_a_calm_entity_as_long_as_they_lie_there(lake: Path) -> None:
+    replace_in_model(lake, "settings: {format: csv}", "settings: {format: csv, on_bad_rows: quarantine}")
+    app = opened(lake)
+    entity = app.project.entity("e0")
+    folder = Path(entity.places(app.project.lake).quarantine) / "2022-01-01.csv"
+    item = (lake / "lake/bronze/e0/2022-01-01.csv").as_uri()
+    requeue(app, "e0/2022-01-01.csv")
+    lease = timedelta(seconds=60)
+    application = application_of(app.project.name, entity)
+    claim = app.ledger.acquire(item, application, app.holder, duration=lease, token_counter=None)
+    fingerprint = next(
+        each.fingerprint for each in list_bronze(str(lake / "lake/bronze/e0"), app.lake).slices
+    )
+    app.ledger.processed(claim, {"fingerprint": fingerprint, "quarantined": 2})
+    folder.mkdir(parents=True)
+    before = plan(lake)
+    settle(app)
+    app.close()
+    assert [each["code"] for each in before["findings"]] == ["bad_rows"]
+    assert settled(lake, CALM) >= {"e0"}
+    assert plan(lake) == before
+    folder.rmdir()
+    assert plan(lake)["findings"] == []

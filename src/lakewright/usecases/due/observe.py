@@ -95,6 +95,9 @@ _CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEE
 """What the settings `late_slices` and `changed_slices` decide."""
 
 _AS_DECLARED, _OTHERWISE = "as declared", "otherwise"
+_OF_CALM = (Code.VANISHED, Code.BAD_ROWS)
+"""What may be noticed of an entity that is calm."""
+
 _NEEDS_SPARK = "only Spark can read the log of its table"
 
 
@@ -150,8 +153,9 @@ def settling_entities(app: App) -> Iterator[Put]:
         entity = _entity(found)
         if isinstance(entity, Entity):
             steps, findings = entity_plan(entity, Facts(locks=found.locks()), frozenset())
-            if not steps and all(each.reason.code is Code.VANISHED for each in findings):
-                yield calm.put(declared.called, Settled(found.digest, vanished=entity.vanished))
+            if not steps and all(each.reason.code in _OF_CALM for each in findings):
+                known = Settled(found.digest, vanished=entity.vanished, aside=entity.aside)
+                yield calm.put(declared.called, known)
 
 
 def _is_target(app: App, name: str) -> bool:
@@ -270,10 +274,9 @@ class _Observed:
 
     def _digest(self) -> str | None:
         declared, chain, listing = self.declared, self.chain, self.listing
-        is_simple = declared.settings.on_bad_rows != "quarantine" and not applications_before(declared)
         is_whole = listing.exists and not listing.incomplete and not listing.unreadable
         state = observe_without_spark(chain.lake, chain.silver) if declared.enabled else None
-        if not (is_simple and is_whole) or state is None or state.version is None:
+        if not is_whole or state is None or state.version is None:
             return None
         if not self._is_as_declared(state):
             return None
@@ -286,7 +289,9 @@ class _Observed:
             for each in listing.slices
         ]
         counts = sorted(self.calm.counts.get(chain.application, ()))
-        return digest_of(str(chain.application), chain.bronze, mark, chain.last_given_number, counts, slices)
+        aside = None if self._quarantined is None else sorted(self._quarantined)
+        number = chain.last_given_number
+        return digest_of(str(chain.application), chain.bronze, mark, number, counts, slices, aside)
 
     @cached_property
     def calm_facts(self) -> Entity | None:
@@ -294,7 +299,14 @@ class _Observed:
         known = None if self.digest is None else self.calm.settled.get(self.declared.called)
         if known is None or known.digest != self.digest:
             return None
-        return Entity(self.declared.called, _AS_DECLARED, vanished=known.vanished)
+        folder = self.chain.places.quarantine
+        return Entity(
+            self.declared.called,
+            _AS_DECLARED,
+            vanished=known.vanished,
+            aside=known.aside,
+            quarantine=folder,
+        )
 
     @cached_property
     def listing(self) -> Listing:
@@ -457,9 +469,15 @@ class _Observed:
         """
         if self.declared.settings.on_bad_rows != "quarantine":
             return {}
-        there = names_in(self.chain.places.quarantine, self.app.lake)
+        there = self._quarantined
         found = {name: self._bad_rows(item) for name, item in self.items.items()}
         return {name: rows for name, rows in found.items() if rows and (there is None or name in there)}
+
+    @cached_property
+    def _quarantined(self) -> frozenset[str] | None:
+        """The names of what lies in quarantine; None where only Spark can tell, or nothing is put there."""
+        is_used = self.declared.settings.on_bad_rows == "quarantine"
+        return names_in(self.chain.places.quarantine, self.app.lake) if is_used else None
 
     def _bad_rows(self, item: Item) -> int:
         if not self._is_done(item):

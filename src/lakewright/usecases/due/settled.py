@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -39,12 +39,14 @@ class Settled:
         reads: The places that the builds of a target have read, as wholes.
         writes: The places that they have written, as wholes.
         vanished: The processed slices of an entity that are no longer in bronze.
+        aside: The numbers of bad rows of its slices that lie in quarantine, by the names of the slices.
     """
 
     digest: str
     reads: frozenset[Resource] = frozenset()
     writes: frozenset[Resource] = frozenset()
     vanished: tuple[str, ...] = ()
+    aside: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def places(self) -> frozenset[Resource]:
@@ -84,6 +86,7 @@ class SettledDocuments:
                 _places(value.get("reads", ())),
                 _places(value.get("writes", ())),
                 tuple(value.get("vanished", ())),
+                value.get("aside", {}),
             )
             for name, value in values.items()
         }
@@ -96,6 +99,7 @@ class SettledDocuments:
             "reads": _named(settled.reads),
             "writes": _named(settled.writes),
             "vanished": settled.vanished,
+            "aside": settled.aside,
         }
         version = 0 if known is None else known.version
         return Put(self.kind, f"{self.app.project.name}/{name}", value, expected=version)
