@@ -191,7 +191,6 @@ class Table:
         digest: The declaration with which the rows were made; None if there are none.
         is_there: Whether it exists, and is no older copy, which lacks commits that the manifest has recorded.
         id: The identity of the table that is there, or was there last.
-        oldest_base: Fewest entries to which it can go back; to none it always can.
         is_older: Whether it is an older copy.
     """
 
@@ -199,7 +198,6 @@ class Table:
     digest: str | None = None
     is_there: bool = True
     id: str = ""
-    oldest_base: int = 0
     is_older: bool = False
 
     @property

@@ -81,7 +81,11 @@ def output_plan(output: Output, facts: Facts, before: Moves) -> tuple[tuple[Step
     if lock is not None and not lock.is_dead:
         held = Reason(Code.LOCKED, {"holder": lock.holder})
         return ((_step(Action.HOLD, output, held, State.WAITS),) if reason else ()), ()
-    releases = [] if lock is None else [_release(output, lock.holder)]
+    releases = (
+        []
+        if lock is None
+        else [_step(Action.RELEASE, output, Reason(Code.DEAD_LOCK, {"holder": lock.holder}))]
+    )
     if output.is_unrecorded:
         releases.append(_step(Action.RECORD, output, Reason(Code.HELD_UNRECORDED)))
     noticed = _noticed(output, facts)
@@ -189,10 +193,6 @@ def _basis(output: Output) -> str:
     """Return the facts of which a person decides whether rows stay as they are."""
     inputs = ", ".join(f"{place} {mark}" for place, mark in sorted(output.inputs.items()))
     return f"{output.definition}; {inputs}"
-
-
-def _release(output: Output, holder: str) -> Step:
-    return _step(Action.RELEASE, output, Reason(Code.DEAD_LOCK, {"holder": holder}))
 
 
 def _finding(output: Output, code: Code, basis: str, *verbs: Verb) -> Finding:

@@ -247,11 +247,6 @@ class Plan:
         return tuple(step for step in self.steps if step.state is State.WAITS)
 
     @property
-    def left(self) -> tuple[Step, ...]:
-        """The steps that a person, or another process, must do something for."""
-        return tuple(step for step in self.steps if step.state is not State.READY)
-
-    @property
     def choices(self) -> tuple[Choice, ...]:
         """What a person may decide now."""
         offered = (*(each.choices for each in self.steps), *(each.choices for each in self.findings))

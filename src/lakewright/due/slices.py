@@ -364,8 +364,6 @@ class _Planning:
         if list(table.held) == wanted and not self._is_redeclared:
             return
         base = 0 if self._is_redeclared else _common(table.held, wanted)
-        if base < min(table.oldest_base, len(table.held)):
-            base = 0
         rest = [each for each in wanted[base:] if isinstance(each, Slice)]
         if self.entity.effect is Effect.LAST:
             self._apply_last(base, rest)

@@ -56,7 +56,6 @@ class Silver:
     made_as: str | None = None
     is_there: bool = False
     id: int = 0
-    oldest_base: int = 0
     records: dict[str, Record] = field(default_factory=dict)
     unfit: dict[str, Record] = field(default_factory=dict)
     unclaimed: tuple[str, ...] = ()
@@ -88,7 +87,6 @@ class Silver:
             self.made_as if self.log and self.is_there else None,
             self.is_there,
             str(self.id),
-            self.oldest_base,
         )
         return Entity(
             self.name,
@@ -217,7 +215,6 @@ class FakeLake:
             return True
         assert step.action in (Action.FORWARD, Action.REPLAY)
         base = step.base
-        assert base == 0 or base >= silver.oldest_base or base == len(silver.log)
         lost = [each for each in silver.log[base:] if isinstance(each, Foreign)]
         dropped = {d.subject.part for d in self.decisions if d.verb is Verb.DROP}
         assert Grant.FOREIGN in grants or all(f"version {each.version}" in dropped for each in lost)
@@ -242,7 +239,6 @@ class FakeLake:
         if failed is None or step.action is Action.FORWARD:
             if rest or step.action is Action.REPLAY:
                 silver.log, silver.made_as, silver.is_there = [*kept, *rest], silver.digest, True
-                silver.oldest_base = min(silver.oldest_base, len(silver.log))
             if not is_cut:
                 for each in rest:
                     silver.records[each.name] = Record(RecordState.PROCESSED, each.content)

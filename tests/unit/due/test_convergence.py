@@ -131,18 +131,12 @@ def remove(lake: FakeLake, chance: Random) -> None:
 def restore(lake: FakeLake, chance: Random) -> None:
     silver = chance.choice(list(lake.silver.values()))
     silver.log = silver.log[: chance.randint(0, len(silver.log))]
-    silver.oldest_base = min(silver.oldest_base, len(silver.log))
 
 
 def write(lake: FakeLake, chance: Random) -> None:
     silver = chance.choice(list(lake.silver.values()))
     if silver.log and silver.is_there:
         silver.log.append(Foreign(chance.randrange(10**6)))
-
-
-def vacuum(lake: FakeLake, chance: Random) -> None:
-    silver = chance.choice(list(lake.silver.values()))
-    silver.oldest_base = chance.randint(0, len(silver.log))
 
 
 def lose_manifest(lake: FakeLake, chance: Random) -> None:
@@ -206,7 +200,6 @@ EVENTS: tuple[Callable[[FakeLake, Random], None], ...] = (
     remove,
     restore,
     write,
-    vacuum,
     lose_manifest,
     redeclare,
     redefine,
@@ -254,7 +247,7 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
     grants: frozenset[Grant] = frozenset()
     for _ in range(MOST_PLANS):
         plan = apply(lake, chance, grants)
-        asked = [step for step in plan.left if step.choices]
+        asked = [step for step in plan.steps if step.choices]
         if asked:
             step = chance.choice(asked)
             choice = chance.choice(step.choices)
@@ -262,11 +255,11 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
             if choice.verb is Verb.RETRY:  # whoever retries has mended something
                 silver = lake.silver[step.subject.name]
                 silver.bronze[step.subject.part] = f"{chance.randrange(10**6)}"
-        elif any(step.state is State.NEEDS_CONSENT for step in plan.left):
+        elif any(step.state is State.NEEDS_CONSENT for step in plan.steps):
             grants = ALL
-        elif any(step.reason.code is Code.LOCKED for step in plan.left):
+        elif any(step.reason.code is Code.LOCKED for step in plan.steps):
             lake.locks.clear()
-        elif any(step.reason.code is Code.UNCLAIMED for step in plan.left):
+        elif any(step.reason.code is Code.UNCLAIMED for step in plan.steps):
             for silver in lake.silver.values():
                 silver.unclaimed = ()
         else:
@@ -275,7 +268,7 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
 
 
 def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
-    left = [step for step in plan.left if step.subject.name == silver.name]
+    left = [step for step in plan.steps if step.subject.name == silver.name]
     noticed = {each.reason.code for each in plan.findings if each.subject.name == silver.name}
     if left or Code.TABLE_GONE in noticed:
         assert all(step.reason.code in (Code.FILES_GONE, Code.FAILED_BEFORE) for step in left), left
@@ -317,7 +310,7 @@ def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
 
 
 def check_gold(lake: FakeLake, gold: Gold, plan: Plan) -> None:
-    asked = {step.subject for step in plan.left} | {each.subject for each in plan.findings}
+    asked = {step.subject for step in plan.steps} | {each.subject for each in plan.findings}
     if gold.subject in asked:
         return
     assert gold.rows == lake.built(gold), f"{gold.subject} is not built from what is there"

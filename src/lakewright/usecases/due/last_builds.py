@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -53,11 +53,14 @@ class RecordedBuilds:
         """The first builds: all if these are few."""
         return list(islice(read_builds(self.journal, self.app.project.name), FEW + 1))
 
+    @property
+    def _every(self) -> Iterable[RecordedBuild]:
+        return self._first if self._are_few else read_builds(self.journal, self.app.project.name)
+
     @cached_property
     def _last(self) -> Mapping[str, RecordedBuild]:
         """The builds that count, by their keys."""
-        every = self._first if self._are_few else read_builds(self.journal, self.app.project.name)
-        return {each.key: each for each in last_builds(every)}
+        return {each.key: each for each in last_builds(self._every)}
 
     @property
     def _are_few(self) -> bool:
@@ -165,8 +168,7 @@ class RecordedBuilds:
 
     @cached_property
     def _by_place(self) -> Mapping[tuple[str, frozenset[Resource]], RecordedBuild]:
-        every = self._first if self._are_few else read_builds(self.journal, self.app.project.name)
-        own = sorted((each for each in every if not each.is_append), key=lambda each: each.order)
+        own = sorted((each for each in self._every if not each.is_append), key=lambda each: each.order)
         return {(each.target, frozenset(each.writes)): each for each in own}
 
     def _output(self, marks: BuildMarks, job: Job, build: RecordedBuild, definition: str) -> Output:

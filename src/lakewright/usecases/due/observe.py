@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,7 @@ from lakewright.usecases.unfit_slices import UnfitSlices, declared_digest
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.lake.delta_log import TableState
+    from lakewright.manifest.standing import Standing
     from lakewright.manifest.store import Put
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity as Declared
@@ -140,7 +141,7 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     facts = Facts(
         tuple(entities), built, tuple(decisions), locks, unknown, unrecorded=unrecorded, checks=checks
     )
-    return facts if named else replace(facts, undeclared=_undeclared(app), items=_items(app))
+    return facts if named else replace(facts, undeclared=_undeclared(app, calm), items=_items(app))
 
 
 def settling_entities(app: App) -> Iterator[Put]:
@@ -191,14 +192,14 @@ def _entity(found: _Observed) -> Entity | Unknown:
     return Unknown(fault.message, fault.code if found.declared.enabled else "", fault.remedy)
 
 
-def _undeclared(app: App) -> tuple[Undeclared, ...]:
+def _undeclared(app: App, known: _CalmEntities) -> tuple[Undeclared, ...]:
     """Return entities with slices that only these have processed; a faulty project may declare them."""
     if app.project.faults:
         return ()
     project = app.project.name
     declared = [application_of(project, each) for each in app.project.entities.values()]
     alone, others = Counter[Application](), Counter[Application]()
-    for standing, number in app.store.standings().items():
+    for standing, number in known.standings.items():
         if not any(standing.has_processed(each) for each in declared):
             for application in standing.concerned:
                 is_processed = standing.verdict(application) is Verdict.PROCESSED
@@ -230,10 +231,15 @@ class _CalmEntities(SettledDocuments):
     """The entities that were calm, with what the manifest has of all entities, which is read once."""
 
     @cached_property
+    def standings(self) -> Mapping[Standing, int]:
+        """How many items have each standing."""
+        return self.app.store.standings()
+
+    @cached_property
     def counts(self) -> Mapping[Application, list[tuple[str, int]]]:
         """How many items of each application have each standing."""
         counts: dict[Application, list[tuple[str, int]]] = {}
-        for standing, number in self.app.store.standings().items():
+        for standing, number in self.standings.items():
             for application in standing.concerned:
                 counts.setdefault(application, []).append((standing.text, number))
         return counts
@@ -251,14 +257,12 @@ class _Observed:
     Attributes:
         calm: The entities that were calm.
         unfit: The slices that a replay could not apply.
-        tokens: What stands for the fingerprints of slices in bronze, by name.
     """
 
     app: App
     declared: Declared
     calm: _CalmEntities
     unfit: UnfitSlices
-    tokens: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def chain(self) -> SliceChain:
@@ -319,8 +323,12 @@ class _Observed:
         return {each.name: each.fingerprint for each in self.listing.slices}
 
     @cached_property
-    def _sizes(self) -> dict[str, int]:
-        return {each.name: each.size for each in self.listing.slices}
+    def bronze(self) -> dict[str, Slice]:
+        """The slices in bronze, by name."""
+        return {
+            each.name: Slice(each.name, _token(each.fingerprint), natural_key(each.name), each.size)
+            for each in self.listing.slices
+        }
 
     @cached_property
     def items(self) -> dict[str, Item]:
@@ -369,7 +377,7 @@ class _Observed:
     def _former_names(self) -> Iterator[Application]:
         """Yield the applications that may be the entity's while it, or the project, had another name."""
         project = self.app.project
-        for each in {each for standing in self.app.store.standings() for each in standing.processed}:
+        for each in {each for standing in self.calm.standings for each in standing.processed}:
             name = entity_of(project.name, each)
             is_undeclared = name is not None and name not in project.entities
             if is_undeclared or each.name.rpartition("/")[2] == self.declared.name:
@@ -387,7 +395,6 @@ class _Observed:
             return None
         if state.version is not None:
             self._check_files(state.version)
-        bronze = {name: self._in_bronze(name, now) for name, now in self._fingerprints.items()}
         is_older = state.exists and find_older_table(chain) is not None
         is_there = state.exists and not is_older
         held = tuple(self._held()) if is_there else ()
@@ -405,14 +412,14 @@ class _Observed:
             declared.called,
             _AS_DECLARED,
             _effect(declared, self._strategy),
-            bronze,
+            self.bronze,
             table,
             records,
             _LATE[settings.late_slices],
             _CHANGED[settings.changed_slices],
-            unclaimed=self._unclaimed(bronze, frozenset(table.slices)),
+            unclaimed=self._unclaimed(frozenset(table.slices)),
             unrecorded=tuple(self._slice(name, item.fingerprint) for name, item in self.undone.items()),
-            refused=self._refused(bronze, frozenset(table.slices)),
+            refused=self._refused(frozenset(table.slices)),
             is_enabled=declared.enabled,
             incomplete=self.listing.incomplete,
             unreadable=self.listing.unreadable,
@@ -430,12 +437,12 @@ class _Observed:
             place = str(self.chain.silver.location)
             raise lost_files_error(str(local_path(place) or place), gone)
 
-    def _refused(self, bronze: Mapping[str, Slice], held: Collection[Slice]) -> Unknown | None:
+    def _refused(self, held: Collection[Slice]) -> Unknown | None:
         """Return why a run would process none of the new slices, as their declared times are wrong."""
         newest = max((each.key for each in held), default=None)
         skipped = (Verdict.SKIPPED, Verdict.PROCESSED)
         done = {name for name, item in self.items.items() if item.verdict(self.chain.application) in skipped}
-        new = (each for each in bronze.values() if each not in held and each.name not in done)
+        new = (each for each in self.bronze.values() if each not in held and each.name not in done)
         timely = [each for each in new if newest is None or each.key > newest]
         names = [each.name for each in sorted(timely, key=lambda each: each.key)]
         error = blocking_time(self.app, self.declared, names) if names else None
@@ -485,7 +492,7 @@ class _Observed:
         marks = (mark for mark in item.processed if mark.application.covers(self.chain.application))
         return sum(int(mark.note.get("quarantined", 0)) for mark in marks)
 
-    def _unclaimed(self, bronze: Mapping[str, Slice], held: Collection[Slice]) -> dict[str, tuple[str, ...]]:
+    def _unclaimed(self, held: Collection[Slice]) -> dict[str, tuple[str, ...]]:
         """Return which slices are taken by jobs alone whose parameters nothing tells, with these.
 
         Only slices are looked at that may be processed: all if one may be replayed, else the new ones.
@@ -497,7 +504,7 @@ class _Observed:
             for parameter in job.parameters
         ):
             return {}
-        names = _to_come(bronze, held)
+        names = _to_come(self.bronze, held)
         runs = ((name, run_taking(project, entity, name)) for name in names)
         return {name: run.unknown for name, run in runs if run is not None and run.unknown}
 
@@ -517,16 +524,13 @@ class _Observed:
         """What tells a table that is gone from the next one in its place: the last commit that is known."""
         return f"after commit {self.chain.last_given_number}"
 
-    def _in_bronze(self, name: str, fingerprint: Mapping[str, Any]) -> Slice:
-        self.tokens[name] = _token(fingerprint)
-        return Slice(name, self.tokens[name], natural_key(name), self._sizes[name])
-
     def _slice(self, name: str, fingerprint: Mapping[str, Any] | None) -> Slice:
         """Return a slice of the table or the manifest; equal to that in bronze unless this has changed."""
-        now = self._fingerprints.get(name)
-        is_same = now is not None and not is_changed(fingerprint or {}, now)
-        token = self.tokens[name] if is_same else _token(fingerprint or {})
-        return Slice(name, token, natural_key(name), self._sizes.get(name, 0))
+        now, recorded = self.bronze.get(name), fingerprint or {}
+        if now is None:
+            return Slice(name, _token(recorded), natural_key(name))
+        is_same = not is_changed(recorded, self._fingerprints[name])
+        return now if is_same else replace(now, content=_token(recorded))
 
     def _held(self) -> Iterator[Entry]:
         """Yield what the table holds, oldest first; a slice in the place of its last processing."""
@@ -617,8 +621,8 @@ class _Observed:
     def recorded_decisions(self) -> Iterator[Decision]:
         """Yield what the manifest's own records decide: that a late slice is applied after later ones."""
         for name, item in self.items.items():
-            if item.new is not None and item.new.note.get("allow_late") and name in self.tokens:
-                yield Decision(Subject(self.declared.called, name), Verb.END, self.tokens[name])
+            if item.new is not None and item.new.note.get("allow_late") and name in self.bronze:
+                yield Decision(Subject(self.declared.called, name), Verb.END, self.bronze[name].content)
 
 
 def _is_late_failure(item: Item) -> bool:

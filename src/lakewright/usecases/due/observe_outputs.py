@@ -441,7 +441,7 @@ class OutputObserver:
         found = {}
         for place in places:
             silver = self._marks.silver.get(place)
-            if silver is None or not job.parameters:
+            if silver is None:
                 continue
             entity = silver.chain.entity.called
             if (names := self.slices.get(entity)) is not None:
