@@ -406,7 +406,7 @@ class _Observed:
             is_older=is_older,
         )
         settings, records = declared.settings, self._records()
-        present = {*bronze, *self.listing.incomplete, *self.listing.unreadable}
+        present = {*self.bronze, *self.listing.incomplete, *self.listing.unreadable}
         processed = {name for name, each in records.items() if each.state is RecordState.PROCESSED}
         return Entity(
             declared.called,
