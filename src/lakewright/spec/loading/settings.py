@@ -28,6 +28,7 @@ from lakewright.spec.reading.sections import Profile, Sections, Setting
 from lakewright.spec.suggestions import suggestion
 
 __all__ = [
+    "GRANTS",
     "OWN",
     "SETTINGS",
     "Check",
@@ -40,6 +41,7 @@ __all__ = [
     "read_own_config",
     "read_storage",
     "unchecked",
+    "words_of",
 ]
 
 M = TypeVar("M", bound=SnakeModel)
@@ -242,8 +244,13 @@ PARALLEL_JOBS = "4"
 
 SERVE, SERVE_CHOICES = "serve", ("never", "auto")
 
+ALLOW, GRANTS = "apply.allow", ("data_loss", "backdated", "foreign", "replay")
+REPLAY_BUDGET = "apply.replayBudget"
+
 SETTINGS = frozenset(
     (
+        ALLOW,
+        REPLAY_BUDGET,
         "bronze.settle",
         "default.relation.migrationPolicy",
         "default.relation.migrationStrategy",
@@ -293,9 +300,8 @@ def read_config(
             faults.append(
                 Fault(f"unknown configuration {key!r}", location, _near(key.removeprefix(OWN), OWN))
             )
-        elif key == OWN + SERVE and value not in SERVE_CHOICES:
-            choices = " or ".join(SERVE_CHOICES)
-            faults.append(Fault(f"{key} is {value!r}; it is {choices}", location, f"Write {choices}."))
+        elif (wanted := _refused(key.removeprefix(OWN), value)) is not None:
+            faults.append(Fault(f"{key} is {value!r}; it is {wanted}", location, f"Write {wanted}."))
         elif key.startswith((OWN, SPARK)):
             found[key] = value
         else:
@@ -306,6 +312,25 @@ def read_config(
                 )
             )
     return found, tuple(faults), tuple(warnings)
+
+
+def _refused(key: str, value: str) -> str | None:
+    """Return what the value of a setting must be; None if it is that, or is checked where it is used."""
+    if key == SERVE and value not in SERVE_CHOICES:
+        return " or ".join(SERVE_CHOICES)
+    if key == ALLOW and not set(words_of(value)) <= set(GRANTS):
+        return f"a list of {', '.join(GRANTS)}"
+    return "a whole number" if key == REPLAY_BUDGET and not value.isdecimal() else None
+
+
+def words_of(value: str) -> list[str]:
+    """Return the words of a list, which commas or spaces part.
+
+    Example:
+        >>> words_of("foreign, replay")
+        ['foreign', 'replay']
+    """
+    return value.replace(",", " ").split()
 
 
 def _near(name: str, prefix: str) -> str | None:

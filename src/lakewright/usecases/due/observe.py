@@ -417,6 +417,7 @@ class _Observed:
             records,
             _LATE[settings.late_slices],
             _CHANGED[settings.changed_slices],
+            replay_budget=int(self.app.project.config.get("lakewright.apply.replayBudget", "100")),
             unclaimed=self._unclaimed(frozenset(table.slices)),
             unrecorded=tuple(self._slice(name, item.fingerprint) for name, item in self.undone.items()),
             refused=self._refused(frozenset(table.slices)),

@@ -26,6 +26,7 @@ from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import item_id, list_bronze
 from lakewright.slices.other_runs import run_taking
 from lakewright.slices.pending import find_pending
+from lakewright.spec.loading.settings import words_of
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.last_builds import RecordedBuilds
@@ -99,7 +100,12 @@ def plan_of_project(app: App, names: Iterable[str] = (), grants: frozenset[Grant
     Raises:
         SpecError: There is no such entity or target.
     """
-    return make_plan(observe(app, names), grants)
+    return make_plan(observe(app, names), grants | _configured(app))
+
+
+def _configured(app: App) -> frozenset[Grant]:
+    """Return the grants that the project gives always."""
+    return frozenset(map(Grant, words_of(app.project.config.get("lakewright.apply.allow", ""))))
 
 
 def apply_plan(
@@ -126,6 +132,7 @@ def apply_plan(
     Raises:
         SpecError: There is no such entity or target.
     """
+    grants |= _configured(app)
     taker = _Taker(app, run, grants, author, on_step)
     plan = plan_of_project(app, names, grants)
     for _ in range(MOST_PLANS):
