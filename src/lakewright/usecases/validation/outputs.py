@@ -12,6 +12,7 @@ from lakewright.mappings.mapping import Mapping as MappingKind
 from lakewright.mappings.values import ValuesMapping
 from lakewright.plan.graph import build_graph
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource_index import ResourceIndex
 from lakewright.relations.relation import OutputMode, Relation
 from lakewright.relations.values import ValuesRelation
 from lakewright.spec.models.documentation import Documentation
@@ -30,7 +31,6 @@ from lakewright.workspace.sql_check import SqlChecker
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
-    from lakewright.plan.graph import Node
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
@@ -103,19 +103,23 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
         nodes = {node.name: node for node in declared_nodes(workspace, names, Phase.BUILD)}
         order = build_graph(list(nodes.values()), Phase.BUILD).order
         defaults = TargetDefaults.of(project.config)
-        replacing = [name for name in order if _overwrites(Target.named(workspace, name), defaults)]
+        replacing = {name for name in order if _overwrites(Target.named(workspace, name), defaults)}
     except LakewrightError:  # told elsewhere
         return
-    for name in replacing:
-        for earlier in order[: order.index(name)]:
-            if _share(nodes, name, earlier) and not _are_apart(project, name, earlier):
-                place = ", ".join(sorted({each.name for each in nodes[name].provides}))
+    makers, places = ResourceIndex[str](), {name: position for position, name in enumerate(order)}
+    for name in order:
+        found = {each for place in nodes[name].provides for each in makers.touching(place)}
+        for place in nodes[name].provides:
+            makers.add(place, name)
+        for earlier in sorted(found, key=places.__getitem__) if name in replacing else ():
+            if not _are_apart(project, name, earlier):
+                named = ", ".join(sorted({each.name for each in nodes[name].provides}))
                 is_silver = project.targets[earlier].kind == "entity"
                 later = f"have {earlier!r} run later, with `after: {name}`, and add rows, with `mode: APPEND`"
                 yield (
                     Fault(
                         f"job {job.name!r}: target {name!r} is built after target {earlier!r}, and replaces "
-                        f"what it has written to {place}",
+                        f"what it has written to {named}",
                         project.targets[name].at(),
                         "Give it another place: this is the silver table of an entity."
                         if is_silver
@@ -133,10 +137,6 @@ def _are_apart(project: Project, name: str, other: str) -> bool:
         for each in partitions
     )
     return any(one[column] != another[column] for column in one.keys() & another.keys())
-
-
-def _share(nodes: dict[str, Node], name: str, other: str) -> bool:
-    return any(each.intersects(one) for each in nodes[name].provides for one in nodes[other].provides)
 
 
 def _overwrites(target: Target, defaults: TargetDefaults) -> bool:
