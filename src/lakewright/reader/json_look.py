@@ -340,6 +340,8 @@ class _Records:
         Raises:
             ValueError: A line is no record of the forms that have an expression.
         """
+        if not block.isascii():
+            block.decode()  # raises an error for what is no UTF-8
         at, match = 0, self._lines.match
         while at < len(block):
             found = match(block, at)

@@ -85,6 +85,8 @@ def test_the_kind_that_the_bytes_show(tmp_path: Path, text: str, found: str) -> 
         '{"a":1}\n5\n',
         "\ufeff{}\n",
         '{"a":"\udcff","\udcff":1}\n',
+        '{"a":"x"}\n{"a":"\udcff"}\n',
+        '{"a":"x"}\n{"a":"\udced\udca0\udc80"}\n',
         '{"a":' + "[" * 60 + "]" * 60 + "}\n",
         "\n\n",
         "",
