@@ -303,13 +303,12 @@ class _Observed:
         known = None if self.digest is None else self.calm.settled.get(self.declared.called)
         if known is None or known.digest != self.digest:
             return None
-        folder = self.chain.places.quarantine
         return Entity(
             self.declared.called,
             _AS_DECLARED,
             vanished=known.vanished,
             aside=known.aside,
-            quarantine=folder,
+            quarantine=self.chain.places.quarantine,
         )
 
     @cached_property
@@ -326,7 +325,9 @@ class _Observed:
     def bronze(self) -> dict[str, Slice]:
         """The slices in bronze, by name."""
         return {
-            each.name: Slice(each.name, _token(each.fingerprint), natural_key(each.name), each.size)
+            each.name: Slice(
+                each.name, _token(self._fingerprints[each.name]), natural_key(each.name), each.size
+            )
             for each in self.listing.slices
         }
 

@@ -106,14 +106,16 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
         replacing = {name for name in order if _overwrites(Target.named(workspace, name), defaults)}
     except LakewrightError:  # told elsewhere
         return
-    makers, places = ResourceIndex[str](), {name: position for position, name in enumerate(order)}
+    makers = ResourceIndex[str]()
     for name in order:
-        found = {each for place in nodes[name].provides for each in makers.touching(place)}
-        for place in nodes[name].provides:
+        places = nodes[name].provides
+        looked_at = places if name in replacing else ()
+        found = {each for place in looked_at for each in makers.touching(place)}
+        for place in places:
             makers.add(place, name)
-        for earlier in sorted(found, key=places.__getitem__) if name in replacing else ():
+        for earlier in sorted(found, key=order.index):
             if not _are_apart(project, name, earlier):
-                named = ", ".join(sorted({each.name for each in nodes[name].provides}))
+                named = ", ".join(sorted({each.name for each in places}))
                 is_silver = project.targets[earlier].kind == "entity"
                 later = f"have {earlier!r} run later, with `after: {name}`, and add rows, with `mode: APPEND`"
                 yield (
