@@ -22,7 +22,18 @@ from lakewright.lake.file_probe import DAMAGED, is_near, opened
 from lakewright.lake.paths import local_path
 from lakewright.reader.json_types import NOTHING, merged
 from lakewright.reader.source import Source
-from lakewright.schema.types import TEXT, Array, Decimal, Scalar, Struct, StructField, Type
+from lakewright.schema.types import (
+    BOOLEAN,
+    EXACT_DIGITS,
+    MOST_DIGITS,
+    TEXT,
+    Array,
+    Decimal,
+    Scalar,
+    Struct,
+    StructField,
+    Type,
+)
 
 __all__ = ["Look", "look_at"]
 
@@ -44,7 +55,7 @@ _PLAIN = r"(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
 _SURROGATES = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _FORMS: Mapping[Type, str] = {
     TEXT: rf'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u(?:{_PLAIN}|{_SURROGATES}))[^"\\\x00-\x1f]*+)*+"',
-    Scalar("boolean"): r"(?:true|false)",
+    BOOLEAN: r"(?:true|false)",
     NOTHING: r"null",
 }
 """How values of each kind are written, but for numbers."""
@@ -52,8 +63,6 @@ _FORMS: Mapping[Type, str] = {
 _END = r"(?![0-9.eE])"
 _WHOLE, _FRACTION = r"(?:0|[1-9][0-9]*+)", r"\.[0-9]++"
 _EXPONENT = rf"[eE][+-]?[0-9]{{1,2}}+{_END}"
-_DIGITS_OF_DOUBLE, _MOST_DIGITS = 15, 38
-"""A double gives back all decimal numbers of so many digits; a variant has at most so many."""
 
 
 class _Number(str):
@@ -95,7 +104,7 @@ class _Numbers:
             self.after = max(self.after, after)
         else:
             self.whole = max(self.whole, len(text))
-        if not re.fullmatch(self.form, number) or max(self.mantissa, self._digits) > _MOST_DIGITS:
+        if not re.fullmatch(self.form, number) or max(self.mantissa, self._digits) > MOST_DIGITS:
             raise ValueError("a number that a variant may not hold")
 
     @property
@@ -110,14 +119,14 @@ class _Numbers:
         whole = _BIGINT if self.whole else NOTHING
         if self.before is None:
             return whole
-        if self._digits <= _DIGITS_OF_DOUBLE:
+        if self._digits <= EXACT_DIGITS:
             return Decimal(self._digits, self.after)
         return merged((Decimal(max(1, self.before + self.after), self.after), whole))
 
     @property
     def are_exact(self) -> bool:
         """Whether a double holds each of them, or their kind is none."""
-        return self.kind != _DOUBLE or max(self.mantissa, self._digits) <= _DIGITS_OF_DOUBLE
+        return self.kind != _DOUBLE or max(self.mantissa, self._digits) <= EXACT_DIGITS
 
     @property
     def form(self) -> str:
@@ -238,19 +247,15 @@ class _Seen:
             ValueError: The fields have no order.
         """
         forms, comma = [], rf"(?:(?<=\{{)[ \t]*+|{_COMMA})"
-        for name, seen in self._ordered():
-            form = rf'{comma}"{re.escape(name)}"{_COLON}{seen.form}'
+        fields = self.fields or {}
+        for name in TopologicalSorter(self.before).static_order():
+            form = rf'{comma}"{re.escape(name)}"{_COLON}{fields[name].form}'
             if name in self.optional:
                 form = f"(?:{form})?+"
             else:
                 comma = _COMMA  # this one has others before it
             forms.append(form)
         return rf"\{{{''.join(forms)}[ \t]*+\}}"
-
-    def _ordered(self) -> Iterator[tuple[str, _Seen]]:
-        fields = self.fields or {}
-        for name in TopologicalSorter(self.before).static_order():
-            yield name, fields[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +266,7 @@ class _Pairs:
 def _kind_of(value: object) -> Type:
     if value is None:
         return NOTHING
-    return Scalar("boolean") if isinstance(value, bool) else TEXT
+    return BOOLEAN if isinstance(value, bool) else TEXT
 
 
 def _refuse(_: str) -> NoReturn:

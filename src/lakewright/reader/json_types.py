@@ -17,7 +17,17 @@ from functools import reduce
 
 from lakewright.schema.scalars import class_of
 from lakewright.schema.shape import has_part, leaves, mapped, parts, united
-from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
+from lakewright.schema.types import (
+    EXACT_DIGITS,
+    MOST_DIGITS,
+    Array,
+    Decimal,
+    MapOf,
+    Scalar,
+    Struct,
+    StructField,
+    Type,
+)
 
 __all__ = [
     "DEEPEST",
@@ -46,10 +56,7 @@ _TOKEN = re.compile(
 )
 _BIGINT = Decimal(20, 0)
 """The decimals that hold all values of `bigint`, as Spark widens it."""
-_MOST_DIGITS = 38
 _TEXT, _DOUBLE = Scalar("string"), Scalar("double")
-_EXACT_DIGITS = 15
-"""Decimal digits that a double always keeps."""
 _LONG_DIGITS = range(19, 20)
 """Digits of whole numbers above `bigint`; such columns, often of unsigned numbers, get 20 digits."""
 
@@ -135,7 +142,7 @@ def _types(kind: Type, target: Type | None, is_exact: bool) -> tuple[Type, Type]
         return Array(raw), Array(inferred)
     if isinstance(kind, Decimal):
         exact = Decimal(20, 0) if kind.scale == 0 and kind.precision in _LONG_DIGITS else kind
-        return (_DOUBLE if kind.precision <= _EXACT_DIGITS else exact), inferred
+        return (_DOUBLE if kind.precision <= EXACT_DIGITS else exact), inferred
     # A double does not show how it was written, and may not hold it.
     is_written = kind == _DOUBLE and (_is_text(target) or not is_exact)
     # A text of a whole number has digits only, a number may be 7.0 or 2.5e2.
@@ -305,7 +312,7 @@ def _merged_numbers(one: Type, other: Type) -> Type:
         return Scalar("double")
     scale = max(ours.scale, theirs.scale)
     precision = max(ours.precision - ours.scale, theirs.precision - theirs.scale) + scale
-    return Decimal(precision, scale) if precision <= _MOST_DIGITS else Scalar("double")
+    return Decimal(precision, scale) if precision <= MOST_DIGITS else Scalar("double")
 
 
 def _is_number(kind: Type) -> bool:

@@ -18,7 +18,7 @@ from lakewright.schema.convert import convert
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.shape import NESTED, mapped, parts, rebuilt_sql
-from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
+from lakewright.schema.types import MOST_DIGITS, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = ["Footer", "Footers", "homeless", "is_foreign", "read_type", "true_sql", "true_type"]
 
@@ -39,7 +39,6 @@ _CONVERTED_TYPES |= {17: "int", 18: "bigint", 19: "string", 20: "binary", 21: "i
 _UINT_64, _CONVERTED_DECIMAL = 14, 5
 _MAPS, _LIST = (1, 2), 3
 
-_MOST_DIGITS = 38
 _MOST_LEVELS = 120
 """Levels of structs, lists and maps inside each other; with more, functions here would not end."""
 
@@ -253,7 +252,7 @@ def homeless(kind: Type, column: str) -> tuple[str, str] | None:
         ('prices', 'decimal(50,2)')
     """
     for place, leaf in _leaves(kind, column):
-        is_wide = isinstance(leaf, Decimal) and leaf.precision > _MOST_DIGITS
+        is_wide = isinstance(leaf, Decimal) and leaf.precision > MOST_DIGITS
         if is_wide or (isinstance(leaf, Scalar) and leaf.name in _HOMELESS):
             return place, leaf.ddl
     return None

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from lakewright.schema.scalars import FLOATS, WHOLE, digits_of
 from lakewright.schema.shape import NESTED, parts, plain_type, united
-from lakewright.schema.types import VOID, Decimal, Scalar, Type
+from lakewright.schema.types import MOST_DIGITS, VOID, Decimal, Scalar, Type
 
 __all__ = ["fits", "merge", "widened"]
-
-_MOST_DIGITS = 38
 
 _ALSO_FIT = frozenset(
     [*((whole, "double") for whole in ("tinyint", "smallint", "int")), FLOATS, ("date", "timestamp_ntz")]
@@ -79,7 +77,7 @@ def _merged_scalars(one: Type, other: Type) -> Type | None:
     if first is None or second is None:
         return None
     whole, places = max(first[0], second[0]), max(first[1], second[1])
-    return Decimal(whole + places, places) if whole + places <= _MOST_DIGITS else None
+    return Decimal(whole + places, places) if whole + places <= MOST_DIGITS else None
 
 
 def widened(table: Type, slice_: Type) -> Type:

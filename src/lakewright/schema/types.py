@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 __all__ = [
     "BOOLEAN",
+    "EXACT_DIGITS",
+    "MOST_DIGITS",
     "TEXT",
     "VARIANT",
     "VOID",
@@ -22,6 +24,12 @@ __all__ = [
     "StructField",
     "Type",
 ]
+
+MOST_DIGITS = 38
+"""Decimal digits that a decimal has at most, and a variant holds."""
+
+EXACT_DIGITS = 15
+"""Decimal digits that a double always keeps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,17 @@ from lakewright.schema.convert import convert
 from lakewright.schema.shape import arranged, mapped, united
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import TEXT, VOID, Chars, Decimal, Scalar, Struct, StructField, Type
+from lakewright.schema.types import (
+    EXACT_DIGITS,
+    TEXT,
+    VOID,
+    Chars,
+    Decimal,
+    Scalar,
+    Struct,
+    StructField,
+    Type,
+)
 from lakewright.transform import steps
 from lakewright.transform.system_columns import SystemColumns
 
@@ -228,9 +238,6 @@ def _null_sql(kind: Type) -> str:
     return "null" if kind == VOID else f"cast(null as {kind.ddl})"
 
 
-_EXACT_DIGITS = 15
-"""Decimal digits that a double always keeps."""
-
 _IN_JSON: Mapping[str, Type] = {
     **dict.fromkeys(("date", "timestamp", "timestamp_ntz", "binary"), TEXT),
     **dict.fromkeys(("tinyint", "smallint", "int"), Scalar("bigint")),
@@ -251,6 +258,6 @@ def _read_type(column: Column, kind: str) -> Type:
         return declared
     if isinstance(declared, Decimal) and declared.scale == 0:
         return Scalar("bigint")
-    if isinstance(declared, Decimal) and declared.precision <= _EXACT_DIGITS:
+    if isinstance(declared, Decimal) and declared.precision <= EXACT_DIGITS:
         return Scalar("double")
     return _IN_JSON.get(declared.ddl, declared)
