@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ from lakewright.usecases.items import (
 from lakewright.usecases.list_items import list_items
 
 if TYPE_CHECKING:
+    from lakewright.manifest.ledger import Ledger
     from lakewright.spec.models.entity import Entity
 
 log = logging.getLogger(__name__)
@@ -47,7 +48,6 @@ log = logging.getLogger(__name__)
 __all__ = [
     "ACTIONS",
     "Operated",
-    "Requeued",
     "accept_item",
     "release_item",
     "requeue_items",
@@ -57,16 +57,6 @@ __all__ = [
     "unskip_item",
 ]
 
-ACTIONS: Mapping[str, frozenset[Verdict]] = {
-    "resolve": frozenset({Verdict.FAILED}),
-    "release": frozenset({Verdict.LOCKED}),
-    "skip": frozenset({Verdict.READY}),
-    "unskip": frozenset({Verdict.SKIPPED}),
-    "requeue": frozenset({Verdict.PROCESSED}),
-    "accept": frozenset({Verdict.PROCESSED, Verdict.SKIPPED}),
-}
-"""The verdicts of the items that an action selects unless other states are given."""
-
 MOST_NAMED = 10
 
 _SHOWN = Phrase(Command("plan"), " shows what is due")
@@ -74,28 +64,18 @@ _SHOWN = Phrase(Command("plan"), " shows what is due")
 
 @dataclass(frozen=True, slots=True)
 class Operated:
-    """An item that was skipped or unskipped.
+    """What an action on items did.
 
     Attributes:
+        rows: Their new verdicts.
         notes: What the operator must know.
+        later: Ids of later items that were already processed: processed again after requeued ones, or left in
+            doubt.
     """
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Requeued:
-    """Requeued items.
-
-    Attributes:
-        later: Ids of later items that were already processed: processed again after them, or left in doubt.
-        notes: What is not processed again, as it is gone, or makes its older rows the current ones.
-    """
-
-    rows: tuple[Row, ...]
-    later: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
 
 
 def _end_rewinds(app: App, items: Iterable[Item], author: str) -> None:
@@ -122,20 +102,19 @@ def _end_rewinds(app: App, items: Iterable[Item], author: str) -> None:
             raise rewind.error()
 
 
-def resolve_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
-    """Make a failed item ready again, with the current content of its slice; return its new verdicts.
+def resolve_item(app: App, text: str, *, author: str, reason: str) -> Operated:
+    """Make a failed item ready again, with the current content of its slice.
 
     Raises:
         UsageError: The manifest has no such item, or it has not failed.
     """
     item = find_item(app, text)
     now = inventory_of(app).fingerprint_now(item)
-    ledger = app.ledger_of(app.store, author)
-    return _rows(app, _written(item, lambda: ledger.resolve(item.item_id, reason, fingerprint=now)))
+    return _done(app, item, author, lambda ledger: ledger.resolve(item.item_id, reason, fingerprint=now))
 
 
-def accept_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
-    """Accept the present content of an item's slice without processing it again; return its new verdicts.
+def accept_item(app: App, text: str, *, author: str, reason: str) -> Operated:
+    """Accept the present content of an item's slice without processing it again.
 
     Raises:
         UsageError: The manifest has no such item, or its slice is gone or has not changed.
@@ -150,22 +129,18 @@ def accept_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, 
             f"the slice of {item.item_id} is not in bronze, so there is nothing to accept",
             remedy="Bring it back first. A slice that was processed may be removed.",
         )
-    ledger = app.ledger_of(app.store, author)
-    return _rows(app, _written(item, lambda: ledger.accept(item.item_id, reason, fingerprint=now)))
+    return _done(app, item, author, lambda ledger: ledger.accept(item.item_id, reason, fingerprint=now))
 
 
-def release_item(
-    app: App, text: str, *, is_forced: bool = False, author: str, reason: str
-) -> tuple[Row, ...]:
-    """Remove the stale lock of an item, or with `is_forced` any lock; return its new verdicts.
+def release_item(app: App, text: str, *, is_forced: bool = False, author: str, reason: str) -> Operated:
+    """Remove the stale lock of an item, or with `is_forced` any lock.
 
     Raises:
         UsageError: The manifest has no such item, or it is not locked.
         ItemLocked: The holder of the lock is alive.
     """
     item = find_item(app, text)
-    ledger = app.ledger_of(app.store, author)
-    return _rows(app, _written(item, lambda: ledger.release(item.item_id, reason, is_forced=is_forced)))
+    return _done(app, item, author, lambda ledger: ledger.release(item.item_id, reason, is_forced=is_forced))
 
 
 def skip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
@@ -180,11 +155,9 @@ def skip_item(app: App, text: str, *, application: str | None = None, author: st
     item = find_or_record_item(app, text)
     _end_rewinds(app, [item], author)
     whom = _application(app, item, application, may_come_later=True)
-    ledger = app.ledger_of(app.store, author)
-    skipped = _written(item, lambda: ledger.skip(item.item_id, reason, application=whom))
+    done = _done(app, item, author, lambda ledger: ledger.skip(item.item_id, reason, application=whom))
     was_begun = bool(item.processed) or item.revision > 1
-    notes = (Phrase("it was processed before; ", _SHOWN),) if was_begun else ()
-    return Operated(_rows(app, skipped), notes)
+    return replace(done, notes=(Phrase("it was processed before; ", _SHOWN),) if was_begun else ())
 
 
 def unskip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
@@ -236,7 +209,7 @@ def select_items(
         UsageError: There is no such verdict or state.
         SpecError: There is no such entity.
     """
-    words = states or tuple(verdict.value for verdict in ACTIONS[action])
+    words = states or tuple(verdict.value for verdict in ACTIONS[action].verdicts)
     rows = list_items(app, words, entity=entity, is_stale=action == "release" and not is_forced)
     by_id = {row.item.item_id: row for row in rows}
     if action == "accept":
@@ -254,7 +227,7 @@ def requeue_items(
     late: bool = False,
     author: str,
     reason: str,
-) -> Requeued:
+) -> Operated:
     """Requeue items, so that they are processed again with the current content of their slices.
 
     All are checked first; if one must not be requeued, none is. Slices in bronze that no run has seen yet are
@@ -325,7 +298,7 @@ def requeue_items(
     in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
     overtaking = [items[each] for each, later in later_of.items() if later and not cascade]
     notes = (*_order_notes(app, overtaking, entities), *_gone_notes(app, gone))
-    return Requeued(tuple(rows), in_doubt, notes)
+    return Operated(tuple(rows), notes, in_doubt)
 
 
 def _order_notes(app: App, items: Iterable[Item], entities: Mapping[str, Entity]) -> Iterator[str]:
@@ -389,6 +362,12 @@ def _written(item: Item, action: Callable[[], Item]) -> Item:
         raise
 
 
+def _done(app: App, item: Item, author: str, action: Callable[[Ledger], Item]) -> Operated:
+    """Return what an action on an item did, of which the author is recorded."""
+    ledger = app.ledger_of(app.store, author)
+    return Operated(_rows(app, _written(item, lambda: action(ledger))))
+
+
 def _rows(app: App, item: Item) -> tuple[Row, ...]:
     return tuple(Rows(app).of(item))
 
@@ -410,3 +389,26 @@ def _application(app: App, item: Item, text: str | None, *, may_come_later: bool
     for warning in unknown_warnings([named], known):
         log.warning("%s", warning)
     return named
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What an operator can do with items.
+
+    Attributes:
+        act: Does it, and returns what was done.
+        verdicts: The verdicts of the items that it selects unless other states are given.
+    """
+
+    act: Callable[..., Operated]
+    verdicts: frozenset[Verdict]
+
+
+ACTIONS: Mapping[str, Action] = {
+    "resolve": Action(resolve_item, frozenset({Verdict.FAILED})),
+    "release": Action(release_item, frozenset({Verdict.LOCKED})),
+    "skip": Action(skip_item, frozenset({Verdict.READY})),
+    "unskip": Action(unskip_item, frozenset({Verdict.SKIPPED})),
+    "requeue": Action(requeue_items, frozenset({Verdict.PROCESSED})),
+    "accept": Action(accept_item, frozenset({Verdict.PROCESSED, Verdict.SKIPPED})),
+}

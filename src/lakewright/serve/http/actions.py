@@ -7,29 +7,22 @@ import re
 import signal
 import socket
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from lakewright.due.facts import Decision, Grant
-from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING
 from lakewright.plan.phase import LIFECYCLES, Phase
 from lakewright.run.request import JobRequest
 from lakewright.serve.http.commands import BegunCommand
-from lakewright.serve.http.endpoint import ApiCall, Endpoint, Part, listed, required, text
-from lakewright.serve.http.faults import HttpFault
+from lakewright.serve.http.endpoint import ApiCall, Endpoints, EntityName, ItemName, Name, about
+from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.http.reads import found
-from lakewright.usecases.due.decide import decide
+from lakewright.usecases.due import decide as decisions
 from lakewright.usecases.history import find_run, run_as_json
-from lakewright.usecases.items import Row, find_item
-from lakewright.usecases.operate_items import (
-    release_item,
-    requeue_items,
-    resolve_item,
-    skip_item,
-    unskip_item,
-)
+from lakewright.usecases.items import find_item
+from lakewright.usecases.operate_items import ACTIONS as ITEM_ACTIONS
+from lakewright.usecases.operate_items import Operated
 from lakewright.usecases.run_job import check_request
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
@@ -40,197 +33,307 @@ __all__ = [
     "begin_process",
     "begin_undo",
     "cancel_run",
-    "decided",
+    "decide",
     "document_for",
     "operate",
-    "operated",
-    "shown_document",
+    "preview_undo",
 ]
 
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
-_FLAGS = {"no_lifecycle": "--no-lifecycle", "resume": "--resume", "retry": "--retry", "force": "--force"}
 _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 
+Reason = Annotated[Name, about("Why; it is recorded with the name of the user.")]
+SliceName = Annotated[Name, about("The slice.")]
+ColumnName = Annotated[Name, about("The column.")]
+Whom = Annotated[str | None, about("For this application only: name, or name:instance.")]
+JobName = Annotated[Name, about("The name of the job.")]
+PhaseName = Annotated[str, about(f"Up to this phase: {', '.join(_PHASES)}; by default build.")]
+Parameters = Annotated[Sequence[str], about("NAME=VALUE each, as on the command line.")]
+Targets = Annotated[Sequence[str], about("Only these targets, each as after -t on the command line.")]
+Alone = Annotated[bool, about("Run only this phase, none before it.")]
+Force = Annotated[bool, about("Run clean targets, too.")]
+Requeue = Annotated[bool, about("Process the slice and those after it again, instead of skipping it.")]
 
-def operate(call: ApiCall, action: str) -> list[dict[str, Any]]:
-    """Do what an operator wants of an item, and return its new verdicts, with what must be known of it."""
-    rows, notes = operated(call, action)
-    return [{**row.as_json(), "warnings": list(notes)} for row in rows]
-
-
-def operated(call: ApiCall, action: str) -> tuple[Sequence[Row], Sequence[str]]:
-    """Do what an operator wants of an item; return its new verdicts, and what must be known of it."""
-    app, body = call.app, call.body
-    who = {"author": call.asker.user, "reason": checked_reason(call)}
-    if action == "requeue":
-        late, cascade = bool(body.get("late")), bool(body.get("cascade"))
-        requeued = requeue_items(app, [body["item"]], cascade=cascade, late=late, **who)
-        return requeued.rows, requeued.notes
-    if action == "resolve":
-        return resolve_item(app, body["item"], **who), ()
-    if action == "release":
-        return release_item(app, body["item"], is_forced=bool(body.get("force")), **who), ()
-    act = skip_item if action == "skip" else unskip_item
-    done = act(app, body["item"], application=body.get("application"), **who)
-    return done.rows, done.notes
+ACTIONS = Endpoints()
+_BEGUN: dict[str, Any] = {"form": "lakewright/command/1", "status": 202}
 
 
-def checked_reason(call: ApiCall) -> str:
-    """Return the reason of a change.
-
-    Raises:
-        HttpFault: There is none.
-    """
-    if not call.reason.strip():
-        raise HttpFault(400, "usage", "the reason is empty", "Say why, in a few words: it is recorded.")
-    return call.reason.strip()
+def operate(call: ApiCall, action: str, item: str, reason: str, **options: Any) -> Operated:
+    """Do what an operator wants of an item."""
+    named: Any = [item] if action == "requeue" else item
+    who = {"author": call.asker.user, "reason": _checked(reason)}
+    return ITEM_ACTIONS[action].act(call.app, named, **who, **options)
 
 
-def begin_job(call: ApiCall, verb: str) -> BegunCommand:
-    """Begin `job` or `plan` for what the body names, once its parameters and targets are checked.
-
-    Raises:
-        HttpFault: There is no such job or phase, or a parameter is not NAME=VALUE.
-        SpecError: A parameter is missing or unknown, or has a wrong value.
-    """
-    job, phase = str(call.body["job"]), str(call.body.get("phase", "build")).lower()
-    found(call, "job", job)
-    if phase not in _PHASES:
-        raise HttpFault(
-            400,
-            "usage",
-            f"{phase!r} can't be run over HTTP; {', '.join(_PHASES)} can",
-            Phrase("Type it: ", Command("job", job, phase), ".")
-            if phase in ("truncate", "destroy")
-            else None,
-        )
-    parameters = [str(each) for each in call.body.get("parameters", ())]
-    for each in parameters:
-        if not _ARGUMENT.match(each):
-            raise HttpFault(400, "usage", f"{each!r} is no parameter", "Give NAME=VALUE.")
-    flags = [option for name, option in _FLAGS.items() if call.body.get(name)]
-    reason = checked_reason(call) if verb == "job" else "plan"
-    targets = tuple(str(each) for each in call.body.get("targets", ()))
-    check_request(call.app, JobRequest(job, Phase(phase.upper()), tuple(parameters), targets=targets))
-    flags += [f"--target={each}" for each in targets]
-    return _begin(call, [verb, *flags, "--", job, phase, *parameters], reason)
+def _operated(call: ApiCall, *what: str, **options: Any) -> list[dict[str, Any]]:
+    done = operate(call, *what, **options)
+    return [{**row.as_json(), "warnings": list(done.notes)} for row in done.rows]
 
 
-def begin_process(call: ApiCall) -> BegunCommand:
-    """Begin `process` for an entity, or one of its slices."""
-    entity = str(call.body["entity"])
-    found(call, "entity", entity)
-    names = [entity, *([call.body["slice"]] if call.body.get("slice") else [])]
-    return _begin(call, ["process", "--", *names], checked_reason(call))
+@ACTIONS.post("/item/resolve", "manifest")
+def _resolve(call: ApiCall, item: ItemName, reason: Reason) -> Any:
+    """Let a failed item be processed again, with what its slice now holds."""
+    return _operated(call, "resolve", item, reason)
 
 
-def begin_undo(call: ApiCall, *, is_preview: bool = False) -> BegunCommand:
-    """Begin to undo a slice, or to compare the rows that this would change.
-
-    Raises:
-        HttpFault: There is no such entity, or no reason.
-        UsageError: The manifest does not know the slice.
-    """
-    entity, name = str(call.body["entity"]), str(call.body["slice"])
-    found(call, "entity", entity)
-    find_item(call.app, f"{entity}/{name}")
-    flags = ["--requeue"] if call.body.get("requeue") else []
-    if is_preview:
-        return _begin(call, ["undo", "--dry-run", *flags, "--", entity, name], "preview of an undo")
-    reason = checked_reason(call)
-    who = [f"--author={call.asker.user}", f"--reason={reason}"]
-    return _begin(call, ["undo", "--yes", *flags, *who, "--", entity, name], reason)
+@ACTIONS.post("/item/release", "manifest")
+def _release(
+    call: ApiCall,
+    item: ItemName,
+    reason: Reason,
+    *,
+    force: Annotated[bool, about("Remove the lock of a living holder, too.")] = False,
+) -> Any:
+    """Remove a stale lock."""
+    return _operated(call, "release", item, reason, is_forced=force)
 
 
-def begin_apply(call: ApiCall) -> BegunCommand:
-    """Begin to take what is due, of the whole project or of some; return it if it is running already.
-
-    Raises:
-        HttpFault: There is no such entity, target or grant, or no reason.
-    """
-    names = [str(each) for each in call.body.get("names", ())]
-    for name in names:
-        if name not in call.app.project.targets:
-            found(call, "entity", name)
-    grants = [str(each) for each in call.body.get("allow", ())]
-    known = [grant.value for grant in Grant]
-    for grant in grants:
-        if grant not in known:
-            raise HttpFault(400, "usage", f"there is no grant {grant!r}", f"Known: {', '.join(known)}.")
-    reason = checked_reason(call)
-    flags = [f"--allow={each}" for each in dict.fromkeys(grants)]
-    return _begin(call, ["apply", *flags, f"--author={call.asker.user}", "--", *names], reason, joins=True)
+@ACTIONS.post("/item/skip", "manifest")
+def _skip(call: ApiCall, item: ItemName, reason: Reason, *, application: Whom = None) -> Any:
+    """Skip an item, so that later ones continue; `warnings` say if it was processed."""
+    return _operated(call, "skip", item, reason, application=application)
 
 
-def decided(call: ApiCall) -> Decision:
+@ACTIONS.post("/item/unskip", "manifest")
+def _unskip(call: ApiCall, item: ItemName, reason: Reason, *, application: Whom = None) -> Any:
+    """Undo a skip; `warnings` say if later slices are processed."""
+    return _operated(call, "unskip", item, reason, application=application)
+
+
+@ACTIONS.post("/item/requeue", "manifest")
+def _requeue(
+    call: ApiCall,
+    item: ItemName,
+    reason: Reason,
+    *,
+    cascade: Annotated[bool, about("Process later slices again after it.")] = False,
+    late: Annotated[bool, about("Apply it although later slices are processed.")] = False,
+) -> Any:
+    """Let a processed item be processed again; `warnings` say if older rows may become the current ones."""
+    return _operated(call, "requeue", item, reason, cascade=cascade, late=late)
+
+
+def decide(call: ApiCall, subject: str, choice: str, reason: str, *, basis: str | None = None) -> Decision:
     """Record a choice that the plan offers, and return the decision.
 
     Raises:
         HttpFault: There is no reason.
         NotOffered: It is not offered, or not any more.
     """
-    reason, body = checked_reason(call), call.body
+    who = {"author": call.asker.user, "reason": _checked(reason)}
     with call.site.deciding:  # who presses a button twice has decided once
-        return decide(
-            call.app,
-            str(body["subject"]),
-            str(body["choice"]),
-            author=call.asker.user,
-            reason=reason,
-            basis=body.get("basis"),
-        )
+        return decisions.decide(call.app, subject, choice, basis=basis, **who)
 
 
-def _decide(call: ApiCall) -> dict[str, Any]:
-    made = decided(call)
+@ACTIONS.post("/decide", "state", form="lakewright/decide/1")
+def _decide(
+    call: ApiCall,
+    subject: Annotated[Name, about("The subject, as the arguments of the choice name it.")],
+    choice: Annotated[Name, about("The choice.")],
+    reason: Reason,
+    *,
+    basis: Annotated[
+        str | None, about("The basis of the choice: it is refused if it is another one by now.")
+    ] = None,
+) -> Any:
+    """Record a choice that `GET /plan` offers; `/apply` goes by it."""
+    made = decide(call, subject, choice, reason, basis=basis)
     return {"subject": made.subject.text, "choice": made.verb.value, "basis": made.basis}
 
 
-def shown_document(call: ApiCall, command: BegunCommand) -> Any:
-    """Return the document of a command; rows of tables in it are left out unless the server shows rows."""
-    return document_for(command.document, allows_data=call.site.allows_data)
+@ACTIONS.post("/apply", "state", **_BEGUN)
+def begin_apply(
+    call: ApiCall,
+    reason: Reason,
+    *,
+    names: Annotated[Sequence[str], about("Only these entities and targets.")] = (),
+    allow: Annotated[Sequence[str], about(f"Grants for what needs consent: {', '.join(Grant)}.")] = (),
+) -> BegunCommand:
+    """Begin to take every step that is due and needs nobody.
 
+    The same command of the same author is returned if it is running already.
 
-def document_for(document: Any, *, allows_data: bool) -> Any:
-    """Return a command's document, without its rows of tables unless they may be shown."""
-    difference = document.get("difference") if isinstance(document, dict) else None
-    if allows_data or not isinstance(difference, dict):
-        return document
-    hidden: dict[str, list[Any]] = {name: [] for name in difference if name.startswith("sample_")}
-    return {**document, "difference": {**difference, **hidden}}
-
-
-def _begin_discover(call: ApiCall) -> BegunCommand:
-    names = [str(each) for each in call.body.get("entities", ())]
+    Raises:
+        HttpFault: There is no such entity, target or grant, or no reason.
+    """
     for name in names:
+        if name not in call.app.project.targets:
+            found(call, "entity", name)
+    known = [grant.value for grant in Grant]
+    for grant in allow:
+        if grant not in known:
+            raise HttpFault(400, "usage", f"there is no grant {grant!r}", f"Known: {', '.join(known)}.")
+    flags = [*(f"--allow={each}" for each in dict.fromkeys(allow)), f"--author={call.asker.user}"]
+    return _begin(call, ["apply", *flags, "--", *names], reason, joins=True)
+
+
+@ACTIONS.post("/watermarks/set", "state", form="lakewright/watermark-set/1")
+def _set(
+    call: ApiCall,
+    entity: EntityName,
+    column: ColumnName,
+    value: Annotated[Name, about("The value, as text.")],
+    reason: Reason,
+    *,
+    type: Annotated[str | None, about("Its type; needed if there is no watermark yet.")] = None,
+) -> Any:
+    """Set a watermark, even to a lower value."""
+    who = {"author": call.asker.user, "reason": _checked(reason)}
+    return set_watermark(call.app, entity, column, value, kind=type, **who).as_json()
+
+
+@ACTIONS.post("/watermarks/reset", "state", form="lakewright/watermark-reset/1")
+def _reset(call: ApiCall, entity: EntityName, column: ColumnName, reason: Reason) -> Any:
+    """Remove a watermark, as if no slice had set one."""
+    who = {"author": call.asker.user, "reason": _checked(reason)}
+    return reset_watermark(call.app, entity, column, **who).as_json()
+
+
+def begin_job(
+    call: ApiCall,
+    verb: Literal["job", "plan"],
+    reason: str,
+    *,
+    job: str,
+    phase: str = "build",
+    parameters: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    **flags: bool,
+) -> BegunCommand:
+    """Begin `job` or `plan`, once its parameters and targets are checked.
+
+    Raises:
+        HttpFault: There is no such job or phase, or a parameter is not NAME=VALUE.
+        SpecError: A parameter is missing or unknown, or has a wrong value.
+    """
+    phase = phase.lower()
+    found(call, "job", job)
+    if phase not in _PHASES:
+        typed = Phrase("Type it: ", Command("job", job, phase), ".")
+        raise HttpFault(
+            400,
+            "usage",
+            f"{phase!r} can't be run over HTTP; {', '.join(_PHASES)} can",
+            typed if phase in ("truncate", "destroy") else None,
+        )
+    for each in parameters:
+        if not _ARGUMENT.match(each):
+            raise HttpFault(400, "usage", f"{each!r} is no parameter", "Give NAME=VALUE.")
+    check_request(call.app, JobRequest(job, Phase(phase.upper()), tuple(parameters), targets=tuple(targets)))
+    options = [f"--{name.replace('_', '-')}" for name, is_given in flags.items() if is_given]
+    options += [f"--target={each}" for each in targets]
+    return _begin(call, [verb, *options, "--", job, phase, *parameters], reason)
+
+
+@ACTIONS.post("/runs", "runs", **_BEGUN)
+def _begin_run(
+    call: ApiCall,
+    job: JobName,
+    reason: Reason,
+    *,
+    phase: PhaseName = "build",
+    parameters: Parameters = (),
+    targets: Targets = (),
+    no_lifecycle: Alone = False,
+    resume: Annotated[bool, about("Run only what earlier runs of these instances left undone.")] = False,
+    retry: Annotated[bool, about("Add no rows again that failed runs before have added.")] = False,
+    force: Force = False,
+) -> BegunCommand:
+    """Begin a run of a job."""
+    flags = {"no_lifecycle": no_lifecycle, "resume": resume, "retry": retry, "force": force}
+    return begin_job(
+        call, "job", _checked(reason), job=job, phase=phase, parameters=parameters, targets=targets, **flags
+    )
+
+
+@ACTIONS.post("/plans", "runs", changes=False, **_BEGUN)
+def _begin_plan(
+    call: ApiCall,
+    job: JobName,
+    *,
+    phase: PhaseName = "build",
+    parameters: Parameters = (),
+    targets: Targets = (),
+    no_lifecycle: Alone = False,
+    force: Force = False,
+) -> BegunCommand:
+    """Begin a plan of a job: what a run would do, and why. It changes nothing."""
+    flags = {"no_lifecycle": no_lifecycle, "force": force}
+    return begin_job(
+        call, "plan", "plan", job=job, phase=phase, parameters=parameters, targets=targets, **flags
+    )
+
+
+@ACTIONS.post("/process", "runs", **_BEGUN)
+def begin_process(
+    call: ApiCall,
+    entity: EntityName,
+    reason: Reason,
+    *,
+    slice: Annotated[str | None, about("Only this slice.")] = None,
+) -> BegunCommand:
+    """Begin to process the pending slices of an entity."""
+    found(call, "entity", entity)
+    return _begin(call, ["process", "--", entity, *([slice] if slice else [])], reason)
+
+
+@ACTIONS.post("/undo/preview", "runs", changes=False, **_BEGUN)
+def preview_undo(
+    call: ApiCall, entity: EntityName, slice: SliceName, *, requeue: Requeue = False
+) -> BegunCommand:
+    """Begin to compare what undoing a slice would change. It changes nothing."""
+    return _begin_undo(call, entity, slice, "preview of an undo", "--dry-run", is_requeued=requeue)
+
+
+@ACTIONS.post("/undo", "runs", **_BEGUN)
+def begin_undo(
+    call: ApiCall, entity: EntityName, slice: SliceName, reason: Reason, *, requeue: Requeue = False
+) -> BegunCommand:
+    """Begin to undo a slice: the table is as if it had never been processed."""
+    who = (f"--author={call.asker.user}", f"--reason={_checked(reason)}")
+    return _begin_undo(call, entity, slice, reason, "--yes", *who, is_requeued=requeue)
+
+
+def _begin_undo(
+    call: ApiCall, entity: str, name: str, reason: str, how: str, *who: str, is_requeued: bool
+) -> BegunCommand:
+    """Begin `undo` with these options.
+
+    Raises:
+        HttpFault: There is no such entity.
+        UsageError: The manifest does not know the slice.
+    """
+    found(call, "entity", entity)
+    find_item(call.app, f"{entity}/{name}")
+    flags = ["--requeue"] if is_requeued else []
+    return _begin(call, ["undo", how, *flags, *who, "--", entity, name], reason)
+
+
+@ACTIONS.post("/discover", "manifest", **_BEGUN)
+def _discover(
+    call: ApiCall,
+    reason: Reason,
+    *,
+    entities: Annotated[Sequence[str], about("Only of these entities.")] = (),
+) -> BegunCommand:
+    """Begin to record new slices in bronze."""
+    for name in entities:
         found(call, "entity", name)
-    options = [f"--entity={name}" for name in names]
-    return _begin(call, ["manifest", "discover", *options], checked_reason(call))
+    return _begin(call, ["manifest", "discover", *(f"--entity={name}" for name in entities)], reason)
 
 
-def _begin(call: ApiCall, arguments: Sequence[str], reason: str, *, joins: bool = False) -> BegunCommand:
-    at = list(arguments).index("--") if "--" in arguments else len(arguments)
-    despite = ("--despite-faults",) if call.app.project.faults else ()
-    whole = (*arguments[:at], *despite, *arguments[at:])
-    return call.site.commands.begin(whole, author=call.asker.user, reason=reason, joins=joins)
+@ACTIONS.post("/runs/{run_id}/cancel", "runs", form="lakewright/history-show/1", status=202)
+def cancel_run(call: ApiCall, run_id: str, reason: Reason) -> dict[str, Any]:
+    """Interrupt a run, as Ctrl-C would.
 
-
-def _command(call: ApiCall) -> dict[str, Any]:
-    command = call.site.commands.find(call.path["command_id"])
-    return {**command.as_json(), "log": command.log, "document": shown_document(call, command)}
-
-
-def cancel_run(call: ApiCall) -> dict[str, Any]:
-    """Interrupt a run, as Ctrl-C would: it ends after the present commit, and is resumed later.
+    It ends after the present commit, and can be resumed later.
 
     Raises:
         HttpFault: It has ended, or runs where this server can't reach it.
     """
-    checked_reason(call)
-    try:
-        run = find_run(call.app, call.path["run_id"])
-    except LakewrightError as error:
-        raise HttpFault(404, "unknown", error.message, error.remedy) from error
+    _checked(reason)
+    with unknown():
+        run = find_run(call.app, run_id)
     if run.status != RUNNING:
         raise HttpFault(409, "ended", f"run {run.run_id} has ended: {run.status}")
     if run.holder.host != socket.gethostname():
@@ -243,203 +346,48 @@ def cancel_run(call: ApiCall) -> dict[str, Any]:
     return run_as_json(run)
 
 
-def _set(call: ApiCall) -> dict[str, Any]:
-    body = call.body
-    return set_watermark(
-        call.app,
-        body["entity"],
-        body["column"],
-        body["value"],
-        kind=body.get("type"),
-        author=call.asker.user,
-        reason=checked_reason(call),
-    ).as_json()
+@ACTIONS.post("/commands/{command_id}/cancel", "runs", **_BEGUN)
+def _cancel_command(call: ApiCall, command_id: str) -> BegunCommand:
+    """Interrupt a command that was begun over HTTP."""
+    return call.site.commands.cancel(command_id)
 
 
-def _reset(call: ApiCall) -> dict[str, Any]:
-    body = call.body
-    return reset_watermark(
-        call.app, body["entity"], body["column"], author=call.asker.user, reason=checked_reason(call)
-    ).as_json()
+@ACTIONS.get("/commands", "runs")
+def _commands(call: ApiCall) -> list[dict[str, Any]]:
+    """The commands that were begun over HTTP since the server's start, newest first."""
+    return [each.as_json() for each in call.site.commands.all()]
 
 
-_REASON = required("reason", "Why; it is recorded with the name of the user.")
-_ITEM = required("item", "The id of the item, its path, or ENTITY/SLICE.")
-_FLAG = {"type": "boolean"}
-_FOR = text("application", "For this application only: name, or name:instance.")
-_JOB = (
-    required("job", "The name of the job."),
-    text("phase", f"Up to this phase: {', '.join(_PHASES)}; by default build."),
-    listed("parameters", "NAME=VALUE each, as on the command line."),
-    listed("targets", "Only these targets, each as after -t on the command line."),
-    Part("no_lifecycle", _FLAG, "Run only this phase, none before it."),
-)
-_RESUME = Part("resume", _FLAG, "Run only what earlier runs of these instances left undone.")
-_RETRY = Part("retry", _FLAG, "Add no rows again that failed runs before have added.")
-_REQUEUE = Part("requeue", _FLAG, "Process the slice and those after it again, instead of skipping it.")
-_FORCE = Part("force", _FLAG, "Run clean targets, too.")
+@ACTIONS.get("/commands/{command_id}", "runs", form="lakewright/command/1")
+def _command(call: ApiCall, command_id: str) -> dict[str, Any]:
+    """A command, with the end of its log and, once it has ended, its document."""
+    command = call.site.commands.find(command_id)
+    document = document_for(command.document, allows_data=call.site.allows_data)
+    return {**command.as_json(), "log": command.log, "document": document}
 
 
-def _post(path: str, summary: str, tag: str, handle: Any, *body: Part, **more: Any) -> Endpoint:
-    options = {"changes": True, **more}
-    return Endpoint(method="POST", path=path, summary=summary, tag=tag, handle=handle, body=body, **options)
+def document_for(document: Any, *, allows_data: bool) -> Any:
+    """Return a command's document, without its rows of tables unless they may be shown."""
+    difference = document.get("difference") if isinstance(document, dict) else None
+    if allows_data or not isinstance(difference, dict):
+        return document
+    hidden: dict[str, list[Any]] = {name: [] for name in difference if name.startswith("sample_")}
+    return {**document, "difference": {**difference, **hidden}}
 
 
-def _item(action: str, summary: str, *body: Part) -> Endpoint:
-    handle = partial(operate, action=action)
-    return _post(f"/item/{action}", summary, "manifest", handle, _ITEM, _REASON, *body)
+def _checked(reason: str) -> str:
+    """Return the reason of a change.
+
+    Raises:
+        HttpFault: There is none.
+    """
+    if not reason.strip():
+        raise HttpFault(400, "usage", "the reason is empty", "Say why, in a few words: it is recorded.")
+    return reason.strip()
 
 
-_BEGUN: dict[str, Any] = {"form": "lakewright/command/1", "status": 202}
-
-ACTIONS = (
-    _item("resolve", "Let a failed item be processed again, with what its slice now holds."),
-    _item(
-        "release", "Remove a stale lock.", Part("force", _FLAG, "Remove the lock of a living holder, too.")
-    ),
-    _item("skip", "Skip an item, so that later ones continue; `warnings` say if it was processed.", _FOR),
-    _item("unskip", "Undo a skip; `warnings` say if later slices are processed.", _FOR),
-    _item(
-        "requeue",
-        "Let a processed item be processed again; `warnings` say if older rows may become the current ones.",
-        Part("cascade", _FLAG, "Process later slices again after it."),
-        Part("late", _FLAG, "Apply it although later slices are processed."),
-    ),
-    _post(
-        "/decide",
-        "Record a choice that `GET /plan` offers; `/apply` goes by it.",
-        "state",
-        _decide,
-        required("subject", "The subject, as the arguments of the choice name it."),
-        required("choice", "The choice."),
-        text("basis", "The basis of the choice: it is refused if it is another one by now."),
-        _REASON,
-        form="lakewright/decide/1",
-    ),
-    _post(
-        "/apply",
-        "Begin to take every step that is due and needs nobody.",
-        "state",
-        lambda call: begin_apply(call).as_json(),
-        listed("names", "Only these entities and targets."),
-        listed("allow", f"Grants for what needs consent: {', '.join(Grant)}."),
-        _REASON,
-        **_BEGUN,
-    ),
-    _post(
-        "/watermarks/set",
-        "Set a watermark, even to a lower value.",
-        "state",
-        _set,
-        required("entity", "The entity."),
-        required("column", "The column."),
-        required("value", "The value, as text."),
-        text("type", "Its type; needed if there is no watermark yet."),
-        _REASON,
-        form="lakewright/watermark-set/1",
-    ),
-    _post(
-        "/watermarks/reset",
-        "Remove a watermark, as if no slice had set one.",
-        "state",
-        _reset,
-        required("entity", "The entity."),
-        required("column", "The column."),
-        _REASON,
-        form="lakewright/watermark-reset/1",
-    ),
-    _post(
-        "/runs",
-        "Begin a run of a job.",
-        "runs",
-        lambda call: begin_job(call, "job").as_json(),
-        *_JOB,
-        _RESUME,
-        _RETRY,
-        _FORCE,
-        _REASON,
-        **_BEGUN,
-    ),
-    _post(
-        "/plans",
-        "Begin a plan of a job: what a run would do, and why. It changes nothing.",
-        "runs",
-        lambda call: begin_job(call, "plan").as_json(),
-        *_JOB,
-        _FORCE,
-        changes=False,
-        **_BEGUN,
-    ),
-    _post(
-        "/process",
-        "Begin to process the pending slices of an entity.",
-        "runs",
-        lambda call: begin_process(call).as_json(),
-        required("entity", "The entity."),
-        text("slice", "Only this slice."),
-        _REASON,
-        **_BEGUN,
-    ),
-    _post(
-        "/undo/preview",
-        "Begin to compare what undoing a slice would change. It changes nothing.",
-        "runs",
-        lambda call: begin_undo(call, is_preview=True).as_json(),
-        required("entity", "The entity."),
-        required("slice", "The slice."),
-        _REQUEUE,
-        changes=False,
-        **_BEGUN,
-    ),
-    _post(
-        "/undo",
-        "Begin to undo a slice: the table is as if it had never been processed.",
-        "runs",
-        lambda call: begin_undo(call).as_json(),
-        required("entity", "The entity."),
-        required("slice", "The slice."),
-        _REQUEUE,
-        _REASON,
-        **_BEGUN,
-    ),
-    _post(
-        "/discover",
-        "Begin to record new slices in bronze.",
-        "manifest",
-        lambda call: _begin_discover(call).as_json(),
-        listed("entities", "Only of these entities."),
-        _REASON,
-        **_BEGUN,
-    ),
-    _post(
-        "/runs/{run_id}/cancel",
-        "Interrupt a run, as Ctrl-C would.",
-        "runs",
-        cancel_run,
-        _REASON,
-        form="lakewright/history-show/1",
-        status=202,
-    ),
-    _post(
-        "/commands/{command_id}/cancel",
-        "Interrupt a command that was begun over HTTP.",
-        "runs",
-        lambda call: call.site.commands.cancel(call.path["command_id"]).as_json(),
-        **_BEGUN,
-    ),
-    Endpoint(
-        method="GET",
-        path="/commands",
-        summary="The commands that were begun over HTTP since the server's start, newest first.",
-        tag="runs",
-        handle=lambda call: [each.as_json() for each in call.site.commands.all()],
-    ),
-    Endpoint(
-        method="GET",
-        path="/commands/{command_id}",
-        summary="A command, with the end of its log and, once it has ended, its document.",
-        tag="runs",
-        handle=_command,
-        form="lakewright/command/1",
-    ),
-)
+def _begin(call: ApiCall, arguments: Sequence[str], reason: str, *, joins: bool = False) -> BegunCommand:
+    at = list(arguments).index("--") if "--" in arguments else len(arguments)
+    despite = ("--despite-faults",) if call.app.project.faults else ()
+    whole = (*arguments[:at], *despite, *arguments[at:])
+    return call.site.commands.begin(whole, author=call.asker.user, reason=_checked(reason), joins=joins)

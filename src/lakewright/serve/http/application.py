@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from lakewright.serve.http.actions import ACTIONS
 from lakewright.serve.http.bus import BUS
+from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import ApiCall, Endpoint
 from lakewright.serve.http.events import EVENTS
 from lakewright.serve.http.faults import HttpFault, body_of, status_of
@@ -104,7 +105,7 @@ class _Answers:
     async def __call__(self, request: Request) -> Response:
         try:
             endpoint = self._endpoint(request.method)
-            body = _body_of(await request.body()) if endpoint.body is not None else {}
+            body = _body_of(await request.body()) if endpoint.method != "GET" else {}
             return await run_in_threadpool(self._answer, endpoint, request, body)
         except Exception as error:  # every error becomes a body with a code
             return self._failed(error)
@@ -120,17 +121,10 @@ class _Answers:
         if endpoint.changes:
             self.site.access.check_actions()
         query = {name: request.query_params.getlist(name) for name in request.query_params}
-        call = ApiCall(
-            self.site,
-            self.site.app(),
-            request.scope["asker"],
-            path=request.path_params,
-            query=query,
-            body=body,
-            base_url=str(request.base_url).rstrip("/"),
-        )
-        endpoint.check(call)
-        found = endpoint.handle(call)
+        base_url = str(request.base_url).rstrip("/")
+        call = ApiCall(self.site, self.site.app(), request.scope["asker"], base_url)
+        found = endpoint.handle(call, **request.path_params, **endpoint.arguments(query, body))
+        found = found.as_json() if isinstance(found, BegunCommand) else found
         if isinstance(found, Response):
             return found
         found = call.app.redactor.value(found)

@@ -1,11 +1,17 @@
-"""Endpoints of the JSON API: values from which the routes and the OpenAPI document are made."""
+"""Endpoints of the JSON API: functions, whose signatures say what their requests take.
+
+Routes, the checks of requests and the OpenAPI document follow from them.
+"""
 
 from __future__ import annotations
 
-import json
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from lakewright.serve.http.faults import HttpFault
 
@@ -14,41 +20,35 @@ if TYPE_CHECKING:
     from lakewright.serve.http.access import Asker
     from lakewright.serve.http.site import Site
 
-__all__ = ["ApiCall", "Endpoint", "Part", "listed", "required", "text", "whole_number"]
+__all__ = [
+    "After",
+    "ApiCall",
+    "ApplicationName",
+    "Endpoint",
+    "Endpoints",
+    "EntityName",
+    "ItemName",
+    "Limit",
+    "Name",
+    "about",
+]
 
-Schema = Mapping[str, Any]
-
-MOST_LISTED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A parameter of a request, or a member of its body, with its JSON schema."""
-
-    name: str
-    schema: Schema
-    description: str
-    is_required: bool = False
-
-
-def text(name: str, description: str) -> Part:
-    """Return an optional part that is a text."""
-    return Part(name, {"type": "string"}, description)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def required(name: str, description: str) -> Part:
-    """Return a part that is a text and must be given."""
-    return Part(name, {"type": "string"}, description, is_required=True)
+def about(description: str, **more: Any) -> Any:
+    """Return what describes a parameter in the OpenAPI document, with its limits."""
+    return Field(description=description, **more)
 
 
-def listed(name: str, description: str, *, is_required: bool = False) -> Part:
-    """Return a part that is a list of texts; as a parameter, it is repeated."""
-    return Part(name, {"type": "array", "items": {"type": "string"}}, description, is_required)
-
-
-def whole_number(name: str, description: str) -> Part:
-    """Return an optional part that is a positive whole number."""
-    return Part(name, {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}, description)
+Name = Annotated[str, Field(min_length=1)]
+EntityName = Annotated[Name, about("The entity.")]
+ItemName = Annotated[Name, about("The id of the item, its path, or ENTITY/SLICE.")]
+ApplicationName = Annotated[Name, about("The application: name, or name:instance.")]
+After = Annotated[
+    Sequence[str], about("An application that must have processed an item first; may be repeated.")
+]
+Limit = Annotated[int, about("The largest number of rows; 100 by default.", ge=1, le=1000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,38 +57,13 @@ class ApiCall:
 
     Attributes:
         app: The project as its files declare it now.
-        path: The parameters in the path.
-        query: The parameters after the `?`, each with all its values.
-        body: The members of the body.
         base_url: The address of the server, as the request names it.
     """
 
     site: Site
     app: App
     asker: Asker
-    path: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
     base_url: str = ""
-
-    def given(self, name: str) -> str | None:
-        """Return a parameter, or None."""
-        values = self.query.get(name)
-        return values[-1] if values else None
-
-    def all_given(self, name: str) -> tuple[str, ...]:
-        """Return every value of a parameter."""
-        return tuple(self.query.get(name, ()))
-
-    def limit(self, default: int = 100) -> int:
-        """Return the number of rows that is asked for."""
-        found = self.given("limit")
-        return default if found is None else int(found)
-
-    @property
-    def reason(self) -> str:
-        """Why something is changed."""
-        return str(self.body["reason"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +72,9 @@ class Endpoint:
 
     Attributes:
         path: The path below `/api/v1`, with parameters in braces.
-        summary: One sentence.
-        handle: Returns the JSON document.
+        handle: Returns the JSON document. The first line of its docstring is the endpoint's summary.
+        takes: What a request gives: the parameters after the `?` of a GET, else the members of the body.
         form: The name of the document's form, its `schema`; None for lists and objects of names.
-        query: Its parameters after the `?`.
-        body: The members of its body; None if it takes none.
         status: The status of its answer.
         changes: Whether it changes something, so that it needs `--allow-actions`.
         media: The media type of its answer.
@@ -109,71 +82,78 @@ class Endpoint:
 
     method: str
     path: str
-    summary: str
     tag: str
-    handle: Callable[[ApiCall], Any]
+    handle: Callable[..., Any]
+    takes: type[BaseModel]
     form: str | None = None
-    query: tuple[Part, ...] = ()
-    body: tuple[Part, ...] | None = None
     status: int = 200
     changes: bool = False
     media: str = "application/json"
 
-    def check(self, call: ApiCall) -> None:
-        """Raise an error unless the request has what the endpoint takes, and nothing else.
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        return (inspect.getdoc(self.handle) or "").partition("\n")[0]
+
+    def arguments(self, query: Mapping[str, Sequence[str]], body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of `handle` that a request gives.
 
         Raises:
-            HttpFault: A part is unknown, missing, or not of its type.
+            HttpFault: One is unknown, missing, or not of its type.
         """
-        known = {part.name: part for part in self.query}
-        for name, values in call.query.items():
-            if name not in known:
-                raise _wrong(f"there is no parameter {name!r}", known)
-            for value in values:
-                _check_text(known[name], value)
-        _check_all(self.query, call.query)
-        members = {part.name: part for part in self.body or ()}
-        for name, value in call.body.items():
-            if name not in members:
-                raise _wrong(f"there is no member {name!r} in the body", members)
-            _check_value(members[name], value)
-        _check_all(self.body or (), call.body)
+        known = self.takes.model_json_schema()["properties"]
+        given = body
+        if self.method == "GET":
+            lists = {name for name, schema in known.items() if schema.get("type") == "array"}
+            given = {name: values if name in lists else values[-1] for name, values in query.items()}
+        elif query:
+            raise HttpFault(400, "usage", f"there is no parameter {next(iter(query))!r}")
+        try:
+            found = self.takes.model_validate(given)
+        except ValidationError as error:
+            raise self._fault(error) from error
+        return {name: getattr(found, name) for name in known}
+
+    def _fault(self, wrong: ValidationError) -> HttpFault:
+        known, first = self.takes.model_fields, wrong.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        if name not in known:
+            kind = "parameter" if self.method == "GET" else "member of the body"
+            said = f"there is no {kind} {name!r}"
+            return HttpFault(400, "usage", said, f"Known: {', '.join(known) or 'none'}.")
+        is_missing = first["type"] in ("missing", "string_too_short", "too_short")
+        said = f"{name!r} is missing" if is_missing else f"{name!r} is wrong: {first['msg']}"
+        return HttpFault(400, "usage", said, known[name].description)
 
 
-def _check_all(parts: Sequence[Part], given: Mapping[str, Any]) -> None:
-    for part in parts:
-        if part.is_required and not given.get(part.name):
-            raise HttpFault(400, "usage", f"{part.name!r} is missing", part.description)
+class Endpoints(list[Endpoint]):
+    """Endpoints, which the functions that it decorates become."""
+
+    def get(self, path: str, tag: str, **more: Any) -> Callable[[F], F]:
+        """Return what makes a function the endpoint that reads a path."""
+        return self._endpoint("GET", path, tag, more)
+
+    def post(self, path: str, tag: str, *, changes: bool = True, **more: Any) -> Callable[[F], F]:
+        """Return what makes a function the endpoint that changes something."""
+        return self._endpoint("POST", path, tag, {"changes": changes, **more})
+
+    def _endpoint(self, method: str, path: str, tag: str, more: Mapping[str, Any]) -> Callable[[F], F]:
+        def add(handle: F) -> F:
+            takes = _parameters(handle, path, is_strict=method != "GET")
+            self.append(Endpoint(method=method, path=path, tag=tag, handle=handle, takes=takes, **more))
+            return handle
+
+        return add
 
 
-def _check_text(part: Part, value: str) -> None:
-    if part.schema["type"] == "integer":
-        is_whole = value.isascii() and value.isdigit() and len(value) <= 6
-        if not is_whole or not part.schema["minimum"] <= int(value) <= part.schema["maximum"]:
-            low, high = part.schema["minimum"], part.schema["maximum"]
-            raise HttpFault(400, "usage", f"{part.name!r} is not a number from {low} to {high}")
-    if part.schema["type"] == "boolean" and value not in ("true", "false"):
-        raise HttpFault(400, "usage", f"{part.name!r} is neither true nor false")
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "array": (list,),
-    "boolean": (bool,),
-    "object": (dict,),
-    "integer": (int,),
-}
-
-
-def _check_value(part: Part, value: Any) -> None:
-    kind = part.schema["type"]
-    is_right = isinstance(value, _TYPES[kind]) and not (kind == "integer" and isinstance(value, bool))
-    if kind == "array" and is_right:
-        is_right = all(isinstance(member, str) for member in value)
-    if not is_right:
-        shown = json.dumps(value)[:80]
-        raise HttpFault(400, "usage", f"{part.name!r} is not of type {kind}: {shown}", part.description)
-
-
-def _wrong(message: str, known: Mapping[str, Part]) -> HttpFault:
-    return HttpFault(400, "usage", message, f"Known: {', '.join(known) or 'none'}.")
+def _parameters(handle: Callable[..., Any], path: str, *, is_strict: bool) -> type[BaseModel]:
+    """Return the parameters of a function as a model, without the call and those that the path gives."""
+    of_path = re.findall(r"{(\w+)}", path)
+    _, *declared = inspect.signature(handle, eval_str=True).parameters.values()
+    fields: dict[str, Any] = {
+        each.name: (each.annotation, ... if each.default is each.empty else each.default)
+        for each in declared
+        if each.name not in of_path
+    }
+    config = ConfigDict(extra="forbid", strict=is_strict)
+    return create_model(handle.__name__.strip("_"), __config__=config, **fields)

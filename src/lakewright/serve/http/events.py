@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from lakewright.manifest.journal import RUNNING
-from lakewright.serve.http.endpoint import ApiCall, Endpoint
+from lakewright.serve.http.endpoint import ApiCall, Endpoints
 from lakewright.serve.http.faults import HttpFault, body_of
 from lakewright.serve.http.reads import found_run
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 __all__ = ["EVENTS", "MOST_FOLLOWERS", "Stream", "stream"]
 
@@ -78,40 +75,28 @@ def _event(name: str, content: str) -> str:
     return f"event: {name}\n{lines}\n\n"
 
 
-def _run_events(call: ApiCall) -> Response:
+EVENTS = Endpoints()
+
+
+@EVENTS.get("/runs/{run_id}/events", "runs", media="text/event-stream")
+def _run_events(call: ApiCall, run_id: str) -> Response:
+    """Follows a run: an event `change` with its document whenever it changes, `end` at its end."""
+
     def read() -> tuple[Any, bool]:
-        document = found_run(call)
+        document = found_run(call, run_id)
         return call.app.redactor.value(document), document["status"] != RUNNING
 
     read()  # an unknown run is an error, not an event
     return stream(read)
 
 
-def _command_events(call: ApiCall) -> Response:
-    command = call.site.commands.find(call.path["command_id"])
+@EVENTS.get("/commands/{command_id}/events", "runs", media="text/event-stream")
+def _command_events(call: ApiCall, command_id: str) -> Response:
+    """Follows a command: an event `change` with its log, `end` at its end."""
+    command = call.site.commands.find(command_id)
 
     def read() -> tuple[Any, bool]:
         is_last = not command.is_running
         return call.app.redactor.value({**command.as_json(), "log": command.log}), is_last
 
     return stream(read)
-
-
-EVENTS = (
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/events",
-        summary="Follows a run: an event `change` with its document whenever it changes, `end` at its end.",
-        tag="runs",
-        handle=_run_events,
-        media="text/event-stream",
-    ),
-    Endpoint(
-        method="GET",
-        path="/commands/{command_id}/events",
-        summary="Follows a command: an event `change` with its log, `end` at its end.",
-        tag="runs",
-        handle=_command_events,
-        media="text/event-stream",
-    ),
-)

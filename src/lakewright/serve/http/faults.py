@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from lakewright.errors import (
@@ -20,7 +21,7 @@ from lakewright.errors import (
     UsageError,
 )
 
-__all__ = ["HttpFault", "body_of", "fault_of", "status_of"]
+__all__ = ["HttpFault", "body_of", "fault_of", "status_of", "unknown"]
 
 _STATUSES: Sequence[tuple[type[LakewrightError], int]] = (
     (NotOffered, 409),
@@ -49,6 +50,15 @@ class HttpFault(Exception):
         super().__init__(message)
         self.status = status
         self.fault = Fault(message, remedy=remedy, code=code)
+
+
+@contextmanager
+def unknown() -> Iterator[None]:
+    """Raise an error of the block as one that says that there is nothing of that name."""
+    try:
+        yield
+    except LakewrightError as error:
+        raise HttpFault(404, "unknown", error.message, error.remedy) from error
 
 
 def status_of(error: Exception) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from lakewright.serve.http.endpoint import Endpoint, Part
+from lakewright.serve.http.endpoint import Endpoint
 
 __all__ = ["PREFIX", "openapi_document"]
 
@@ -48,28 +48,34 @@ def openapi_document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
-    named = re.findall(r"{(\w+)}", endpoint.path)
-    parameters = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in named
+    schema = endpoint.takes.model_json_schema()
+    required = schema.get("required", ())
+    given: dict[str, Any] = {}
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"{(\w+)}", endpoint.path)
     ]
-    parameters += [
-        {
-            "name": part.name,
-            "in": "query",
-            "required": part.is_required,
-            "schema": dict(part.schema),
-            "description": part.description,
-        }
-        for part in endpoint.query
-    ]
+    if endpoint.method == "GET":
+        parameters += [
+            {
+                "name": name,
+                "in": "query",
+                "required": name in required,
+                "schema": each,
+                "description": each.get("description", ""),
+            }
+            for name, each in schema["properties"].items()
+        ]
+    else:
+        content = {"application/json": {"schema": schema}}
+        given = {"requestBody": {"required": bool(required), "content": content}}
     failed = {"schema": {"$ref": "#/components/schemas/Error"}}
-    words = re.sub(r"\W+", "_", f"{endpoint.method.lower()}{endpoint.path}").strip("_")
     return {
-        "operationId": words,
+        "operationId": re.sub(r"\W+", "_", f"{endpoint.method.lower()}{endpoint.path}").strip("_"),
         "summary": endpoint.summary,
         "tags": [endpoint.tag],
         "parameters": parameters,
-        **({} if endpoint.body is None else {"requestBody": _body(endpoint.body)}),
+        **given,
         "responses": {
             str(endpoint.status): {
                 "description": endpoint.form or "See the reference of JSON documents.",
@@ -77,18 +83,4 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
             },
             "default": {"description": "An error.", "content": {"application/json": failed}},
         },
-    }
-
-
-def _body(parts: Iterable[Part]) -> dict[str, Any]:
-    listed = list(parts)
-    schema = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {part.name: {**part.schema, "description": part.description} for part in listed},
-        "required": [part.name for part in listed if part.is_required],
-    }
-    return {
-        "required": any(part.is_required for part in listed),
-        "content": {"application/json": {"schema": schema}},
     }

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from starlette.responses import JSONResponse, Response
 
-from lakewright.errors import LakewrightError
-from lakewright.serve.http.endpoint import ApiCall, Endpoint, listed, required, text, whole_number
-from lakewright.serve.http.faults import HttpFault
+from lakewright.serve.http.endpoint import (
+    After,
+    ApiCall,
+    ApplicationName,
+    Endpoints,
+    EntityName,
+    ItemName,
+    Limit,
+    about,
+)
+from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.usecases.declarations import SECTIONS, list_section, show_definition
 from lakewright.usecases.draw_graph import declared_graph, graph_as_json, starting_triggers
 from lakewright.usecases.due.status import project_status
@@ -25,6 +34,10 @@ from lakewright.usecases.watermarks import list_watermark_changes, list_watermar
 
 __all__ = ["READS", "found", "found_run"]
 
+READS = Endpoints()
+
+Listed = list[dict[str, Any]]
+
 
 def found(call: ApiCall, category: str, name: str) -> dict[str, Any]:
     """Return a definition.
@@ -32,13 +45,35 @@ def found(call: ApiCall, category: str, name: str) -> dict[str, Any]:
     Raises:
         HttpFault: The project has none of that name.
     """
-    try:
+    with unknown():
         return show_definition(call.app, category, name)
-    except LakewrightError as error:
-        raise HttpFault(404, "unknown", error.message, error.remedy) from error
 
 
+@READS.post("/links", "project", form="lakewright/link/1", status=201, changes=False)
+def _link(call: ApiCall) -> Response:
+    """A link that opens the page once, within 15 minutes."""
+    if call.asker.session is not None:
+        raise HttpFault(403, "programs_only", "a link is made for those who know the token of serve.token")
+    url = f"{call.base_url}/login/{call.site.access.new_link_token()}"
+    # Not redacted: who knows the other token may know this one.
+    return JSONResponse({"schema": "lakewright/link/1", "url": url}, 201)
+
+
+@READS.get("/session", "project", form="lakewright/session/1")
+def _session(call: ApiCall) -> dict[str, Any]:
+    """Who asks, and what is allowed."""
+    access = call.site.access
+    return {
+        "user": call.asker.user,
+        "allows_actions": access.allows_actions,
+        "allows_data": call.site.allows_data,
+        "csrf_token": access.csrf_token(call.asker) if call.asker.session is not None else None,
+    }
+
+
+@READS.get("/project", "project", form="lakewright/project/1")
 def _project(call: ApiCall) -> dict[str, Any]:
+    """The project."""
     project = call.app.project
     return {
         "project": project.name,
@@ -49,17 +84,9 @@ def _project(call: ApiCall) -> dict[str, Any]:
     }
 
 
-def _session(call: ApiCall) -> dict[str, Any]:
-    access = call.site.access
-    return {
-        "user": call.asker.user,
-        "allows_actions": access.allows_actions,
-        "allows_data": call.site.allows_data,
-        "csrf_token": access.csrf_token(call.asker) if call.asker.session is not None else None,
-    }
-
-
+@READS.get("/validation", "project", form="lakewright/validate/1")
 def _validate(call: ApiCall) -> dict[str, Any]:
+    """The errors and warnings of the project's files."""
     validation = validate_project(call.app, with_spark=False)
     return {
         "project": call.app.project.name,
@@ -68,239 +95,134 @@ def _validate(call: ApiCall) -> dict[str, Any]:
     }
 
 
-def _section(call: ApiCall) -> list[dict[str, Any]]:
-    section = call.path["section"]
+@READS.get("/status", "state", form="lakewright/plan/2")
+def _status(call: ApiCall) -> dict[str, Any]:
+    """What is running, what is due, needs a person or waits, the triggers and the last runs."""
+    return project_status(call.app).as_json()
+
+
+@READS.get("/plan", "state", form=PLAN)
+def _plan(call: ApiCall) -> dict[str, Any]:
+    """What is due in all entities, what a person must decide, and what was noticed."""
+    return plan_document(plan_of_project(call.app))
+
+
+@READS.get("/triggers", "state")
+def _triggers(call: ApiCall) -> Listed:
+    """The triggers, with their states and next times."""
+    return [each.as_json() for each in list_triggers(call.app)]
+
+
+@READS.get("/standings/{entity}", "state", form="lakewright/standing/1")
+def _standing(call: ApiCall, entity: EntityName) -> dict[str, Any]:
+    """How an entity stands, with its latest slices and its table."""
+    found(call, "entity", entity)
+    return read_entity(call.app, entity).as_json()
+
+
+@READS.get("/standings", "state")
+def _standings(call: ApiCall) -> Listed:
+    """How each entity stands."""
+    return [each.as_json() for each in read_standings(call.app).entities]
+
+
+@READS.get("/definitions/{section}", "project")
+def _section(call: ApiCall, section: str) -> Listed:
+    """The definitions of a section."""
     if section not in SECTIONS.values():
         raise HttpFault(404, "unknown", f"there is no section {section!r}", ", ".join(SECTIONS.values()))
     return list_section(call.app, section)
 
 
-def _definition(call: ApiCall) -> dict[str, Any]:
-    categories = {section: category for category, section in SECTIONS.items()}
-    _section(call)
-    return found(call, categories[call.path["section"]], call.path["name"])
+@READS.get("/definitions/{section}/{name}", "project", form="lakewright/show/1")
+def _definition(call: ApiCall, section: str, name: str) -> dict[str, Any]:
+    """A definition, without secrets."""
+    _section(call, section)
+    return found(call, next(category for category, each in SECTIONS.items() if each == section), name)
 
 
-def _standings(call: ApiCall) -> list[dict[str, Any]]:
-    return [each.as_json() for each in read_standings(call.app).entities]
-
-
-def _standing(call: ApiCall) -> dict[str, Any]:
-    found(call, "entity", call.path["entity"])
-    return read_entity(call.app, call.path["entity"]).as_json()
-
-
-def _items(call: ApiCall) -> list[dict[str, Any]]:
+@READS.get("/items", "manifest")
+def _items(
+    call: ApiCall,
+    *,
+    state: Annotated[Sequence[str], about("A verdict or a state, in any case; may be repeated.")] = (),
+    application: Annotated[str | None, about("Only for this application: name, or name:instance.")] = None,
+    entity: Annotated[str | None, about("Only slices of this entity.")] = None,
+    stale: Annotated[str | None, about("`true`: only items with a stale lock.")] = None,
+    limit: Limit = 100,
+) -> Listed:
+    """Items with their verdicts."""
     rows = list_items(
-        call.app,
-        call.all_given("state"),
-        application=call.given("application"),
-        entity=call.given("entity"),
-        is_stale=call.given("stale") == "true",
-        limit=call.limit(),
+        call.app, state, application=application, entity=entity, is_stale=stale == "true", limit=limit
     )
     return [row.as_json() for row in rows]
 
 
-def _item(call: ApiCall) -> dict[str, Any]:
-    try:
-        return show_item(call.app, str(call.given("id"))).as_json()
-    except LakewrightError as error:
-        raise HttpFault(404, "unknown", error.message, error.remedy) from error
+@READS.get("/item", "manifest", form="lakewright/manifest-show/1")
+def _item(call: ApiCall, id: ItemName) -> dict[str, Any]:
+    """An item with its verdicts and records."""
+    with unknown():
+        return show_item(call.app, id).as_json()
 
 
-def _backlog(call: ApiCall) -> list[dict[str, Any]]:
-    rows, _ = list_backlog(
-        call.app, str(call.given("application")), call.all_given("after"), limit=call.limit()
-    )
+@READS.get("/counts", "manifest")
+def _counts(call: ApiCall) -> dict[str, Any]:
+    """The number of items by application and verdict."""
+    return count_items(call.app)
+
+
+@READS.get("/backlog", "manifest")
+def _backlog(call: ApiCall, application: ApplicationName, *, after: After = (), limit: Limit = 100) -> Listed:
+    """What an application has before it."""
+    rows, _ = list_backlog(call.app, application, after, limit=limit)
     return [row.as_json() for row in rows]
 
 
-def _runs(call: ApiCall) -> list[dict[str, Any]]:
-    runs = list_runs(
-        call.app,
-        job=call.given("job"),
-        status=call.given("status"),
-        age=call.given("since"),
-        limit=call.limit(),
-    )
-    return [run_as_json(run) for run in runs]
+@READS.get("/runs", "runs")
+def _runs(
+    call: ApiCall,
+    *,
+    job: Annotated[str | None, about("Only runs of this job.")] = None,
+    status: Annotated[str | None, about("Only runs with this status, or RUNNING.")] = None,
+    since: Annotated[str | None, about("Only runs that started at most this long ago: 2h, 7d.")] = None,
+    limit: Limit = 100,
+) -> Listed:
+    """Runs, newest first."""
+    return [run_as_json(run) for run in list_runs(call.app, job=job, status=status, age=since, limit=limit)]
 
 
-def found_run(call: ApiCall) -> dict[str, Any]:
-    """Return the run that the path names, with its targets.
-
-    Raises:
-        HttpFault: There is none.
-    """
-    try:
-        return run_with_targets(call.app, call.path["run_id"])
-    except LakewrightError as error:
-        raise HttpFault(404, "unknown", error.message, error.remedy) from error
+@READS.get("/runs/{run_id}", "runs", form="lakewright/history-show/1")
+def found_run(call: ApiCall, run_id: str) -> dict[str, Any]:
+    """A run with its targets."""
+    with unknown():
+        return run_with_targets(call.app, run_id)
 
 
-def _difference(call: ApiCall) -> dict[str, Any]:
-    return compare_runs(call.app, call.path["run_id"], call.given("other")).as_json()
+@READS.get("/runs/{run_id}/difference", "runs", form="lakewright/history-diff/1")
+def _difference(
+    call: ApiCall, run_id: str, *, other: Annotated[str | None, about("The run to compare with.")] = None
+) -> dict[str, Any]:
+    """A run compared with the one before it like it, or with another."""
+    return compare_runs(call.app, run_id, other).as_json()
 
 
-def _watermarks(call: ApiCall) -> list[dict[str, Any]]:
+@READS.get("/watermarks", "state")
+def _watermarks(call: ApiCall) -> Listed:
+    """The watermarks of entities."""
     return [each.as_json() for each in list_watermarks(call.app)]
 
 
-def _watermark_changes(call: ApiCall) -> list[dict[str, Any]]:
-    return [each.as_json() for each in list_watermark_changes(call.app, call.given("entity"))]
+@READS.get("/watermarks/changes", "state")
+def _watermark_changes(
+    call: ApiCall, *, entity: Annotated[str | None, about("Only of this entity.")] = None
+) -> Listed:
+    """What operators did to watermarks, newest first."""
+    return [each.as_json() for each in list_watermark_changes(call.app, entity)]
 
 
-def _graph(call: ApiCall) -> dict[str, Any]:
-    job = call.path["job"]
+@READS.get("/graphs/{job}", "project", form="lakewright/graph/1")
+def _graph(call: ApiCall, job: str) -> dict[str, Any]:
+    """The targets of a job, what connects them, and the triggers that start them."""
     found(call, "job", job)
     targets = declared_graph(call.app, job, with_resources=False)
     return graph_as_json(job, None, targets, starting_triggers(call.app, job, targets))
-
-
-_LIMIT = whole_number("limit", "The largest number of rows; 100 by default.")
-_RUN = "lakewright/history-show/1"
-
-
-def _get(path: str, summary: str, tag: str, handle: Any, **more: Any) -> Endpoint:
-    return Endpoint(method="GET", path=path, summary=summary, tag=tag, handle=handle, **more)
-
-
-def _link(call: ApiCall) -> Response:
-    if call.asker.session is not None:
-        raise HttpFault(403, "programs_only", "a link is made for those who know the token of serve.token")
-    url = f"{call.base_url}/login/{call.site.access.new_link_token()}"
-    # Not redacted: who knows the other token may know this one.
-    return JSONResponse({"schema": "lakewright/link/1", "url": url}, 201)
-
-
-READS = (
-    Endpoint(
-        method="POST",
-        path="/links",
-        summary="A link that opens the page once, within 15 minutes.",
-        tag="project",
-        handle=_link,
-        form="lakewright/link/1",
-        status=201,
-    ),
-    _get("/session", "Who asks, and what is allowed.", "project", _session, form="lakewright/session/1"),
-    _get("/project", "The project.", "project", _project, form="lakewright/project/1"),
-    _get(
-        "/validation",
-        "The errors and warnings of the project's files.",
-        "project",
-        _validate,
-        form="lakewright/validate/1",
-    ),
-    _get(
-        "/status",
-        "What is running, what is due, needs a person or waits, the triggers and the last runs.",
-        "state",
-        lambda call: project_status(call.app).as_json(),
-        form="lakewright/plan/2",
-    ),
-    _get(
-        "/plan",
-        "What is due in all entities, what a person must decide, and what was noticed.",
-        "state",
-        lambda call: plan_document(plan_of_project(call.app)),
-        form=PLAN,
-    ),
-    _get(
-        "/triggers",
-        "The triggers, with their states and next times.",
-        "state",
-        lambda call: [each.as_json() for each in list_triggers(call.app)],
-    ),
-    _get(
-        "/standings/{entity}",
-        "How an entity stands, with its latest slices and its table.",
-        "state",
-        _standing,
-        form="lakewright/standing/1",
-    ),
-    _get("/standings", "How each entity stands.", "state", _standings),
-    _get("/definitions/{section}", "The definitions of a section.", "project", _section),
-    _get(
-        "/definitions/{section}/{name}",
-        "A definition, without secrets.",
-        "project",
-        _definition,
-        form="lakewright/show/1",
-    ),
-    _get(
-        "/items",
-        "Items with their verdicts.",
-        "manifest",
-        _items,
-        query=(
-            listed("state", "A verdict or a state, in any case; may be repeated."),
-            text("application", "Only for this application: name, or name:instance."),
-            text("entity", "Only slices of this entity."),
-            text("stale", "`true`: only items with a stale lock."),
-            _LIMIT,
-        ),
-    ),
-    _get(
-        "/item",
-        "An item with its verdicts and records.",
-        "manifest",
-        _item,
-        form="lakewright/manifest-show/1",
-        query=(required("id", "The id of the item, its path, or ENTITY/SLICE."),),
-    ),
-    _get(
-        "/counts",
-        "The number of items by application and verdict.",
-        "manifest",
-        lambda call: count_items(call.app),
-    ),
-    _get(
-        "/backlog",
-        "What an application has before it.",
-        "manifest",
-        _backlog,
-        query=(
-            required("application", "name, or name:instance."),
-            listed("after", "An application that must have processed an item first; may be repeated."),
-            _LIMIT,
-        ),
-    ),
-    _get(
-        "/runs",
-        "Runs, newest first.",
-        "runs",
-        _runs,
-        query=(
-            text("job", "Only runs of this job."),
-            text("status", "Only runs with this status, or RUNNING."),
-            text("since", "Only runs that started at most this long ago: 2h, 7d."),
-            _LIMIT,
-        ),
-    ),
-    _get("/runs/{run_id}", "A run with its targets.", "runs", found_run, form=_RUN),
-    _get(
-        "/runs/{run_id}/difference",
-        "A run compared with the one before it like it, or with another.",
-        "runs",
-        _difference,
-        form="lakewright/history-diff/1",
-        query=(text("other", "The run to compare with."),),
-    ),
-    _get("/watermarks", "The watermarks of entities.", "state", _watermarks),
-    _get(
-        "/watermarks/changes",
-        "What operators did to watermarks, newest first.",
-        "state",
-        _watermark_changes,
-        query=(text("entity", "Only of this entity."),),
-    ),
-    _get(
-        "/graphs/{job}",
-        "The targets of a job, what connects them, and the triggers that start them.",
-        "project",
-        _graph,
-        form="lakewright/graph/1",
-    ),
-)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -25,8 +25,9 @@ from lakewright.serve.http.actions import (
     begin_process,
     begin_undo,
     cancel_run,
-    decided,
-    operated,
+    decide,
+    operate,
+    preview_undo,
 )
 from lakewright.serve.http.endpoint import ApiCall
 from lakewright.serve.http.events import stream
@@ -233,37 +234,26 @@ class Pages:
         """Do what a form asks, and return the page to show next."""
         if action != "plan-only":
             self.site.access.check_actions()
-        body: dict[str, Any] = {name: value for name, value in form.items() if value}
-        body["late"] = body.get("late") == "1"
-        body["allow"] = str(body.get("allow", "")).split()
-        body["names"] = [body["name"]] if "name" in body else []
-        body["parameters"] = _words(str(body.get("parameters", "")))
-        for name in ("reason", "subject", "choice"):
-            body.setdefault(name, "")
-        path = {"run_id": form.get("run", "")}
-        call = ApiCall(self.site, self.site.app(), request.scope["asker"], path=path, body=body)
-        if action == "decide":
-            decided(call)
-            self._acts += 1
-            return _back(request, action)
+        call = ApiCall(self.site, self.site.app(), request.scope["asker"])
+        given: dict[str, Any] = {"reason": "", "late": False, **{k: v for k, v in form.items() if v}}
         if action in views.LABELS:
-            _, notes = operated(call, action)
+            more = {"late": given["late"] == "1"} if action == "requeue" else {}
+            done = operate(call, action, given["item"], given["reason"], **more)
             self._acts += 1
-            return _back(request, "noted" if notes else action)
-        begun = self._begun(call, action)
-        return f"/commands/{begun}" if begun is not None else _back(request, action)
-
-    def _begun(self, call: ApiCall, action: str) -> str | None:
-        """Begin a command and return its id, or do what needs none."""
-        if action in _BEGINS:
-            return _BEGINS[action](call).command_id
-        if action == "cancel":
-            cancel_run(call)
+            return _back(request, "noted" if done.notes else action)
+        if action == "decide":
+            basis = given.get("basis")
+            decide(call, given.get("subject", ""), given.get("choice", ""), given["reason"], basis=basis)
+            self._acts += 1
+        elif action == "cancel":
+            cancel_run(call, given.get("run", ""), given["reason"])
         elif action == "cancel-command":
-            self.site.commands.cancel(str(call.body.get("command")))
+            self.site.commands.cancel(str(given.get("command")))
+        elif action in _BEGINS:
+            return f"/commands/{_BEGINS[action](call, given).command_id}"
         else:
             raise HttpFault(404, "unknown", f"there is no action {action!r}")
-        return None
+        return _back(request, action)
 
     async def _login(self, request: Request) -> Response:
         if request.method == "POST":
@@ -299,43 +289,70 @@ def _words(text: str) -> list[str]:
         raise HttpFault(400, "usage", f"{text!r} has a quote that is not closed", "Close it.") from None
 
 
-def _resuming(call: ApiCall) -> ApiCall:
-    """Return the call that resumes a run, with the choices of that run.
+def _apply(call: ApiCall, given: Values) -> BegunCommand:
+    names = [given["name"]] if "name" in given else []
+    return begin_apply(call, given["reason"], names=names, allow=given.get("allow", "").split())
+
+
+def _job(call: ApiCall, given: Values) -> BegunCommand:
+    verb: Literal["job", "plan"] = "plan" if given.get("plan") else "job"
+    return begin_job(
+        call,
+        verb,
+        "plan" if verb == "plan" else given["reason"],
+        job=given["job"],
+        phase=given.get("phase", "build"),
+        parameters=_words(given.get("parameters", "")),
+    )
+
+
+def _resume(call: ApiCall, given: Values) -> BegunCommand:
+    """Begin to resume a run, with the choices of that run.
 
     Raises:
         HttpFault: Another command is named instead.
     """
-    run = find_run(call.app, call.path["run_id"])
+    run = find_run(call.app, given.get("run", ""))
     if not is_resumable(run):
         told = f"run {run.run_id} is not resumed: it removes rows"
         raise HttpFault(409, "not_resumed", told, Phrase("Type ", resume_command(run), "."))
-    body = {
-        "job": run.job,
-        "phase": run.phase.lower(),
-        "parameters": list(run.arguments),
-        "targets": list(run.facts.get("targets") or ()),
-        "no_lifecycle": bool(run.facts.get("no_lifecycle")),
-        "resume": True,
-        "reason": call.body["reason"],
-    }
-    return ApiCall(call.site, call.app, call.asker, path=call.path, body=body)
+    return begin_job(
+        call,
+        "job",
+        given["reason"],
+        job=run.job,
+        phase=run.phase,
+        parameters=run.arguments,
+        targets=run.facts.get("targets") or (),
+        no_lifecycle=bool(run.facts.get("no_lifecycle")),
+        resume=True,
+    )
 
 
-def _begin_examination(call: ApiCall) -> BegunCommand:
-    if call.body.get("entity") not in call.app.project.entities:
+def _examine(call: ApiCall, given: Values) -> BegunCommand:
+    if given.get("entity") not in call.app.project.entities:
         raise HttpFault(404, "unknown", "there is no such entity")
-    arguments = ["doctor", "--", str(call.body["entity"])]
+    arguments = ["doctor", "--", str(given["entity"])]
     return call.site.commands.begin(arguments, author=call.asker.user, reason="examine")
 
 
-_BEGINS: Mapping[str, Callable[[ApiCall], BegunCommand]] = {
-    "apply": begin_apply,
-    "examine": _begin_examination,
-    "job": lambda call: begin_job(call, "plan" if call.body.get("plan") else "job"),
-    "process": begin_process,
-    "resume": lambda call: begin_job(_resuming(call), "job"),
-    "undo": begin_undo,
-    "undo-preview": partial(begin_undo, is_preview=True),
+def _undo(call: ApiCall, given: Values, *, is_preview: bool = False) -> BegunCommand:
+    named, is_requeued = (given["entity"], given["slice"]), bool(given.get("requeue"))
+    if is_preview:
+        return preview_undo(call, *named, requeue=is_requeued)
+    return begin_undo(call, *named, given["reason"], requeue=is_requeued)
+
+
+_BEGINS: Mapping[str, Callable[[ApiCall, Values], BegunCommand]] = {
+    "apply": _apply,
+    "examine": _examine,
+    "job": _job,
+    "process": lambda call, given: begin_process(
+        call, given["entity"], given["reason"], slice=given.get("slice")
+    ),
+    "resume": _resume,
+    "undo": _undo,
+    "undo-preview": partial(_undo, is_preview=True),
 }
 """The actions that begin a command."""
 

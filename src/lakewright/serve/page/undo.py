@@ -6,7 +6,7 @@ from typing import Any
 
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command
-from lakewright.serve.http.faults import HttpFault
+from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.views import View
 from lakewright.usecases.list_items import show_item
 from lakewright.usecases.undo_slice import Undone, preview_undo
@@ -16,10 +16,8 @@ __all__ = ["undo_view"]
 
 def undo_view(view: View) -> dict[str, Any]:
     """Return what undoing a slice would do; `requeue` in the query has it processed again."""
-    try:
+    with unknown():
         found = show_item(view.app, view.given("id"))
-    except LakewrightError as error:
-        raise HttpFault(404, "unknown", error.message, error.remedy) from error
     row = found.rows[0] if found.rows else None
     if row is None or row.entity is None or row.entity not in view.app.project.entities:
         raise HttpFault(404, "unknown", "the item is no slice of an entity of this project")

@@ -15,7 +15,7 @@ from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import Record, parse_instant
 from lakewright.plan.status import Status
 from lakewright.serve.http.actions import document_for
-from lakewright.serve.http.faults import HttpFault
+from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.drawing import draw_bars, draw_rows
 from lakewright.slices.discover import modified_seconds
 from lakewright.strategies.summary import plain_names
@@ -129,10 +129,8 @@ def runs_view(view: View) -> dict[str, Any]:
 
 def run_values(view: View) -> dict[str, Any]:
     """Return a run with its targets, for the part of its page that follows it."""
-    try:
+    with unknown():
         document = run_with_targets(view.app, view.path["run_id"])
-    except LakewrightError as error:
-        raise HttpFault(404, "unknown", error.message, error.remedy) from error
     phases = [phase for instance in document["instances"] for phase in instance["phases"]]
     targets = [{**target, "phase": phase["phase"]} for phase in phases for target in phase["targets"]]
     started, finished = document["started"], document["finished"]
@@ -312,10 +310,8 @@ def _newest(app: App, wanted: frozenset[Verdict], reading: Reading) -> Iterator[
 
 def item_view(view: View) -> dict[str, Any]:
     """Return an item with its verdicts and records."""
-    try:
+    with unknown():
         found = show_item(view.app, view.given("id"))
-    except LakewrightError as error:
-        raise HttpFault(404, "unknown", error.message, error.remedy) from error
     rows, item = list(found.rows), found.item
     failed = item.failed.note.get("error") if item.failed is not None else None
     records = found.records[-MOST_RECORDS:]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
-from lakewright.cli.group import command
+from lakewright.cli.group import Command, command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Span, line
 from lakewright.cli.render.words import counted, status
@@ -18,7 +18,6 @@ from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
-    from lakewright.usecases.operate_items import Operated, Requeued
 
 __all__ = [
     "accept",
@@ -34,7 +33,6 @@ __all__ = [
 MOST_NAMED = 10
 
 F = TypeVar("F", bound=Callable[..., Any])
-Act = Callable[[str], "Sequence[Row]"]
 
 
 def operator_options(function: F) -> F:
@@ -92,7 +90,9 @@ def items_argument(function: F) -> F:
     return function
 
 
-def _chosen(call: Call, action: str, items: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str, ...]:
+def _chosen(
+    call: Call, action: str, items: tuple[str, ...], given: Mapping[str, Any], *, is_forced: bool
+) -> tuple[str, ...]:
     """Return the items to change; print those that are selected if they are only to be shown.
 
     Raises:
@@ -108,7 +108,6 @@ def _chosen(call: Call, action: str, items: tuple[str, ...], given: Mapping[str,
         )
     if items:
         return items
-    is_forced = bool(given.get("force"))
     rows = select_items(call.app, action, given["states"], entity=given["entity"], is_forced=is_forced)
     if given["yes"] and rows:
         return tuple(row.item.item_id for row in rows)
@@ -119,183 +118,119 @@ def _chosen(call: Call, action: str, items: tuple[str, ...], given: Mapping[str,
     return ()
 
 
-def _operate(call: Call, action: str, items: tuple[str, ...], act: Act, given: Mapping[str, Any]) -> None:
-    """Do something with each item, and print their new verdicts; those done before an error are printed.
-
-    A slice in bronze that no run has seen yet can be skipped: it is recorded first.
-    """
-    chosen = _chosen(call, action, items, given)
-    if not chosen:
-        return
+def _ids(call: Call, action: str, chosen: Iterable[str]) -> Iterable[str]:
+    """Return the ids of items, each once. A slice that no run has seen yet can be skipped: it is recorded."""
     from lakewright.usecases.items import find_item, find_or_record_item
 
     find = find_or_record_item if action == "skip" else find_item
-    ids = [find(call.app, text).item_id for text in chosen]
-    rows: list[Row] = []
-    try:
-        for item in dict.fromkeys(ids):
-            rows += act(item)
-    except LakewrightError:
-        if rows:
-            call.output.note(f"{counted(len(rows), 'item')} changed before the error")
-        raise
-    _print(call, rows)
+    return dict.fromkeys([find(call.app, text).item_id for text in chosen])
 
 
-@command(
-    name="resolve",
+def _action(
+    name: str,
+    text: str,
+    *options: Callable[[F], F],
+    examples: Sequence[str],
+    more: str = "",
+    shown: str = "Selected items are shown first; --yes changes them.",
+) -> Command:
+    """Return the command that changes the items that are named or selected.
+
+    Args:
+        name: Its name, one of `ACTIONS`.
+        text: The first sentence of its help.
+        options: Its own options.
+        examples: What its help shows.
+        more: What its help says before it explains ITEM.
+        shown: What its help says of items that are selected.
+    """
+
+    @click.pass_obj
+    def run(call: Call, /, items: tuple[str, ...], **given: Any) -> None:
+        from lakewright.usecases.operate_items import ACTIONS
+
+        selection = {each: given.pop(each) for each in ("is_all", "entity", "states", "yes")}
+        chosen = _chosen(call, name, items, selection, is_forced=given.get("is_forced", False))
+        if not chosen:
+            return
+        rows: list[Row] = []
+        try:
+            # Requeued items are checked together: if one must not be requeued, none is.
+            for each in [chosen] if name == "requeue" else _ids(call, name, chosen):
+                done = ACTIONS[name].act(call.app, each, **given)
+                rows += done.rows
+                if done.later:
+                    what = "processed again after it" if given["cascade"] else "in doubt now"
+                    call.output.note(f"{what}: {first_of(done.later, MOST_NAMED)}")
+                call.output.note(*(line(Span("warning: ", "yellow"), note) for note in done.notes))
+        except LakewrightError:
+            if rows:
+                call.output.note(f"{counted(len(rows), 'item')} changed before the error")
+            raise
+        named = ((row.verdict.value, f" {row.item.item_id} for {row.application}") for row in rows)
+        page = [line(status(verdict), text) for verdict, text in named]
+        call.output.result([row.as_json() for row in rows], page)
+
+    changed: Callable[..., None] = run
+    for decorate in (operator_options, *reversed(options), items_argument):
+        changed = decorate(changed)
+    explained = f"{more}ITEM is `ENTITY/SLICE`, a path or an id. {shown}"
+    return command(name=name, examples=examples, help=f"{text}\n\n{explained}")(changed)
+
+
+resolve = _action(
+    "resolve",
+    "Make failed items ready again, with the current content of their slices.",
     examples=[
         "lakewright manifest resolve people/2022-01-01.csv --reason 'file sent again'",
         "lakewright manifest resolve --entity people",
         "lakewright manifest resolve --all --yes",
     ],
 )
-@items_argument
-@operator_options
-@click.pass_obj
-def resolve(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
-    """Make failed items ready again, with the current content of their slices.
-
-    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
-    """
-    from lakewright.usecases.operate_items import resolve_item
-
-    def act(item: str) -> Sequence[Row]:
-        return resolve_item(call.app, item, author=author, reason=reason)
-
-    _operate(call, "resolve", items, act, given)
-
-
-@command(
-    name="release",
+release = _action(
+    "release",
+    "Remove locks whose holders have ended.",
+    click.option("--force", "is_forced", is_flag=True, help="Remove the lock even if its holder is alive."),
     examples=["lakewright manifest release people/2022-01-01.csv", "lakewright manifest release --all --yes"],
 )
-@items_argument
-@click.option("--force", is_flag=True, help="Remove the lock even if its holder is alive.")
-@operator_options
-@click.pass_obj
-def release(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
-    """Remove locks whose holders have ended.
-
-    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
-    """
-    from lakewright.usecases.operate_items import release_item
-
-    def act(item: str) -> Sequence[Row]:
-        return release_item(call.app, item, is_forced=given["force"], author=author, reason=reason)
-
-    _operate(call, "release", items, act, given)
-
-
-@command(
-    name="skip",
+skip = _action(
+    "skip",
+    "Skip items; items that waited for them continue.",
+    click.option(
+        "--for", "application", metavar="APP", help="Only for this application; by default for all."
+    ),
     examples=[
         "lakewright manifest skip people/2022-01-01.csv --reason 'sent twice'",
         "lakewright manifest skip --entity people --yes",
     ],
 )
-@items_argument
-@click.option("--for", "application", metavar="APP", help="Only for this application; by default for all.")
-@operator_options
-@click.pass_obj
-def skip(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
-    """Skip items; items that waited for them continue.
-
-    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
-    """
-    from lakewright.usecases.operate_items import skip_item
-
-    def act(item: str) -> Sequence[Row]:
-        done = skip_item(call.app, item, application=given["application"], author=author, reason=reason)
-        return _warned(call, done)
-
-    _operate(call, "skip", items, act, given)
-
-
-@command(name="unskip", examples=["lakewright manifest unskip people/2022-01-01.csv"])
-@items_argument
-@click.option("--for", "application", metavar="APP", help="Only for this application.")
-@operator_options
-@click.pass_obj
-def unskip(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
-    """Undo skips: the items are ready again, as new revisions.
-
-    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
-    """
-    from lakewright.usecases.operate_items import unskip_item
-
-    def act(item: str) -> Sequence[Row]:
-        done = unskip_item(call.app, item, application=given["application"], author=author, reason=reason)
-        return _warned(call, done)
-
-    _operate(call, "unskip", items, act, given)
-
-
-@command(
-    name="requeue",
+unskip = _action(
+    "unskip",
+    "Undo skips: the items are ready again, as new revisions.",
+    click.option("--for", "application", metavar="APP", help="Only for this application."),
+    examples=["lakewright manifest unskip people/2022-01-01.csv"],
+)
+requeue = _action(
+    "requeue",
+    "Requeue items, so that they are processed again with the current content of their slices.",
+    click.option("--cascade", is_flag=True, help="Process later slices again as well, after this one."),
+    click.option("--late", is_flag=True, help="Allow it to be applied although later slices are processed."),
     examples=[
         "lakewright manifest requeue people/2022-01-01.csv --reason 'file was corrected'",
         "lakewright manifest requeue people/2022-01-01.csv --cascade",
         "lakewright manifest requeue --entity people --state processed",
     ],
+    more="Rows that later slices have written may then be in doubt; these slices are listed.\n",
 )
-@items_argument
-@click.option("--cascade", is_flag=True, help="Process later slices again as well, after this one.")
-@click.option("--late", is_flag=True, help="Allow it to be applied although later slices are processed.")
-@operator_options
-@click.pass_obj
-def requeue(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
-    """Requeue items, so that they are processed again with the current content of their slices.
-
-    Rows that later slices have written may then be in doubt; these slices are listed.
-    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
-    """
-    from lakewright.usecases.operate_items import requeue_items
-
-    chosen = _chosen(call, "requeue", items, given)
-    if not chosen:
-        return
-    cascade, late = given["cascade"], given["late"]
-    requeued = requeue_items(call.app, chosen, cascade=cascade, late=late, author=author, reason=reason)
-    if requeued.later:
-        what = "processed again after it" if cascade else "in doubt now"
-        call.output.note(f"{what}: {first_of(requeued.later, MOST_NAMED)}")
-    _print(call, _warned(call, requeued))
-
-
-@command(
-    name="accept",
+accept = _action(
+    "accept",
+    "Accept the present content of changed slices without processing them again.",
     examples=[
         "lakewright manifest accept people/2022-01-01.csv --reason 'only its time has changed'",
         "lakewright manifest accept --entity people",
         "lakewright manifest accept --all --yes --reason 'the lake was copied'",
     ],
+    more="Runs no longer report them as changed. ",
+    shown="The options select processed items whose slices have changed. They are shown first; --yes accepts "
+    "them.",
 )
-@items_argument
-@operator_options
-@click.pass_obj
-def accept(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
-    """Accept the present content of changed slices without processing them again.
-
-    Runs no longer report them as changed. ITEM is `ENTITY/SLICE`, a path or an id. The options select
-    processed items whose slices have changed. They are shown first; --yes accepts them.
-    """
-    from lakewright.usecases.operate_items import accept_item
-
-    def act(item: str) -> Sequence[Row]:
-        return accept_item(call.app, item, author=author, reason=reason)
-
-    _operate(call, "accept", items, act, given)
-
-
-def _warned(call: Call, done: Operated | Requeued) -> tuple[Row, ...]:
-    """Print what an operator must know of changed items, and return their rows."""
-    call.output.note(*(line(Span("warning: ", "yellow"), note) for note in done.notes))
-    return done.rows
-
-
-def _print(call: Call, rows: Sequence[Row]) -> None:
-    call.output.result(
-        [row.as_json() for row in rows],
-        [line(status(row.verdict.value), f" {row.item.item_id} for {row.application}") for row in rows],
-    )
