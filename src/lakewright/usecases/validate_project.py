@@ -30,15 +30,10 @@ from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.run_tests import select_tests
 from lakewright.usecases.validation.definitions import evaluate_project
-from lakewright.usecases.validation.mappings import analyse_with_spark, mapping_faults
-from lakewright.usecases.validation.named_columns import named_column_faults
-from lakewright.usecases.validation.outputs import (
-    documented_column_faults,
-    past_faults,
-    replaced_output_faults,
-    value_faults,
-)
-from lakewright.usecases.validation.sql import mapping_cycles, sql_faults
+from lakewright.usecases.validation.mappings import analyse_with_spark, check_outputs
+from lakewright.usecases.validation.named_columns import check_columns
+from lakewright.usecases.validation.outputs import check_pasts, replaced_output_faults, value_faults
+from lakewright.usecases.validation.sql import Columns, check_sql, mapping_cycles
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
@@ -73,40 +68,34 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     state = state_folder(app.project, app.environ)
     # An entity that can't be evaluated keeps the session's settings from being known.
     session = SessionSettings(state)
-    evaluation = evaluate_project(app.project, _offline(app.project, session))
+    found = evaluate_project(app.project, _offline(app.project, session))
     checker = SqlChecker(state / "checked-sql.json")
-    sql = sql_faults(evaluation, checker)
-    mappings = mapping_faults(evaluation, checker)
-    named = named_column_faults(evaluation, checker)
-    documented = documented_column_faults(evaluation, checker)
+    columns = Columns(checker)
+    check_sql(found, columns)
+    check_outputs(found)
+    check_columns(found, columns)
     checker.save()
-    cycles = dict.fromkeys(mapping_cycles(evaluation))
-    errors = [*evaluation.errors, *sql.errors, *mappings.errors, *named.errors]
-    errors += [*dict.fromkeys(value_faults(evaluation)), *cycles, *find_cycles(app.project, session)]
-    errors += find_notification_faults(app.project)
-    errors += case_faults(app)
-    errors += argument_faults(app.project, app.clock())
-    past = past_faults(evaluation, _offline(app.project, session))
-    errors += past.errors
-    if not errors:
-        errors += cluster_faults(app)
-    warnings = [
-        *evaluation.warnings,
-        *sql.warnings,
-        *mappings.warnings,
-        *named.warnings,
-        *documented,
-        *past.warnings,
-        *replaced_output_faults(app.project, _offline(app.project, session)),
-        *_idle_jobs(app.project),
-    ]
+    for faults in (
+        value_faults(found),
+        mapping_cycles(found),
+        find_cycles(app.project, session),
+        find_notification_faults(app.project),
+        case_faults(app),
+        argument_faults(app.project, app.clock()),
+    ):
+        found.report(faults, is_error=True)
+    check_pasts(found, _offline(app.project, session))
+    if not found.errors:
+        found.report(cluster_faults(app), is_error=True)
+    found.report(replaced_output_faults(app.project, _offline(app.project, session)), is_error=False)
+    found.report(_idle_jobs(app.project), is_error=False)
     analysed = 0
-    if with_spark and not errors:
-        analysis = analyse_with_spark(app.project, app.lake, evaluation)
+    if with_spark and not found.errors:
+        analysis = analyse_with_spark(app.project, app.lake, found)
         analysed = analysis.accepted
-        errors += analysis.errors
-        warnings += analysis.warnings
-    return Validation(tuple(errors), tuple(warnings), analysed)
+        found.report(analysis.errors, is_error=True)
+        found.report(analysis.warnings, is_error=False)
+    return Validation(tuple(found.errors), tuple(found.warnings), analysed)
 
 
 def case_faults(app: App) -> Iterator[Fault]:

@@ -49,8 +49,9 @@ class Evaluation:
     """The evaluated definitions of a project, and what is wrong with them.
 
     Attributes:
-        errors: Faults of definitions that a job or `process` uses.
-        warnings: Faults of other definitions, which may be meant to be used with `-D`.
+        errors: What a job or `process` would fail with.
+        warnings: What may be meant as it is, such as faults of definitions that are used with `-D`, or what
+            only Spark can decide.
         reported: Messages and places of the faults in either, without the jobs that use the definitions.
     """
 
@@ -59,13 +60,13 @@ class Evaluation:
     warnings: list[Fault] = field(default_factory=list)
     reported: set[tuple[str, Location | None]] = field(default_factory=set)
 
-    def report(self, faults: Iterable[Fault], *, is_used: bool, where: str = "") -> None:
-        """Add faults that were not reported yet; `where` names the job in their messages."""
+    def report(self, faults: Iterable[Fault], *, is_error: bool, where: str = "") -> None:
+        """Add errors or warnings that were not reported yet; `where` names the job in their messages."""
         for fault in faults:
             if (fault.message, fault.location) not in self.reported:
                 self.reported.add((fault.message, fault.location))
                 found = replace(fault, message=f"{fault.message}{where}")
-                (self.errors if is_used else self.warnings).append(found)
+                (self.errors if is_error else self.warnings).append(found)
 
 
 def evaluate_project(project: Project, lake: Lake) -> Evaluation:
@@ -239,7 +240,7 @@ class _Walk:
         return self._depends_on_value(texts)
 
     def _report(self, faults: Iterable[Fault]) -> None:
-        self.evaluation.report(faults, is_used=self.is_used, where=self.where)
+        self.evaluation.report(faults, is_error=self.is_used, where=self.where)
 
 
 def _value_at(raw: Any, path: Iterable[str | int]) -> Any:
@@ -259,7 +260,7 @@ def _report_entries(project: Project, scope: Scope, evaluation: Evaluation) -> N
     """Report the entries of the project's environment that nothing can evaluate."""
     for fault in _entry_faults(project, scope):
         if all(fault.location != each.location for each in evaluation.errors):
-            evaluation.report([fault], is_used=False)
+            evaluation.report([fault], is_error=False)
 
 
 def _entry_faults(project: Project, scope: Scope) -> Iterator[Fault]:

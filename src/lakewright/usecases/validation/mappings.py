@@ -1,4 +1,4 @@
-"""Check mappings as a whole: the outputs and columns that they name, and on request what Spark says."""
+"""Check mappings as a whole: the outputs that are named of them, and on request what Spark says."""
 
 from __future__ import annotations
 
@@ -10,48 +10,23 @@ from lakewright.errors import ColumnMismatch, Fault, LakewrightError, SpecError,
 from lakewright.lake.lake import Lake
 from lakewright.lake.spark_errors import reason_with_position
 from lakewright.mappings.mapping import Mapping
-from lakewright.mappings.relation import RelationMapping
 from lakewright.spec.project import Project
-from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import first_of
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
-from lakewright.usecases.validation.sql import MappingColumns
-from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Analysis", "MappingFaults", "analyse_with_spark", "mapping_faults"]
+__all__ = ["Analysis", "analyse_with_spark", "check_outputs"]
 
 
-@dataclass(slots=True)
-class MappingFaults:
-    """The faults of what definitions name of mappings and relations.
-
-    Attributes:
-        errors: Outputs that mappings do not have, and columns that relations do not declare.
-        warnings: Columns that the declarations of an input do not have.
-    """
-
-    errors: list[Fault] = field(default_factory=list)
-    warnings: list[Fault] = field(default_factory=list)
-
-
-def mapping_faults(evaluation: Evaluation, checker: SqlChecker) -> MappingFaults:
-    """Return the faults of the outputs and columns that evaluated definitions name, each once."""
-    errors: dict[Fault, None] = {}
-    warnings: dict[Fault, None] = {}
+def check_outputs(evaluation: Evaluation) -> None:
+    """Report the outputs that evaluated definitions name and mappings do not have."""
     models = {
         (id(each.workspace), each.definition.name): each.model
         for each in evaluation.evaluated
         if isinstance(each.model, Mapping)
     }
     for each in evaluation.evaluated:
-        errors |= dict.fromkeys(_unknown_outputs(each, models))
-        if isinstance(each.model, RelationMapping):
-            errors |= dict.fromkeys(_undeclared_columns(each, each.model))
-        elif isinstance(each.model, Mapping):
-            known = MappingColumns(each.workspace, checker)
-            warnings |= dict.fromkeys(_unknown_columns(each, each.model, known))
-    return MappingFaults(list(errors), list(warnings))
+        evaluation.report(_unknown_outputs(each, models), is_error=True)
 
 
 def _unknown_outputs(each: Evaluated, mappings: Models[tuple[int, str], Mapping]) -> Iterator[Fault]:
@@ -68,33 +43,6 @@ def _unknown_outputs(each: Evaluated, mappings: Models[tuple[int, str], Mapping]
         except SpecError as error:
             message = f"{each.definition.subject}: {error.faults[0].message}"
             yield replace(error.faults[0], message=message, location=each.definition.at(*reference.path))
-
-
-def _undeclared_columns(each: Evaluated, mapping: RelationMapping) -> Iterator[Fault]:
-    try:
-        source = mapping.source(each.workspace)
-        declare = getattr(source, "declared", None)
-        fields = None if declare is None else declare(each.workspace)
-    except LakewrightError:
-        return  # it has a fault of its own, or only its data tells its columns
-    names = [field.name for field in fields or ()]
-    for name in mapping.columns or () if fields is not None else ():
-        if name.lower() not in {known.lower() for known in names}:
-            message = f"{each.definition.subject}: relation {source.name!r} declares no column {name!r}"
-            yield Fault(message, each.definition.at("columns", name), suggestion(name, names))
-
-
-def _unknown_columns(each: Evaluated, mapping: Mapping, columns: MappingColumns) -> Iterator[Fault]:
-    for named in mapping.named_columns():
-        found = columns.of(named.input)
-        known = None if found is None else {name.lower() for name in found}
-        name = named.name.lower()
-        # A text may be the path of a field.
-        if known is not None and name not in known and name.partition(".")[0] not in known:
-            message = (
-                f"{each.definition.subject}: its input {named.input!r} declares no column {named.name!r}"
-            )
-            yield Fault(message, each.definition.at(*named.place), suggestion(named.name, found or ()))
 
 
 @dataclass(slots=True)

@@ -1,22 +1,25 @@
-"""Check the partition columns and other columns that mappings and targets name, and options of files."""
+"""Check the partitions and columns that definitions and their documentation name, and options of files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as Models
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
 
+from lakewright.documentation.checks.primary_key import PrimaryKeyCheck
 from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.partition import canonical_partition
+from lakewright.mappings.mapping import Mapping
 from lakewright.mappings.relation import RelationMapping
 from lakewright.mappings.union import UnionMapping
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options
 from lakewright.relations.jdbc import JdbcTableRelation
-from lakewright.relations.relation import OutputMode, StoredRelation
+from lakewright.relations.relation import OutputMode, Relation, StoredRelation
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.console import ConsoleTarget
 from lakewright.targets.datasets.file import FileDataset
@@ -26,16 +29,15 @@ from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.file import FileTarget
 from lakewright.targets.local import LocalTarget
 from lakewright.targets.merge import MergeTarget
+from lakewright.targets.target import Target
 from lakewright.targets.truncate import TruncateTarget
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
-from lakewright.usecases.validation.mappings import MappingFaults
-from lakewright.usecases.validation.sql import MappingColumns
+from lakewright.usecases.validation.sql import Columns, MappingColumns, declared_names
 from lakewright.workspace.partition_values import check_partition_values, written_at
 from lakewright.workspace.readable import ReadableRelation
-from lakewright.workspace.sql_check import SqlChecker
 
-__all__ = ["DATASETS", "named_column_faults"]
+__all__ = ["DATASETS", "check_columns"]
 
 DATASETS = ("source", "target", "input", "actual", "expected")
 """The keys of targets that hold datasets."""
@@ -65,21 +67,18 @@ def _key_faults(each: Evaluated) -> Iterator[Fault]:
             yield Fault(f"{each.definition.subject}: {fault.message}", each.definition.at(key), fault.remedy)
 
 
-def named_column_faults(evaluation: Evaluation, checker: SqlChecker) -> MappingFaults:
-    """Return the faults of partitions, columns and options that evaluated definitions name, each once.
+def check_columns(evaluation: Evaluation, columns: Columns) -> None:
+    """Report the partitions, columns and options that evaluated definitions name, and that do not exist.
 
     What partition columns a relation has is certain. A table may have more columns than are declared, and
     Spark more options than Lakewright knows, so that those are warnings.
     """
-    errors: dict[Fault, None] = {}
-    warnings: dict[Fault, None] = {}
     for each in evaluation.evaluated:
-        errors |= dict.fromkeys(_partition_faults(each))
-        errors |= dict.fromkeys(_key_faults(each))
-        columns = MappingColumns(each.workspace, checker)
-        warnings |= dict.fromkeys(_column_faults(each, columns))
-        warnings |= dict.fromkeys(_option_faults(each))
-    return MappingFaults(list(errors), list(warnings))
+        known = columns.of(each.workspace)
+        for errors in (_undeclared_columns(each), _partition_faults(each), _key_faults(each)):
+            evaluation.report(errors, is_error=True)
+        for warnings in (_column_faults(each, known), _option_faults(each), _documented_columns(each, known)):
+            evaluation.report(warnings, is_error=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class _Named:
     """
 
     relation: ReadableRelation
-    values: Mapping[str, Any]
+    values: Models[str, Any]
     path: tuple[str, ...]
     is_written: bool = False
 
@@ -148,7 +147,7 @@ def _named_partitions(each: Evaluated) -> Iterator[_Named]:
 
 def _of(
     relation: Callable[[], ReadableRelation],
-    values: Mapping[str, Any],
+    values: Models[str, Any],
     path: tuple[str, ...],
     *,
     is_written: bool = False,
@@ -164,32 +163,73 @@ def _of(
 def _column_faults(each: Evaluated, columns: MappingColumns) -> Iterator[Fault]:
     model = each.model
     if isinstance(model, LocalTarget):
-        said = _of_mapping(model.mapping)
-        yield from _absent(each, model.columns, columns.of(model.mapping), ("columns",), said)
+        known = columns.of(model.mapping)
+        yield from _absent(each, _placed(model.columns, "columns"), known, _of_mapping(model.mapping))
     elif isinstance(model, ConsoleTarget) and isinstance(model.input, MappingDataset):
         source = model.input.mapping
-        yield from _absent(each, model.columns, columns.of(source), ("columns",), _of_mapping(source))
+        yield from _absent(each, _placed(model.columns, "columns"), columns.of(source), _of_mapping(source))
     elif isinstance(model, WritingTarget) and model.mapping is not None:
         brought = columns.of(model.mapping)
         if isinstance(model, MergeTarget):
             own = {name.lower() for name in model.partition}
             key = [name for name in model.merge_key if name.lower() not in own]
-            yield from _absent(each, key, brought, ("mergeKey",), _of_mapping(model.mapping))
+            yield from _absent(each, _placed(key, "mergeKey"), brought, _of_mapping(model.mapping))
             there = columns.of_output(model)
             for index, clause in enumerate(model.clauses):
-                path = ("clauses", index, "columns")
-                yield from _absent(each, clause.columns, there, path, "its relation declares")
+                named = _placed(clause.columns, "clauses", index, "columns")
+                yield from _absent(each, named, there, "its relation declares no column")
         yield from _unfilled(each, model, brought)
-    elif isinstance(model, UnionMapping):
-        found = [columns.of(name) for name in model.union_inputs]
-        known = None if None in found else list(chain.from_iterable(each or () for each in found))
-        yield from _absent(each, model.columns or {}, known, ("columns",), "all its inputs together declare")
+    elif isinstance(model, Mapping):
+        if isinstance(model, UnionMapping):
+            found = [columns.of(name) for name in model.union_inputs]
+            united = None if None in found else list(chain.from_iterable(each or () for each in found))
+            named, declares = (
+                _placed(model.columns or {}, "columns"),
+                "all its inputs together declare no column",
+            )
+            yield from _absent(each, named, united, declares)
+        for column in model.named_columns():
+            declares = f"its input {column.input!r} declares no column"
+            place, known = [(column.name, column.place)], columns.of(column.input)
+            yield from _absent(each, place, known, declares, has_fields=True)
     elif isinstance(model, DeltaRelation | JdbcTableRelation):
-        yield from _undeclared_keys(each, model)
+        keys = {"mergeKey": model.merge_key, "primaryKey": getattr(model, "primary_key", ())}
+        names = declared_names(each.workspace, lambda: model)
+        for name, listed in keys.items():
+            yield from _absent(each, _placed(listed, name), names, "it declares no column")
+
+
+def _undeclared_columns(each: Evaluated) -> Iterator[Fault]:
+    """Yield the columns that a mapping reads of a relation which does not declare them."""
+    mapping, workspace = each.model, each.workspace
+    if isinstance(mapping, RelationMapping) and mapping.columns:
+        names = declared_names(workspace, lambda: mapping.source(workspace))
+        called = mapping.relation if isinstance(mapping.relation, str) else mapping.relation.name
+        named = _placed(mapping.columns, "columns")
+        yield from _absent(each, named, names, f"relation {called!r} declares no column")
+
+
+def _documented_columns(each: Evaluated, columns: MappingColumns) -> Iterator[Fault]:
+    """Yield the columns that a `documentation` block names and its relation, mapping or target lacks."""
+    model, workspace = each.model, each.workspace
+    if not isinstance(model, Relation | Mapping | Target) or model.documentation is None:
+        return
+    if isinstance(model, Mapping):
+        known = columns.of(each.definition.name)
+    else:
+        find = partial(model.output, workspace) if isinstance(model, WritingTarget) else lambda: model
+        known = declared_names(workspace, find, with_partitions=True)
+    named = [(column.name, ("columns", at)) for at, column in enumerate(model.documentation.columns)]
+    for index, check in enumerate(model.documentation.checks):
+        if isinstance(check, PrimaryKeyCheck):
+            named += [(name, ("checks", index)) for name in check.columns]
+    placed = [(name, ("documentation", *path)) for name, path in named]
+    says = "its documentation names a column"
+    yield from _absent(each, placed, known, says, ", which it lacks", has_fields=True)
 
 
 def _of_mapping(name: str) -> str:
-    return f"its mapping {name!r} declares"
+    return f"its mapping {name!r} declares no column"
 
 
 def _unfilled(each: Evaluated, target: WritingTarget, brought: Sequence[str] | None) -> Iterator[Fault]:
@@ -208,34 +248,41 @@ def _unfilled(each: Evaluated, target: WritingTarget, brought: Sequence[str] | N
             yield Fault(message, each.definition.at("partition"), f"Add {field.name} to one of them.")
 
 
-def _undeclared_keys(each: Evaluated, relation: DeltaRelation | JdbcTableRelation) -> Iterator[Fault]:
-    try:
-        fields = relation.declared(each.workspace)
-    except LakewrightError:
-        return
-    if fields is None:
-        return
-    names = [field.name for field in fields]
-    keys: dict[str, Sequence[str]] = {"mergeKey": relation.merge_key}
-    if isinstance(relation, JdbcTableRelation):
-        keys["primaryKey"] = relation.primary_key
-    for key, columns in keys.items():
-        yield from _absent(each, columns, names, (key,), "it declares")
+Named = tuple[str, tuple[str | int, ...]]
+"""A column, and the keys of the definition below which it is named."""
+
+
+def _placed(names: Iterable[str] | Models[str, Any], *path: str | int) -> list[Named]:
+    """Return columns with their places; those of a list are named by their numbers."""
+    keys: Iterable[str | int] = names if isinstance(names, Models) else range(len(list(names)))
+    return [(name, (*path, key)) for name, key in zip(names, keys, strict=True)]
 
 
 def _absent(
     each: Evaluated,
-    names: Iterable[str] | Mapping[str, Any],
+    named: Iterable[Named],
     known: Sequence[str] | None,
-    path: tuple[str | int, ...],
-    declares: str,
+    says: str,
+    more: str = "",
+    *,
+    has_fields: bool = False,
 ) -> Iterator[Fault]:
-    lower = None if known is None else {name.lower() for name in known}
-    for index, name in enumerate(names):
-        if lower is not None and name.lower() not in lower:
-            message = f"{each.definition.subject}: {declares} no column {name!r}"
-            key = name if isinstance(names, Mapping) else index
-            yield Fault(message, each.definition.at(*path, key), suggestion(name, known or ()))
+    """Yield a fault for each column that is not among those that are known; nothing if none are known.
+
+    Args:
+        each: The definition that names the columns.
+        named: The columns with their places.
+        known: The columns that there are.
+        says: What stands before a column in the message.
+        more: What stands behind it.
+        has_fields: Whether a name may be the path of a field.
+    """
+    lower = {name.lower() for name in known or ()}
+    for name, path in named if known is not None else ():
+        whole = name.lower()
+        if whole not in lower and not (has_fields and whole.partition(".")[0] in lower):
+            message = f"{each.definition.subject}: {says} {name!r}{more}"
+            yield Fault(message, each.definition.at(*path), suggestion(name, known or ()))
 
 
 def _option_faults(each: Evaluated) -> Iterator[Fault]:

@@ -1,24 +1,20 @@
-"""Check the columns that `documentation` blocks name, and outputs of which one target replaces another's."""
+"""Check records, the pasts of entities, and outputs of which one target replaces another's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.documentation.checks.primary_key import PrimaryKeyCheck
 from lakewright.errors import Fault, LakewrightError, NotInstalled
-from lakewright.mappings.mapping import Mapping as MappingKind
 from lakewright.mappings.values import ValuesMapping
 from lakewright.plan.graph import build_graph
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
-from lakewright.relations.relation import OutputMode, Relation
+from lakewright.relations.relation import OutputMode
 from lakewright.relations.values import ValuesRelation
-from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.records import record_faults
-from lakewright.spec.suggestions import suggestion
 from lakewright.targets.datasets.values import ValuesDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
@@ -26,61 +22,13 @@ from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.declared_nodes import declared_nodes, sample_workspace
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.usecases.validation.named_columns import DATASETS
-from lakewright.usecases.validation.sql import MappingColumns
-from lakewright.workspace.sql_check import SqlChecker
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["PastFaults", "documented_column_faults", "past_faults", "replaced_output_faults", "value_faults"]
-
-
-def documented_column_faults(evaluation: Evaluation, checker: SqlChecker) -> tuple[Fault, ...]:
-    """Return the documented columns that a relation, mapping or target lacks as it is declared, each once."""
-    found = (
-        fault
-        for each in evaluation.evaluated
-        if isinstance(each.model, Relation | MappingKind | Target) and each.model.documentation is not None
-        for fault in _faults(each, _known(each, checker))
-    )
-    return tuple(dict.fromkeys(found))
-
-
-def _known(each: Evaluated, checker: SqlChecker) -> Sequence[str] | None:
-    """Return the columns that are declared; None if they are not known."""
-    model = each.model
-    if isinstance(model, MappingKind):
-        return MappingColumns(each.workspace, checker).of(each.definition.name)
-    try:
-        source = model.output(each.workspace) if isinstance(model, WritingTarget) else model
-        declare = getattr(source, "declared", None)
-        fields = None if declare is None else declare(each.workspace)
-        partitions = source.partitions if isinstance(source, Relation) else ()
-        return None if fields is None else [field.name for field in (*fields, *partitions)]
-    except LakewrightError:
-        return None  # it has a fault of its own, or only its data tells its columns
-
-
-def _faults(each: Evaluated, known: Sequence[str] | None) -> Iterator[Fault]:
-    if known is None:
-        return
-    there = {name.lower() for name in known}
-    for name, path in _named(each):
-        # A name may be the path of a field.
-        if name.lower() not in there and name.lower().partition(".")[0] not in there:
-            message = f"{each.definition.subject}: its documentation names a column {name!r}, which it lacks"
-            yield Fault(message, each.definition.at("documentation", *path), suggestion(name, known))
-
-
-def _named(each: Evaluated) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    documentation = getattr(each.model, "documentation", None) or Documentation()
-    for index, column in enumerate(documentation.columns):
-        yield column.name, ("columns", index)
-    for index, check in enumerate(documentation.checks):
-        if isinstance(check, PrimaryKeyCheck):
-            yield from ((name, ("checks", index)) for name in check.columns)
+__all__ = ["check_pasts", "replaced_output_faults", "value_faults"]
 
 
 def replaced_output_faults(project: Project, lake: Lake) -> Iterator[Fault]:
@@ -185,22 +133,12 @@ def _written(each: Evaluated, where: tuple[str, ...], index: str | int) -> Any:
     return records[index] if isinstance(records, list) and isinstance(index, int) else each.definition.raw
 
 
-@dataclass(frozen=True, slots=True)
-class PastFaults:
-    """What is wrong with the pasts of a project's entities.
+def check_pasts(evaluation: Evaluation, lake: Lake) -> None:
+    """Report what is wrong with `history_from` of entities, as far as it is known without Spark.
 
-    Attributes:
-        errors: Columns that are missing.
-        warnings: Places that can't be read here; a run may be able to, or need them no longer.
+    Columns that are missing are errors. Places that can't be read here are warnings: a run may be able to, or
+    need them no longer.
     """
-
-    errors: list[Fault] = field(default_factory=list)
-    warnings: list[Fault] = field(default_factory=list)
-
-
-def past_faults(evaluation: Evaluation, lake: Lake) -> PastFaults:
-    """Return what is wrong with `history_from` of entities, as far as it is known without Spark."""
-    faults = PastFaults()
     seen = set()
     for each in evaluation.evaluated:
         entity = each.model
@@ -217,10 +155,6 @@ def past_faults(evaluation: Evaluation, lake: Lake) -> PastFaults:
         except NotInstalled:
             continue  # only Spark can read the place
         except LakewrightError as error:
-            fault = Fault(
-                f"{each.definition.subject}: {error.message}",
-                each.definition.at("settings", "history_from"),
-                error.remedy,
-            )
-            (faults.errors if "lacks" in error.details else faults.warnings).append(fault)
-    return faults
+            message, at = f"{each.definition.subject}: {error.message}", ("settings", "history_from")
+            fault = Fault(message, each.definition.at(*at), error.remedy)
+            evaluation.report([fault], is_error="lacks" in error.details)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from lakewright.errors import Fault, LakewrightError
@@ -21,7 +20,7 @@ from lakewright.workspace.query import mapping_names
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["MappingColumns", "SqlFaults", "mapping_cycles", "sql_faults"]
+__all__ = ["Columns", "MappingColumns", "check_sql", "declared_names", "mapping_cycles"]
 
 _THIS = "__this__"
 """The table of a check's query, and of texts whose table has no name."""
@@ -31,56 +30,43 @@ _MERGED = f"{_SOURCE} AS source CROSS JOIN {_TARGET} AS target"
 """The tables over which the SQL of a merge is evaluated."""
 
 
-@dataclass(slots=True)
-class SqlFaults:
-    """The faults of SQL.
+def check_sql(evaluation: Evaluation, columns: Columns) -> None:
+    """Report the faults in the SQL of all evaluated definitions.
 
-    Attributes:
-        errors: Mappings that don't exist, and texts that the parser and Spark reject.
-        warnings: Other texts that the parser rejects, and columns that the tables' declarations don't have.
-            Spark knows more than the parser, and a table may have more columns than are declared.
+    Errors are mappings that don't exist, and texts that the parser and Spark reject. Warnings are other texts
+    that the parser rejects, and columns that the tables' declarations don't have: Spark knows more than the
+    parser, and a table may have more columns than are declared.
     """
-
-    errors: list[Fault] = field(default_factory=list)
-    warnings: list[Fault] = field(default_factory=list)
-
-
-def sql_faults(evaluation: Evaluation, checker: SqlChecker) -> SqlFaults:
-    """Return the faults in the SQL of all evaluated definitions, each once."""
-    faults = SqlFaults()
     for each in evaluation.evaluated:
         if each.definition.category != "connection":
-            _check(each, checker, faults)
-    faults.errors = list(dict.fromkeys(faults.errors))
-    faults.warnings = list(dict.fromkeys(faults.warnings))
-    return faults
+            _check(each, columns.of(each.workspace), evaluation)
 
 
-def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
-    columns = MappingColumns(each.workspace, checker)
+def _check(each: Evaluated, columns: MappingColumns, evaluation: Evaluation) -> None:
     for mark, text, path in _texts(each):
         location, subject = each.definition.at(*path), each.definition.subject
         if mark is SqlText.QUERY and not isinstance(each.model, ViewRelation):
-            faults.errors += _unknown_mappings(each, text, path)
+            evaluation.report(_unknown_mappings(each, text, path), is_error=True)
         own = _own_tables(each, mark, columns)
         # All names in the text of a view are those of tables.
         of_name = columns.of_plain_table if isinstance(each.model, ViewRelation) else columns.of
-        found = checker.analyse(
+        found = columns.checker.analyse(
             mark.as_query(text, _MERGED if isinstance(each.model, MergeTarget) else _THIS),
             lambda name, own=own, of_name=of_name: own[name] if name in own else of_name(name),  # type: ignore[misc]
             columns.of_table,
         )
         if found.unparsed is not None:
             message = f"{subject}: the SQL {_shortened(text)!r} can't be parsed: {found.unparsed}"
-            if _is_surely_wrong(mark, text):
-                faults.errors.append(Fault(message, location, "Correct it: Spark would reject it, too."))
-            else:
-                faults.warnings.append(
-                    Fault(message, location, Phrase(Command("validate", "--spark"), " asks Spark."))
-                )
-        for name, remedy in found.unknown:
-            message = f"{subject}: no table of the query declares the column {name!r}"
-            faults.warnings.append(Fault(message, location, remedy))
+            is_wrong, asks_spark = (
+                _is_surely_wrong(mark, text),
+                Phrase(Command("validate", "--spark"), " asks Spark."),
+            )
+            remedy = "Correct it: Spark would reject it, too." if is_wrong else asks_spark
+            evaluation.report([Fault(message, location, remedy)], is_error=is_wrong)
+        unknown = (
+            (f"{subject}: no table of the query declares the column {name!r}", r) for name, r in found.unknown
+        )
+        evaluation.report((Fault(text, location, remedy) for text, remedy in unknown), is_error=False)
 
 
 def _texts(each: Evaluated) -> Iterator[tuple[SqlText, str, tuple[str | int, ...]]]:
@@ -163,6 +149,18 @@ def _shortened(text: str) -> str:
     return words if len(words) <= 60 else f"{words[:57]}..."
 
 
+class Columns:
+    """The columns that declarations say, as each workspace has them."""
+
+    def __init__(self, checker: SqlChecker) -> None:
+        self._checker = checker
+        self._known: dict[int, MappingColumns] = {}
+
+    def of(self, workspace: Workspace) -> MappingColumns:
+        """Return the columns of a workspace's mappings and tables."""
+        return self._known.setdefault(id(workspace), MappingColumns(workspace, self._checker))
+
+
 class MappingColumns:
     """The columns of mappings and of the project's tables, as far as declarations say them."""
 
@@ -193,14 +191,7 @@ class MappingColumns:
 
     def of_output(self, target: MergeTarget) -> Sequence[str] | None:
         """Return the columns that the relation of a target declares, or None if it declares none."""
-        try:
-            relation = target.output(self.workspace)
-            declared = relation.declared(self.workspace)
-        except LakewrightError:  # the relation has a fault of its own
-            return None
-        if declared is None:
-            return None
-        return (*(field.name for field in declared), *(field.name for field in relation.partitions))
+        return declared_names(self.workspace, lambda: target.output(self.workspace), with_partitions=True)
 
     def _declared(self, name: str) -> Sequence[str] | None:
         try:
@@ -211,6 +202,23 @@ class MappingColumns:
             return mapping.declared_columns(self.workspace, self.of) if isinstance(mapping, Mapping) else None
         except LakewrightError:
             return None
+
+
+def declared_names(
+    workspace: Workspace, find: Callable[[], object], *, with_partitions: bool = False
+) -> list[str] | None:
+    """Return the columns that what a function returns declares; None if they are not known.
+
+    Whatever keeps them from being known is a fault of its own.
+    """
+    try:
+        source = find()
+        declare = getattr(source, "declared", None)
+        fields = None if declare is None else declare(workspace)
+        partitions = getattr(source, "partitions", ()) if with_partitions else ()
+    except LakewrightError:
+        return None
+    return None if fields is None else [field.name for field in (*fields, *partitions)]
 
 
 def mapping_cycles(evaluation: Evaluation) -> Iterator[Fault]:
