@@ -31,11 +31,10 @@ from lakewright.usecases.operate_items import (
     unskip_item,
 )
 from lakewright.usecases.read_frames import AsOf, read_entity
-from lakewright.usecases.rebuild_table import Rebuilt, rebuild_table
 from lakewright.usecases.record_life import RecordLife, record_life
 from lakewright.usecases.rehearse_slice import RehearsedSlice, rehearse_slice
+from lakewright.usecases.rewinds import Rebuilt, Undone, preview_undo, rebuild_table, undo_slice
 from lakewright.usecases.slice_changes import SliceChanges, slice_changes
-from lakewright.usecases.undo_slice import Undone, preview_undo, undo_slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+import click
+
 from lakewright.cli.logs import logging_to
 from lakewright.cli.options import Settings, global_arguments, takes_despite_faults
 from lakewright.cli.output import Output
-from lakewright.cli.page import Span, line
+from lakewright.cli.page import Block, Span, line
 from lakewright.cli.repeated_options import repeated_options
 from lakewright.errors import SpecError
 from lakewright.errors.surfaces import on_terminal
@@ -163,6 +165,15 @@ class Call:
         """Open this project instead of the one that the options name."""
         self.settings = replace(self.settings, project=project)
         self.output.options = repeated_options(self.settings, self.output.redactor.text)
+
+    def confirms(self, question: str, refused: str, page: Iterable[Block]) -> bool:
+        """Show what would be done, and return whether the user wants it; nobody is asked without a terminal."""
+        if not self.output.is_json:
+            self.output.page(page)
+        if self.output.is_json or not self.ask.isatty():
+            self.output.note(refused)
+            return False
+        return click.confirm(question, err=True)
 
     def close(self) -> None:
         """Close the project, if it was opened."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -19,7 +19,6 @@ from lakewright.slices.discover import list_slices
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
 from lakewright.slices.rewind.settle import conclude, settle_rewind
-from lakewright.spec.words import first_of
 from lakewright.strategies.failures import storage_error
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
@@ -37,17 +36,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Replayed",
+    "Replaying",
     "carry_out",
     "check_settled",
     "end_rewind",
     "ended_words",
-    "rewind_as_json",
     "rewind_context",
     "settled",
-    "skipped_words",
 ]
-
-MOST_NAMED = 10
 
 
 @dataclass(slots=True)
@@ -166,19 +162,6 @@ def carry_out(
     return Replayed(plan, difference, version)
 
 
-def rewind_as_json(
-    entity: str, plan: Replaying, difference: TableDifference | None, version: int | None
-) -> dict[str, Any]:
-    """Return a replay as commands print it; `version` is the table's after it, None if it is not done."""
-    return {
-        "entity": entity,
-        **plan.as_json(),
-        "difference": None if difference is None else difference.as_json(),
-        "done": version is not None,
-        "version_after": version,
-    }
-
-
 def rewind_context(
     app: App, entity: Entity, interruption: Interruption | None = None, *, author: str | None = None
 ) -> ProcessingContext:
@@ -194,14 +177,6 @@ def rewind_context(
     if moved is not None:
         raise moved
     return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
-
-
-def skipped_words(names: Sequence[str], table: str) -> str | None:
-    """Return which slices a rewind leaves out because they were skipped; None for none."""
-    if not names:
-        return None
-    was, its = ("was", "its") if len(names) == 1 else ("were", "their")
-    return f"{first_of(names, MOST_NAMED)} {was} skipped: {table} has none of {its} changes"
 
 
 @contextmanager

@@ -14,11 +14,10 @@ from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import TargetResult
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.rewind.difference import TableDifference
-from lakewright.usecases.rebuild_table import Rebuilt
 from lakewright.usecases.record_life import RecordLife, RecordVersion
 from lakewright.usecases.rehearse_slice import RehearsedSlice
+from lakewright.usecases.rewinds import Rebuilt, Undone
 from lakewright.usecases.slice_changes import RowChange, SliceChanges
-from lakewright.usecases.undo_slice import Undone
 
 DIFFERENCE = TableDifference(7, 1, 1, ({"id": 1, "name": "<i>a</i>"},), ({"id": 1, "name": None},))
 CHANGE = RowChange({"id": 1}, "updated", {"name": "<b>"}, {"name": "c&d"})

@@ -8,15 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from lakewright.cli.commands import rebuild
+from lakewright.cli.commands.rewind import rebuild_page
 from lakewright.cli.page import Branch
 from lakewright.cli.render.rewind import difference_blocks
 from lakewright.errors import SliceError
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.spec.models.places import Address
-from lakewright.usecases.rebuild_table import Rebuilt
 from lakewright.usecases.rehearse_slice import RehearsedSlice
-from lakewright.usecases.undo_slice import Undone
+from lakewright.usecases.rewinds import Rebuilt, Undone
 
 CHANGED = TableDifference(equal=1_200, gone=1, new=0)
 SEEN = TableDifference(equal=2, gone=0, new=0, seen=3)
@@ -76,7 +75,7 @@ def test_a_checked_rebuild_says_where_its_table_is_and_how_to_remove_it(place: A
     checked = Rebuilt("orders", plan, None, beside=place)
     told = f"the new table stays in {place}: a rebuild of the same slices uses it, any other removes it; "
     told += f"to remove it now, {removal}"
-    shown = [str(each.line) for each in rebuild._page(checked) if isinstance(each, Branch)]
+    shown = [str(each.line) for each in rebuild_page(checked) if isinstance(each, Branch)]
     assert shown == ["d2 was skipped: the new table has none of its changes", told]
     assert f"<p>{told}</p>" in checked._repr_html_()
     assert Rebuilt("orders", plan, None, 7).beside_words is None

@@ -19,7 +19,7 @@ from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.placing import Arriving, in_place, with_times
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.spec.models.entity import Strategy
-from lakewright.usecases.rebuild_table import Rebuilt
+from lakewright.usecases.rewinds import Rebuilt
 
 
 def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from deltalake import DeltaTable
 from tests.unit.slices.test_plan_undo import TIME, again, place_of, undo_of
 from tests.unit.slices.test_recover_from_log import Place
 
-from lakewright.cli.commands import undo
+from lakewright.cli.commands.rewind import undo_page
 from lakewright.cli.page import Branch
 from lakewright.slices.discover import item_id, list_slices
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
-from lakewright.usecases.undo_slice import Undone
+from lakewright.usecases.rewinds import Undone
 
 
 def folded(place: Place, *names: str, **told: Any) -> None:
@@ -32,7 +32,7 @@ def folded(place: Place, *names: str, **told: Any) -> None:
 
 
 def said(undone: Undone) -> list[str]:
-    return [str(each.line) for each in undo._page(undone) if isinstance(each, Branch)]
+    return [str(each.line) for each in undo_page(undone) if isinstance(each, Branch)]
 
 
 def test_an_undo_after_a_whole_rebuild_says_which_slices_are_applied_again(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -96,23 +95,16 @@ def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author
         )
         return 0
     can = bool(planned.changed or planned.removed)
-    version = None
-    if not call.output.is_json:
-        call.output.result({}, _repair_page(planned))
-    if can and (yes or _is_confirmed(call)):
+    version, page = None, _repair_page(planned)
+    if not can or yes:
+        call.output.page(() if call.output.is_json else page)
+    if can and (yes or call.confirms("Repair?", "Nothing was written: give --yes to repair.", page)):
         with working(call.output, "repairing"):
             version = repair_table(call.app, entity, planned, author=author, reason=reason)
         call.output.note(line(Phrase(f"Repaired in version {version}; see ", Command("history"), ".")))
     if call.output.is_json:
         call.output.result({"repair": planned.as_json(), "version": version}, [])
     return 1 if planned.left or (can and version is None) else 0
-
-
-def _is_confirmed(call: Call) -> bool:
-    if call.output.is_json or not sys.stdin.isatty():
-        call.output.note(line("Nothing was written: give --yes to repair."))
-        return False
-    return click.confirm("Repair?", err=True)
 
 
 def _repair_page(planned: RepairPlan) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from lakewright.errors.phrase import Command
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.views import View
 from lakewright.usecases.list_items import show_item
-from lakewright.usecases.undo_slice import Undone, preview_undo
+from lakewright.usecases.rewinds import Undone, preview_undo
 
 __all__ = ["undo_view"]
 

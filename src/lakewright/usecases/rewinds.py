@@ -1,0 +1,547 @@
+"""Undo a slice, or build an entity's table again from its slices: both replay the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
+from lakewright.lake.commit import strict_session
+from lakewright.lake.observation import read_table
+from lakewright.lake.paths import local_path
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import command
+from lakewright.notebook import html_table
+from lakewright.plan.status import Status
+from lakewright.run.execute import Interruption
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import called_name
+from lakewright.slices.other_runs import strategy_of_jobs
+from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
+from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
+from lakewright.slices.rewind.side_table import side_address
+from lakewright.spec.words import counted, first_of
+from lakewright.transform.instants import parse_instant_in
+from lakewright.transform.system_columns import SystemColumns
+from lakewright.usecases.history import REBUILD, UNDO
+from lakewright.usecases.readers import readers, readers_words
+from lakewright.usecases.replay_table import arriving_slices
+from lakewright.usecases.rewinding import Replaying, carry_out, check_settled, rewind_context, settled
+
+if TYPE_CHECKING:
+    from lakewright.manifest.journal import Run
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.rewind.placing import Arriving
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address
+
+__all__ = [
+    "Rebuilt",
+    "Rewound",
+    "Undone",
+    "ended_rebuild",
+    "ended_undo",
+    "preview_undo",
+    "rebuild_table",
+    "undo_slice",
+]
+
+MOST_NAMED = 10
+
+RECENT = 200
+"""The number of latest runs among which the last rebuild of a table is looked for."""
+
+TOLD_AGAIN = Phrase(Command("status"), " and the plan of its job name what processes it in its place")
+
+P = TypeVar("P", bound=Replaying)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rewound(Generic[P]):
+    """A table that was replayed, or would be.
+
+    Attributes:
+        entity: Name of the entity.
+        plan: What it does.
+        difference: The rows that change; None if they were not compared.
+        version: The table's version after; None if the table is as it was.
+        readers: The targets that are built from the table, if it changes.
+    """
+
+    entity: str
+    plan: P
+    difference: TableDifference | None = None
+    version: int | None = None
+    readers: tuple[str, ...] = ()
+
+    only_seen: ClassVar[str]
+    """How a replay that was not done ended."""
+
+    sides: ClassVar[tuple[str, str]]
+    """What the notebook says of a row that is only there before, and of one that is only there after."""
+
+    table: ClassVar[str]
+    """The table that the replay makes, in a sentence."""
+
+    @property
+    def called(self) -> str:
+        """What was replayed."""
+        return self.entity
+
+    @property
+    def skipped_words(self) -> str | None:
+        """Which slices are left out because they were skipped; None for none."""
+        names = self.plan.replay.skipped_names
+        was, its = ("was", "its") if len(names) == 1 else ("were", "their")
+        said = f"{first_of(names, MOST_NAMED)} {was} skipped: {self.table} has none of {its} changes"
+        return said if names else None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that it does, and what becomes of it."""
+        return ()
+
+    def __repr__(self) -> str:
+        done = self.only_seen if self.version is None else f"done by version {self.version}"
+        changed = "" if self.difference is None else f": {self.difference.text}"
+        return f"<{type(self).__name__} {self.called} {done}{changed}>"
+
+    def _repr_html_(self) -> str:
+        found = self.difference
+        rows = () if found is None else found.shown_rows(*self.sides)
+        return html_table(repr(self)[1:-1], ("row", "values"), rows, self.words)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as commands print it."""
+        return {
+            "entity": self.entity,
+            **self.plan.as_json(),
+            "difference": None if self.difference is None else self.difference.as_json(),
+            "done": self.version is not None,
+            "version_after": self.version,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Undone(Rewound[UndoPlan]):
+    """An undo, planned or done.
+
+    Attributes:
+        told_again: What tells how the slice is processed again, as the end of a sentence.
+    """
+
+    told_again: str = TOLD_AGAIN
+
+    only_seen: ClassVar[str] = "planned"
+    sides: ClassVar[tuple[str, str]] = ("goes", "comes back")
+    table: ClassVar[str] = "the table then"
+
+    @property
+    def called(self) -> str:
+        """The slice, with its entity."""
+        return f"{self.entity}/{self.plan.slice}"
+
+    @property
+    def table_words(self) -> str:
+        """What happens to the table."""
+        replay = self.plan.replay
+        if not replay.changes_table:
+            return "it changed nothing: the table stays as it is"
+        names = first_of(replay.names, MOST_NAMED)
+        if replay.base is None and replay.slices:
+            return f"the table is built again from {counted(len(replay.slices), 'slice')}: {names}"
+        if replay.base is None:
+            return "there is no version before it: the table becomes empty"
+        again = f", then {names} again" if names else ""
+        return f"the table goes from version {replay.state.version} back to version {replay.base}{again}"
+
+    @property
+    def uncompared_words(self) -> str | None:
+        """Why a preview compares no rows; None if they can be compared, or the undo is done."""
+        if not self.plan.replay.changes_table or self.version is not None or _is_comparable(self.plan):
+            return None
+        return "no rows are compared: no version shows what it changed by itself"
+
+    @property
+    def repeated_words(self) -> str | None:
+        """Which slices are applied once although they were processed more than once; None for none."""
+        names = self.plan.repeated
+        if not names:
+            return None
+        verb = "was" if len(names) == 1 else "were"
+        return f"{first_of(names, MOST_NAMED)} {verb} processed more than once: each slice is applied once"
+
+    @property
+    def slices_words(self) -> str:
+        """What happens to the slice, and those after it, from then on."""
+        plan = self.plan
+        if not plan.is_requeued:
+            return f"{plan.slice} is skipped"
+        names = plan.requeued
+        return f"{first_of(names, MOST_NAMED)} {'is' if len(names) == 1 else 'are'} ready for the next run"
+
+    @property
+    def again_words(self) -> str | None:
+        """What takes an undone slice again; None if it is ready, or the undo is only planned."""
+        if self.plan.is_requeued or self.version is None:
+            return None
+        return Phrase("once its file is corrected, ", self.told_again)
+
+    @property
+    def lost_words(self) -> tuple[str, ...]:
+        """The commits that are lost."""
+        return tuple(
+            f"version {commit.version} ({commit.operation}) of another writer"
+            for commit in self.plan.replay.foreign
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that the undo does, and what becomes of it."""
+        found = (
+            self.table_words,
+            self.repeated_words,
+            self.slices_words,
+            self.again_words,
+            self.skipped_words,
+            *(f"lost: {words}" for words in self.lost_words),
+            readers_words(self.readers),
+            self.uncompared_words,
+        )
+        return tuple(each for each in found if each is not None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rebuilt(Rewound[RebuildPlan]):
+    """A table that was built beside the old one, and perhaps swapped in.
+
+    Attributes:
+        beside: Where the table is that was not swapped in; None if it was.
+    """
+
+    beside: Address | None = None
+
+    only_seen: ClassVar[str] = "checked"
+    sides: ClassVar[tuple[str, str]] = ("only in the old table", "only in the new table")
+    table: ClassVar[str] = "the new table"
+
+    @property
+    def requeued_words(self) -> str | None:
+        """Which requeued slices were left out, with the command that applies them in their place."""
+        names = self.plan.requeued
+        if not names:
+            return None
+        was, it, its = ("was", "it", "its") if len(names) == 1 else ("were", "them", "their")
+        options = [word for name in names for word in ("--include", name)]
+        typed = Command("rebuild", self.entity, *options)
+        return Phrase(
+            f"{first_of(names, MOST_NAMED)} {was} requeued and left out, as the table has no "
+            f"commit of {it}: the next run processes {it}, or ",
+            typed,
+            f" applies {it} in {its} place",
+        )
+
+    @property
+    def missing_words(self) -> str | None:
+        """Why the rows are not compared with those of the old table; None if they are, or there is none."""
+        gone = self.plan.missing
+        if not gone:
+            return None
+        are = "is" if len(gone) == 1 else "are"
+        return (
+            f"{counted(len(gone), 'file')} of the old table {are} gone, such as {gone[0]}: its rows can't be "
+            "read, and were not compared"
+        )
+
+    @property
+    def beside_words(self) -> str | None:
+        """What becomes of the table that was not swapped in; None if it was."""
+        if self.beside is None:
+            return None
+        removal = "delete that folder" if self.beside.name is None else f"DROP TABLE {self.beside.sql}"
+        return (
+            f"the new table stays in {self.beside}: a rebuild of the same slices uses it, any other removes "
+            f"it; to remove it now, {removal}"
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the rebuild leaves out and loses, and what becomes of it."""
+        found = (
+            self.skipped_words,
+            self.requeued_words,
+            *(f"lost: version {each.version} ({each.operation})" for each in self.plan.replay.foreign),
+            self.missing_words,
+            readers_words(self.readers),
+            self.beside_words,
+        )
+        return tuple(each for each in found if each is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the rebuild as commands print it."""
+        # A dataclass with slots has no `super()` without arguments.
+        return {**Rewound.as_json(self), "beside": None if self.beside is None else str(self.beside)}
+
+
+def preview_undo(
+    app: App,
+    entity: str,
+    slice: str,
+    *,
+    is_requeued: bool = False,
+    is_over_foreign: bool = False,
+    with_rows: bool = True,
+) -> Undone:
+    """Return what undoing a slice would change, with some of the rows; nothing is written.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        slice: Name of the slice.
+        is_requeued: Whether the slice, and those after it, are to be processed again.
+        is_over_foreign: Whether commits of other writers may be lost.
+        with_rows: Whether rows are compared, for which Spark is started.
+
+    Raises:
+        UsageError: The slice is not in the table, or an earlier rewind is not recorded yet.
+        LeaseHeld: Another rewind of the table goes on.
+        DataLossError: Commits of other writers, or files of old versions, stand against it.
+        SliceError: Slices that must be applied again are gone from bronze, or have changed.
+    """
+    found = app.project.entity(entity)
+    check_settled(app, found)
+    context = rewind_context(app, found)
+    plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
+    difference = _difference(context, found, plan) if with_rows else None
+    return Undone(found.called, plan, difference, readers=_readers(app, found, plan))
+
+
+def ended_undo(app: App, entity: str, slice: str, *, is_requeued: bool, author: str) -> Run | None:
+    """Return the run that did the same undo, if its process died before it was recorded: it is now."""
+    facts = {"slice": slice, "requeue": is_requeued}
+    return settled(app, app.project.entity(entity), UNDO, facts, author=author)
+
+
+def _is_comparable(plan: UndoPlan) -> bool:
+    """Return whether versions of the table show what an undo changes, or its slice by itself."""
+    return plan.replay.changes_table and not (plan.replay.slices and plan.version is None)
+
+
+def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:
+    """Return the rows that an undo changes, if versions of the table have them already.
+
+    If later slices are applied again, these are the rows that the slice changed by itself.
+    """
+    if not _is_comparable(plan):
+        return None
+    lake, replay = context.lake, plan.replay
+    silver, session = entity.places(lake.settings).silver, strict_session(lake)
+    before = read_table(session, silver, plan.version if replay.slices else replay.state.version)
+    after = before.limit(0) if replay.base is None else read_table(session, silver, replay.base)
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
+
+
+def undo_slice(
+    app: App,
+    entity: str,
+    slice: str,
+    *,
+    is_requeued: bool = False,
+    is_over_foreign: bool = False,
+    author: str,
+    reason: str,
+    interruption: Interruption | None = None,
+) -> Undone:
+    """Undo a slice: put the table back by one commit, and record it in the manifest.
+
+    An undo of which the process died is continued: if its commit landed, only the records are made.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        slice: Name of the slice.
+        is_requeued: Whether the slice, and those after it, are processed again by the next run; otherwise
+            the slice is skipped. Slices before it in the same commit are applied again.
+        is_over_foreign: Whether commits of other writers may be lost.
+        author: Who does it.
+        reason: Why.
+        interruption: Shows whether to stop.
+
+    Raises:
+        UsageError: The slice is not in the table.
+        LeaseHeld: Another run writes or rewinds the table.
+        ItemLocked: A slice of the entity is being processed.
+        DataLossError: Commits of other writers, or files of old versions, stand against it.
+        SliceError: Slices that must be applied again are gone from bronze, or have changed.
+    """
+    found = app.project.entity(entity)
+    app.make_store()
+    check_recorded(rewind_context(app, found, author=author), found, slice)
+    done = carry_out(
+        app,
+        found,
+        UNDO,
+        lambda context: plan_undo(
+            context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign
+        ),
+        words=f"undo of {slice} of {found.called}",
+        facts={"slice": slice, "requeue": is_requeued},
+        author=author,
+        reason=reason,
+        interruption=interruption,
+    )
+    told_again = _told_again(app, found, slice)
+    readers_now = _readers(app, found, done.plan)
+    return Undone(found.called, done.plan, version=done.version, readers=readers_now, told_again=told_again)
+
+
+def _told_again(app: App, entity: Entity, name: str) -> str:
+    """Return what tells how an undone slice is processed again once it was corrected."""
+    if entity.settings.changed_slices == "ignore":
+        return Phrase(command("unskip", called_name(entity.called, name)), " makes it ready again")
+    if local_path(entity.places(app.project.lake).bronze) is None:
+        return "the plan of its job names what processes it in its place"
+    return TOLD_AGAIN
+
+
+def _readers(app: App, entity: Entity, plan: UndoPlan) -> tuple[str, ...]:
+    """Return the targets that are built from the table; none if it stays as it is."""
+    return readers(app, entity) if plan.replay.changes_table else ()
+
+
+def rebuild_table(
+    app: App,
+    entity: str,
+    *,
+    from_slice: str | None = None,
+    from_time: str | None = None,
+    include: Sequence[str] = (),
+    is_over_foreign: bool = False,
+    is_check: bool = False,
+    author: str,
+    reason: str,
+    interruption: Interruption | None = None,
+) -> Rebuilt:
+    """Build an entity's table again beside the old one, compare both, and swap the new one in.
+
+    Slices that arrive meanwhile wait. A rebuild of which the process died is continued slice by slice.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        from_slice: The first slice that is applied again; what the table held before it stays.
+        from_time: The processing time from which on slices are applied again: ISO 8601.
+        include: Names of slices that wait, which are applied at the place that their processing times give.
+        is_over_foreign: Whether commits that no slice made may be lost.
+        is_check: Only compare; what was built stays beside the table, and the next rebuild continues it.
+        author: Who does it.
+        reason: Why.
+        interruption: Shows whether to stop.
+
+    Raises:
+        UsageError: No slice was processed, the start is not valid, or a slice to include does not wait.
+        LeaseHeld: Another run writes or rewinds the table.
+        ItemLocked: A slice of the entity is being processed.
+        DataLossError: Commits that no slice made would be lost.
+        SliceError: Slices are gone from bronze, or have changed.
+        TargetError: A slice cannot be applied under today's declaration; the table is as it was.
+    """
+    start = _start(app, from_slice, from_time)
+    if include and start != RebuildStart():
+        raise UsageError(
+            "a rebuild that keeps what the table held before can't include slices that wait",
+            remedy="Give --include without --from and --from-time: all slices are applied again.",
+        )
+    found = app.project.entity(entity)
+    done = carry_out(
+        app,
+        found,
+        REBUILD,
+        lambda context: plan_rebuild(
+            context,
+            found,
+            start,
+            included=_waiting(app, found, include),
+            strategy=strategy_of_jobs(app.project, found),
+            is_over_foreign=is_over_foreign,
+        ),
+        words=f"rebuild of {found.called}",
+        facts={"check": is_check, **_facts(from_slice, from_time, include)},
+        author=author,
+        reason=reason,
+        is_only_compared=is_check,
+        compares=lambda plan: not plan.missing,
+        is_continued=_was_compared(app, found),
+        interruption=interruption,
+    )
+    is_same = done.difference is not None and done.difference.is_none
+    beside = side_address(found.places(app.project.lake).silver) if is_check else None
+    changed = () if is_same or is_check else readers(app, found)
+    return Rebuilt(found.called, done.plan, done.difference, done.version, changed, beside)
+
+
+def _waiting(app: App, entity: Entity, names: Sequence[str]) -> list[Arriving]:
+    """Return slices to be included.
+
+    Raises:
+        UsageError: There is no such slice, or it does not wait.
+    """
+    found = arriving_slices(app, entity, names)
+    application = application_of(app.project.name, entity)
+    verdicts = {each.name: app.ledger.item(each.item_id).verdict(application) for each in found}
+    for name, verdict in verdicts.items():
+        if verdict is not Verdict.READY:
+            raise UsageError(
+                f"{entity.called}/{name} does not wait to be processed: it is {verdict.value}",
+                remedy=Phrase(Command("plan", entity.called), " shows what is due, and what can be decided."),
+            )
+    return found
+
+
+def ended_rebuild(
+    app: App,
+    entity: str,
+    *,
+    from_slice: str | None = None,
+    from_time: str | None = None,
+    include: Sequence[str] = (),
+    author: str,
+) -> Run | None:
+    """Return the run that did the same rebuild, if its process died before it was recorded: it is now.
+
+    Only one that put slices in their place is returned, as they do not wait any more. Others may be done
+    again under a declaration that has changed since.
+    """
+    facts = {**_facts(from_slice, from_time, include), "check": False}
+    ended = settled(app, app.project.entity(entity), REBUILD, facts, author=author)
+    return ended if include else None
+
+
+def _facts(from_slice: str | None, from_time: str | None, include: Sequence[str]) -> dict[str, Any]:
+    """Return what tells a rebuild from others of the same table, as the history has it."""
+    return {"from": from_slice, "from-time": from_time, "include": list(include) or None}
+
+
+def _was_compared(app: App, entity: Entity) -> bool:
+    """Return whether the last rebuild of a table was a comparison that told what it found."""
+    runs = app.journal.runs(RECENT, project=app.project.name)
+    last = next((run for run in runs if run.job == f"rebuild {entity.called}"), None)
+    return last is not None and last.status == Status.SUCCESS and bool(last.facts.get("check"))
+
+
+def _start(app: App, from_slice: str | None, from_time: str | None) -> RebuildStart:
+    if from_slice is not None and from_time is not None:
+        raise UsageError("both a slice and a time are given to start from", remedy="Give one of them.")
+    if from_time is None:
+        return RebuildStart(slice=from_slice)
+    time = parse_instant_in(from_time, app.project.lake.zone)
+    if time is None:
+        raise UsageError(
+            f"{from_time!r} is not a time in ISO 8601", remedy="Write it such as 2024-05-01T06:00:00."
+        )
+    return RebuildStart(time=time)
