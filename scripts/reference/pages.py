@@ -15,8 +15,8 @@ from pathlib import Path
 from scripts.reference.codes import codes_of_errors, codes_of_plan
 from scripts.reference.keys import keys_of, summary, table
 
+from lakewright.checks.check import Assertion, Check
 from lakewright.connections.connection import Connection
-from lakewright.documentation.checks.check import Check
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.relations.relation import Relation
 from lakewright.run.hooks.event import Hook
@@ -37,9 +37,8 @@ from lakewright.spec.models.project_file import ProjectFile
 from lakewright.spec.models.storage import S3Storage, StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.models.watermark import Watermark
-from lakewright.targets.assertions.assertion import Assertion
-from lakewright.targets.datasets.dataset import Dataset
-from lakewright.targets.measures.measure import Measure
+from lakewright.targets.datasets import Dataset
+from lakewright.targets.measure import Measure
 from lakewright.targets.target import Target
 
 __all__ = ["EXAMPLES", "PAGES", "kinds_of", "page"]

@@ -10,17 +10,16 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
+from lakewright.checks.check import CheckResult
+
 __all__ = [
     "CATEGORIES",
-    "CheckResult",
-    "CheckStatus",
     "Column",
     "Document",
     "Ending",
     "Item",
     "LastRun",
     "Ref",
-    "Sample",
     "Source",
 ]
 
@@ -42,56 +41,6 @@ class Source(NamedTuple):
 
     item: Ref
     column: str
-
-
-class CheckStatus(StrEnum):
-    """The result of a check."""
-
-    SUCCESS = "SUCCESS"
-    FAILED = "FAILED"
-    ERROR = "ERROR"
-    NOT_RUN = "NOT_RUN"
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A few rows, their values as text; None is null.
-
-    Attributes:
-        left_out: Names of further columns, which are not shown.
-    """
-
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str | None, ...], ...] = ()
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """A check and its result.
-
-    Attributes:
-        label: The condition in a few words.
-        passed: Number of rows, or keys, that meet the condition; None if nothing was counted.
-        failed: Number of those that do not.
-        message: Values that the check's query returned, or the error that it raised.
-        sample: Some of the rows that fail.
-    """
-
-    kind: str
-    label: str
-    column: str | None = None
-    description: str | None = None
-    status: CheckStatus = CheckStatus.NOT_RUN
-    passed: int | None = None
-    failed: int | None = None
-    message: str | None = None
-    sample: Sample = field(default_factory=Sample)
-
-    @property
-    def is_bad(self) -> bool:
-        """Whether the condition does not hold, or could not be evaluated."""
-        return self.status in (CheckStatus.FAILED, CheckStatus.ERROR)
 
 
 @dataclass(frozen=True, slots=True)

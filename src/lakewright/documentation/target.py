@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.documentation.document import CheckStatus, Document
+from lakewright.checks.check import CheckStatus
+from lakewright.documentation.document import Document
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.documentation.settings import documentation_settings
 from lakewright.documentation.write import folder_of, write_documentation

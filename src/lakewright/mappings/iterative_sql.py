@@ -12,10 +12,9 @@ from pydantic import model_validator
 from lakewright.errors import SpecError, TargetError
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
-from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.text_marks import FileText
-from lakewright.workspace.query import catalog_tables, mapping_names
+from lakewright.workspace.query import catalog_tables, mapping_names, query_references
 from lakewright.workspace.sql_tables import before_union
 
 if TYPE_CHECKING:
@@ -52,9 +51,8 @@ class _Repeated(Mapping):
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings in FROM and JOIN, unless the text has expressions that may change them."""
-        if self.sql is None or has_expression(self.sql):
-            return []
-        return [Reference("mapping", name, ("sql",)) for name in mapping_names(self.sql) if name != THIS]
+        found = [] if self.sql is None else query_references(self.sql, "sql")
+        return [each for each in found if each.name != THIS]
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mappings in FROM and JOIN."""

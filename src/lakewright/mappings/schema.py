@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import ColumnMismatch
@@ -15,9 +15,9 @@ from lakewright.mappings.mapping import InputMapping
 from lakewright.schema.fits import fits
 from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Chars, Scalar
-from lakewright.schemas.schema import Schema
-from lakewright.spec.models.base import KindOf, upper
-from lakewright.spec.models.fields import Field, TypeText
+from lakewright.schemas.schema import DeclaredColumns
+from lakewright.spec.models.base import upper
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -143,13 +143,9 @@ TypePolicyText = Annotated[TypePolicy, BeforeValidator(upper)]
 CharPolicyText = Annotated[CharPolicy, BeforeValidator(upper)]
 
 
-class SchemaMapping(InputMapping):
+class SchemaMapping(DeclaredColumns, InputMapping):
     """Adds, removes and casts columns to match the declaration."""
 
-    columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
-    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Columns, instead of `columns`."
-    )
     column_mismatch_policy: ColumnPolicyText = Declared(
         default=ColumnPolicy.ADD_REMOVE_COLUMNS, description="What happens to columns that only one side has."
     )
@@ -162,26 +158,15 @@ class SchemaMapping(InputMapping):
         description="What happens to texts that are shorter or longer than `char(n)` and `varchar(n)` say.",
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.columns is None) == (self.declared_schema is None):
-            raise ValueError("a schema mapping needs either `columns` or `schema`")
-        return self
-
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the declared columns.
 
         Raises:
             ColumnMismatch: There is a difference and the policy is ERROR.
         """
-        wanted = self._fields(workspace)
+        wanted = self.fields(workspace)
         present = fields_of(frame.schema)
         columns = self.column_mismatch_policy.choose(present, wanted, self.name)
         chosen = [self.type_mismatch_policy.choose(field, present, self.name) for field in columns]
         policy = self.char_varchar_policy
         return policy.padded(conform(frame, [policy.bounded(field) for field in chosen]), chosen)
-
-    def _fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        if self.declared_schema is not None:
-            return self.declared_schema.fields(workspace)
-        return tuple(Field(name=name, type=found) for name, found in (self.columns or {}).items())

@@ -11,10 +11,9 @@ from pydantic import model_validator
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.schema.sql import name_sql
-from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.text_marks import FileText, SqlText
-from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query
+from lakewright.workspace.query import all_rows, mapping_names, query_references, query_requires, run_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,9 +48,7 @@ class SqlMapping(Mapping):
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings in FROM and JOIN, unless the text has expressions that may change them."""
-        if self.sql is None or has_expression(self.sql):
-            return []
-        return [Reference("mapping", name, ("sql",)) for name in mapping_names(self.sql)]
+        return [] if self.sql is None else query_references(self.sql, "sql")
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mappings in FROM and JOIN."""

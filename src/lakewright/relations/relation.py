@@ -172,12 +172,7 @@ class Relation(Named):
 
     def references(self) -> Iterable[Reference]:
         """Return the references of its schema."""
-        if self.declared_schema is None:
-            return []
-        return [
-            Reference(inner.category, inner.name, ("schema", *inner.path))
-            for inner in self.declared_schema.references()
-        ]
+        return [] if self.declared_schema is None else self.declared_schema.references_below("schema")
 
     def mentions(self) -> Iterable[Reference]:
         """Return the references of its checks."""

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from lakewright.checks.check import Assertion
+from lakewright.checks.run import AssertionRun
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import Redirects
@@ -30,7 +33,6 @@ from lakewright.run.result import RunResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import CaseSetup
 from lakewright.spec.models.job import Job
-from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
@@ -186,12 +188,13 @@ class CaseRun:
 
     def _assertions(self, interruption: Interruption, *, is_skipped: bool) -> Iterator[AssertionResult]:
         workspace = Workspace(self.stage.project, self.stage.project.scope, self.lake)
+        run = AssertionRun(workspace, self._resolved(workspace))
         try:
             for definition in self.stage.assertions.values():
                 if is_skipped or interruption.signal is not None:
                     yield AssertionResult(definition.name, definition.kind, Status.SKIPPED)
                     continue
-                result = self._check(definition, workspace)
+                result = self._check(definition, workspace, run)
                 for text in workspace.notes.take():
                     log.warning("assertion %r: %s", definition.name, text)
                 is_skipped = result.error is not None and not self.keep_going
@@ -199,7 +202,12 @@ class CaseRun:
         finally:
             workspace.close()
 
-    def _check(self, definition: Definition, workspace: Workspace) -> AssertionResult:
+    def _resolved(self, workspace: Workspace) -> Iterator[Assertion]:
+        for definition in self.stage.assertions.values():
+            with suppress(LakewrightError):  # checking it raises the error again
+                yield cast("Assertion", definition.resolve(workspace.scope))
+
+    def _check(self, definition: Definition, workspace: Workspace, run: AssertionRun) -> AssertionResult:
         begin = self.clock()
         failures: tuple[str, ...] = ()
         description: str | None = None
@@ -209,7 +217,7 @@ class CaseRun:
             assertion = cast("Assertion", definition.resolve(workspace.scope))
             description = assertion.description
             with located_rejection(subject, definition.at, "Correct it, or what it reads."):
-                failures = assertion.check(workspace).failures
+                failures = run.failures(assertion)
         except LakewrightError as met:
             error = met.as_fault()
         except Exception as met:  # an error of Spark fails the assertion, not the command

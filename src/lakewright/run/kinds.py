@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from lakewright import connections, mappings, relations, schemas, targets
-from lakewright.documentation import checks
+from collections.abc import Mapping
+
+from lakewright import checks, connections, mappings, relations, schemas, targets
 from lakewright.run import hooks
 from lakewright.spec.definitions.registry import Registry
-from lakewright.targets import assertions, datasets, measures
 
-__all__ = ["PACKAGES", "registry"]
+__all__ = ["KINDS", "NOT_OFFERED", "registry"]
 
-PACKAGES = {
-    "connection": connections,
-    "relation": relations,
-    "mapping": mappings,
-    "schema": schemas,
-    "target": targets,
-    "assertion": assertions,
-    "check": checks,
-    "dataset": datasets,
-    "measure": measures,
-    "hook": hooks,
+KINDS: Mapping[str, Mapping[str, str]] = {
+    "connection": connections.KINDS,
+    "relation": relations.KINDS,
+    "mapping": mappings.KINDS,
+    "schema": schemas.KINDS,
+    "target": targets.KINDS,
+    "assertion": checks.ASSERTIONS,
+    "check": checks.CHECKS,
+    "dataset": targets.DATASETS,
+    "measure": targets.MEASURES,
+    "hook": hooks.KINDS,
 }
-"""The package of each category; its `KINDS` name the class of each kind."""
+"""The class of each kind, by category."""
+
+NOT_OFFERED: Mapping[str, Mapping[str, str]] = {
+    "connection": connections.NOT_OFFERED,
+    "relation": relations.NOT_OFFERED,
+    "mapping": mappings.NOT_OFFERED,
+    "schema": schemas.NOT_OFFERED,
+    "target": targets.NOT_OFFERED,
+    "assertion": {"template": "Declare the assertion in full, with expressions where it differs."},
+    "measure": {"template": "Declare the measure in full, with expressions where it differs."},
+}
+"""Kinds of Flowman that are not supported, with what to use instead, by category."""
 
 
 def registry() -> Registry:
     """Return every kind that the tool offers; each is imported when a project uses it."""
-    return Registry(
-        {category: package.KINDS for category, package in PACKAGES.items()},
-        absent={category: package.NOT_OFFERED for category, package in PACKAGES.items()},
-    )
+    return Registry(KINDS, absent=NOT_OFFERED)

@@ -33,9 +33,9 @@ class UnionSchema(Schema):
     def references(self) -> Iterable[Reference]:
         """Return the references of the schemas."""
         return [
-            Reference(each.category, each.name, ("schemas", index, *each.path))
+            each
             for index, schema in enumerate(self.schemas)
-            for each in schema.references()
+            for each in schema.references_below("schemas", index)
         ]
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:

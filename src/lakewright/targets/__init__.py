@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["KINDS", "NOT_OFFERED"]
+__all__ = ["DATASETS", "KINDS", "MEASURES", "NOT_OFFERED"]
 
 KINDS = {
     "blackhole": "lakewright.targets.blackhole:BlackholeTarget",
@@ -31,10 +31,22 @@ KINDS = {
     "relation": "lakewright.targets.relation:RelationTarget",
     "schema": "lakewright.targets.schema:SchemaTarget",
     "truncate": "lakewright.targets.truncate:TruncateTarget",
-    "validate": "lakewright.targets.validate:ValidateTarget",
-    "verify": "lakewright.targets.verify:VerifyTarget",
+    "validate": "lakewright.targets.assertions:ValidateTarget",
+    "verify": "lakewright.targets.assertions:VerifyTarget",
 }
 """Class of each kind; it is imported on first use."""
+
+DATASETS = {
+    "const": "lakewright.targets.datasets:ValuesDataset",
+    "file": "lakewright.targets.datasets:FileDataset",
+    "mapping": "lakewright.targets.datasets:MappingDataset",
+    "relation": "lakewright.targets.datasets:RelationDataset",
+    "values": "lakewright.targets.datasets:ValuesDataset",
+}
+"""Class of each kind of rows that targets copy, compare and print."""
+
+MEASURES = {"sql": "lakewright.targets.measure:SqlMeasure"}
+"""Class of each kind of numbers that a `measure` target takes."""
 
 NOT_OFFERED = {
     "sftpUpload": "Copy the files outside of runs, or with a `command` hook.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
 
+from lakewright.checks.columns import differences_told
 from lakewright.errors import VerificationError
 from lakewright.lake.columns import conform, fields_of
 from lakewright.plan.outcome import Outcome
@@ -18,8 +19,7 @@ from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import KindOf, Reference
 from lakewright.spec.models.fields import Field
 from lakewright.targets.context import Context
-from lakewright.targets.datasets.dataset import Dataset
-from lakewright.targets.difference_words import differences_told
+from lakewright.targets.datasets import Dataset
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -47,11 +47,7 @@ class CompareTarget(Target):
 
     def references(self) -> Iterable[Reference]:
         """Return what the datasets refer to."""
-        return [
-            Reference(each.category, each.name, (side, *each.path))
-            for side, dataset in (("actual", self.actual), ("expected", self.expected))
-            for each in dataset.references()
-        ]
+        return [*self.actual.references_below("actual"), *self.expected.references_below("expected")]
 
     def phases(self) -> frozenset[Phase]:
         """Return VERIFY."""

@@ -15,7 +15,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import KindOf, Reference, Texts
 from lakewright.targets.context import Context
-from lakewright.targets.datasets.dataset import Dataset
+from lakewright.targets.datasets import Dataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 
@@ -40,9 +40,7 @@ class ConsoleTarget(Target):
 
     def references(self) -> Iterable[Reference]:
         """Return what the dataset refers to."""
-        return [
-            Reference(each.category, each.name, ("input", *each.path)) for each in self.input.references()
-        ]
+        return self.input.references_below("input")
 
     def phases(self) -> frozenset[Phase]:
         """Return BUILD."""

@@ -24,10 +24,7 @@ from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
 from lakewright.targets.appending import append_of, earlier_append, telling_refusal, write_rows
 from lakewright.targets.context import Context
-from lakewright.targets.datasets.dataset import Dataset
-from lakewright.targets.datasets.file import FileDataset
-from lakewright.targets.datasets.mapping import MappingDataset
-from lakewright.targets.datasets.relation import RelationDataset
+from lakewright.targets.datasets import Dataset, FileDataset, MappingDataset, RelationDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.targets.writing import (
@@ -76,11 +73,7 @@ class CopyTarget(Target):
 
     def references(self) -> Iterable[Reference]:
         """Return what the datasets refer to."""
-        return [
-            Reference(each.category, each.name, (side, *each.path))
-            for side, dataset in (("source", self.source), ("target", self.target))
-            for each in dataset.references()
-        ]
+        return [*self.source.references_below("source"), *self.target.references_below("target")]
 
     def phases(self) -> frozenset[Phase]:
         """Return BUILD, VERIFY, TRUNCATE and DESTROY."""

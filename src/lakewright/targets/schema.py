@@ -40,10 +40,7 @@ class SchemaTarget(FileOutput):
 
     def references(self) -> Iterable[Reference]:
         """Return what the schema refers to."""
-        return [
-            Reference(each.category, each.name, ("schema", *each.path))
-            for each in self.declared_schema.references()
-        ]
+        return self.declared_schema.references_below("schema")
 
     def place(self, workspace: Workspace) -> str:
         """Return the path of the file.

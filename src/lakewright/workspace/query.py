@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.plan.resource import Resource
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.models.base import Reference
 from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ __all__ = [
     "all_rows",
     "catalog_tables",
     "mapping_names",
+    "query_references",
     "query_requires",
     "run_query",
     "table_resource",
@@ -37,6 +40,16 @@ _FULL = 3
 def mapping_names(sql: str) -> tuple[str, ...]:
     """Return the names of the mappings that a query reads, each once."""
     return tuple(name[0] for name in table_names(sql) if len(name) == 1)
+
+
+def query_references(sql: str, *place: str) -> list[Reference]:
+    """Return the mappings that a query reads as references; none if it has expressions that may change them.
+
+    Args:
+        sql: The query.
+        place: The keys of the definition that lead to the query.
+    """
+    return [] if has_expression(sql) else [Reference("mapping", name, place) for name in mapping_names(sql)]
 
 
 def query_requires(workspace: Workspace, sql: str) -> frozenset[Resource]:

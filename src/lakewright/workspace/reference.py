@@ -29,5 +29,4 @@ def referenced(relation: str | ReadableRelation, *path: str | int) -> Iterable[R
     where = path or ("relation",)
     if isinstance(relation, str):
         return [Reference("relation", relation, where)]
-    inner = relation.references() if isinstance(relation, Named) else ()
-    return [Reference(each.category, each.name, (*where, *each.path)) for each in inner]
+    return relation.references_below(*where) if isinstance(relation, Named) else []

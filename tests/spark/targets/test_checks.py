@@ -10,6 +10,9 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.sessions import same
 
+from lakewright.checks.conditions import ExpressionAssertion
+from lakewright.checks.keys import UniqueKeyAssertion
+from lakewright.checks.run import AssertionRun
 from lakewright.errors import TargetError, VerificationError
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -151,3 +154,29 @@ def test_the_mode_says_what_follows(workspace: Workspace) -> None:
     assert never.error.message.endswith("1 of 1 assertion failed: one: team=red occurs 2 times")
     with pytest.raises(Exception, match="no_column"):
         run(workspace, "broken")
+
+
+def test_assertions_about_one_mapping_are_counted_in_one_pass(
+    workspace: Workspace, spark: SparkSession
+) -> None:
+    expressions = [
+        ExpressionAssertion(name=f"a{n}", mapping="sales", expected=(f"id > {n}",)) for n in (0, 1)
+    ]
+    key = UniqueKeyAssertion(name="key", mapping="sales", key=("id",))
+    run = AssertionRun(workspace, [*expressions, key])
+    assert run.failures(expressions[0]) == ()
+    spark.sparkContext.setJobGroup("counted", "")
+    assert run.failures(key) == ()
+    assert run.failures(expressions[1]) == ("1 row fails id > 1: id=1, team=red, price=2.50",)
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("counted")
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", "")
+    assert not jobs
+
+
+def test_an_assertion_with_an_error_does_not_hide_the_result_of_another(workspace: Workspace) -> None:
+    good = ExpressionAssertion(name="good", mapping="sales", expected=("id > 1",))
+    bad = ExpressionAssertion(name="bad", mapping="sales", expected=("no_column > 1",))
+    run = AssertionRun(workspace, [good, bad])
+    assert len(run.failures(good)) == 1
+    with pytest.raises(Exception, match="no_column"):
+        run.failures(bad)

@@ -11,7 +11,8 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.sessions import same
 
-from lakewright.documentation.document import CheckResult, Document, Item, Ref
+from lakewright.checks.check import CheckResult
+from lakewright.documentation.document import Document, Item, Ref
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -185,8 +186,8 @@ def test_a_check_that_cannot_run_says_why_in_few_words(told: Document) -> None:
 
 
 def test_checks_of_one_relation_take_one_pass(workspace: Workspace, spark: SparkSession) -> None:
-    from lakewright.documentation.checks.not_null import NotNullCheck
-    from lakewright.documentation.checks.run_checks import CheckRequest, run_checks
+    from lakewright.checks.conditions import NotNullCheck
+    from lakewright.checks.run import CheckRequest, run_checks
 
     checks = [CheckRequest(NotNullCheck(kind="notNull"), "code") for _ in range(20)]
     spark.sparkContext.setJobGroup("passes", "")

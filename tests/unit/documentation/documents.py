@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from lakewright.checks.check import CheckResult, CheckStatus
+from lakewright.checks.count import Sample
 from lakewright.documentation.document import (
-    CheckResult,
-    CheckStatus,
     Column,
     Document,
     Ending,
     Item,
     LastRun,
     Ref,
-    Sample,
     Source,
 )
 

@@ -10,7 +10,8 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_project, make_workspace
 
-from lakewright.documentation.document import CheckStatus, Document, Item, Ref
+from lakewright.checks.check import CheckStatus
+from lakewright.documentation.document import Document, Item, Ref
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.documentation.settings import documentation_settings
 from lakewright.errors import SpecError

@@ -12,25 +12,24 @@ from tests.projects import KINDS, make_project
 from lakewright.errors import SpecError
 from lakewright.mappings.extend import ExtendMapping
 from lakewright.mappings.sql import SqlMapping
-from lakewright.run.kinds import PACKAGES
+from lakewright.run.kinds import KINDS as CLASSES
+from lakewright.run.kinds import NOT_OFFERED
 
 
-@pytest.mark.parametrize("category", sorted(PACKAGES))
+@pytest.mark.parametrize("category", sorted(CLASSES))
 def test_every_kind_has_a_class_and_says_what_its_keys_are_for(category: str) -> None:
     for kind in KINDS.kinds(category):
         model = KINDS.find(category, kind)
         assert model.__doc__, kind
         for name, field in model.model_fields.items():
             assert field.description or name in {"name", "kind"}, f"{category} {kind}: {name}"
-    for kind, remedy in PACKAGES[category].NOT_OFFERED.items():
+    for kind, remedy in NOT_OFFERED.get(category, {}).items():
         assert KINDS.find_or_none(category, kind) is None
         assert remedy.endswith(".")
 
 
 def test_declaring_needs_no_engine() -> None:
-    modules = {
-        str(entry).partition(":")[0] for package in PACKAGES.values() for entry in package.KINDS.values()
-    }
+    modules = {entry.partition(":")[0] for kinds in CLASSES.values() for entry in kinds.values()}
     imports = "\n".join(f"import {module}" for module in sorted(modules))
     check = f"import sys\n{imports}\nassert not {{'pyspark', 'delta', 'deltalake'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True)
@@ -46,7 +45,7 @@ def test_declaring_needs_no_engine() -> None:
             "declare the mapping that reads it: `b: {kind: relation, relation: b}`",
         ),
         ("mappings: {a: {kind: filter, input: a, conditoin: x}}", "unknown key 'conditoin'"),
-        ("mappings: {a: {kind: values}}", "a values mapping needs either `columns` or `schema`"),
+        ("mappings: {a: {kind: values}}", "kind 'values' needs either `columns` or `schema`"),
         (
             "mappings: {a: {kind: join, inputs: [a, a, a], condition: x}}",
             "a join by `condition` needs exactly two inputs",

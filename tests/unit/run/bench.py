@@ -276,7 +276,6 @@ class Bench:
                 "hook": dict(hooks.KINDS),
                 "connection": dict(connections.KINDS),
             },
-            absent={"hook": hooks.NOT_OFFERED},
         )
         self.project = load_project(self.folder, kinds=kinds, environ={})
         self.lake = Lake(self.project.lake, SessionSettings(self.folder))

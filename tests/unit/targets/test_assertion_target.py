@@ -54,9 +54,9 @@ def test_a_target_without_assertions_succeeds(tmp_path: Path, name: str, phase: 
 @pytest.mark.parametrize(
     ("name", "method", "subject", "line"),
     [
-        ("named", "assertions.sql.SqlAssertion.check", "whole", 10),
-        ("listed", "assertions.expression.ExpressionAssertion.check", "assertion 2", 15),
-        ("measured", "measures.sql.SqlMeasure.take", "measure 'many'", 20),
+        ("named", "checks.sql.SqlAssertion.check", "whole", 10),
+        ("listed", "checks.conditions.ExpressionAssertion.check", "assertion 2", 15),
+        ("measured", "targets.measure.SqlMeasure.take", "measure 'many'", 20),
     ],
 )
 def test_a_query_that_spark_rejects_is_told_with_its_place_and_no_traceback(
@@ -67,9 +67,9 @@ def test_a_query_that_spark_rejects_is_told_with_its_place_and_no_traceback(
     target = Target.named(workspace, name)
     said = AnalysisException("no column `idd`. SQLSTATE: 42703; line 1 pos 7;")
     results = [mock.DEFAULT] if name == "measured" else []
-    module = f"lakewright.targets.{method}"
+    module = f"lakewright.{method}"
     with (
-        mock.patch("lakewright.targets.assertions.sql._failure", return_value=None),
+        mock.patch("lakewright.checks.sql._failure", return_value=None),
         mock.patch(module, side_effect=[*results, said], return_value=()),
         pytest.raises(SpecError) as raised,
     ):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.documentation.checks.check import Check
-from lakewright.documentation.checks.run_checks import CheckRequest, check_not_run, run_checks
-from lakewright.documentation.document import CheckResult, Column, Item, Ref, Source
+from lakewright.checks.check import Check, CheckResult
+from lakewright.checks.run import CheckRequest, check_not_run, run_checks
+from lakewright.documentation.document import Column, Item, Ref, Source
 from lakewright.documentation.lineage.spark_plan import column_sources
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.mappings.mapping import Mapping as MappingModel

@@ -15,7 +15,8 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from lakewright.documentation.document import CATEGORIES, CheckResult, CheckStatus, Document, Item, Ref
+from lakewright.checks.check import CheckResult, CheckStatus
+from lakewright.documentation.document import CATEGORIES, Document, Item, Ref
 from lakewright.documentation.pages.layout import Box, lay_out
 from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, left_out_of, where
 

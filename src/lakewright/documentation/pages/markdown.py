@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from lakewright.checks.check import CheckResult, CheckStatus
 from lakewright.documentation.document import (
-    CheckResult,
-    CheckStatus,
     Column,
     Document,
     Item,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from lakewright.documentation.document import CheckResult, Ref, Sample
+from lakewright.checks.check import CheckResult
+from lakewright.checks.count import Sample
+from lakewright.documentation.document import Ref
 
 __all__ = ["CHAPTERS", "anchor", "counts_of", "left_out_of", "where"]
 

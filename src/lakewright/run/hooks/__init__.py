@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["KINDS", "NOT_OFFERED"]
+__all__ = ["KINDS"]
 
 KINDS = {
     "command": "lakewright.run.hooks.command:CommandHook",
@@ -13,6 +13,3 @@ KINDS = {
     "web": "lakewright.run.hooks.web:WebHook",
 }
 """Class of each kind; it is imported on first use."""
-
-NOT_OFFERED: dict[str, str] = {}
-"""Kinds of Flowman that are not supported, with what to use instead: none."""

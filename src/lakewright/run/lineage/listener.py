@@ -13,7 +13,7 @@ from lakewright.errors import Fault
 from lakewright.manifest.redact import Redactor
 from lakewright.run.lineage.events import Subject, event_state, inputs_of, outputs_of, run_uuid
 from lakewright.run.lineage.reporter import Reporter, Sender
-from lakewright.targets.assertion_target import AssertionTarget, ErrorMode
+from lakewright.targets.assertions import AssertionTarget, ErrorMode
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ Source: the project files' rules, "YAML values keep their text until a declared 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import (
@@ -162,6 +162,10 @@ class Named(Model):
     def references(self) -> Iterable[Reference]:
         """Return the definitions that this one is built from."""
         return ()
+
+    def references_below(self, *place: str | int) -> list[Reference]:
+        """Return its references with their places in a definition that contains it below these keys."""
+        return [replace(each, path=(*place, *each.path)) for each in self.references()]
 
     def links(self) -> Iterable[Reference]:
         """Return the definitions of its category that only order it: those in `before` and `after`."""

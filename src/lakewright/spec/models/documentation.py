@@ -63,15 +63,10 @@ class Documentation(Model):
     def references(self) -> Iterable[Reference]:
         """Return the relations and mappings that its checks refer to."""
         for index, check in enumerate(self.checks):
-            yield from _placed(check, "documentation", "checks", index)
+            yield from check.references_below("documentation", "checks", index)
         for number, column in enumerate(self.columns):
             for index, check in enumerate(column.checks):
-                yield from _placed(check, "documentation", "columns", number, "checks", index)
-
-
-def _placed(check: Named, *path: str | int) -> Iterable[Reference]:
-    for reference in check.references():
-        yield Reference(reference.category, reference.name, (*path, *reference.path))
+                yield from check.references_below("documentation", "columns", number, "checks", index)
 
 
 class Collector(Model):

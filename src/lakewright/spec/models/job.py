@@ -234,8 +234,7 @@ class Job(Named):
         for index, parent in enumerate(self.extends):
             yield Reference("job", parent, ("extends", index))
         for index, hook in enumerate(self.hooks):
-            for each in hook.references():
-                yield Reference(each.category, each.name, ("hooks", index, *each.path))
+            yield from hook.references_below("hooks", index)
 
     def target_names(self, scope: Scope) -> tuple[str, ...]:
         """Return the names of the job's targets, in declared order.

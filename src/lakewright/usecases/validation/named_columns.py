@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from lakewright.documentation.checks.primary_key import PrimaryKeyCheck
+from lakewright.checks.keys import PrimaryKeyCheck
 from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.partition import canonical_partition
 from lakewright.mappings.mapping import Mapping
@@ -22,9 +22,7 @@ from lakewright.relations.jdbc import JdbcTableRelation
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.console import ConsoleTarget
-from lakewright.targets.datasets.file import FileDataset
-from lakewright.targets.datasets.mapping import MappingDataset
-from lakewright.targets.datasets.relation import RelationDataset
+from lakewright.targets.datasets import FileDataset, MappingDataset, RelationDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.file import FileTarget
 from lakewright.targets.local import LocalTarget

@@ -1,4 +1,4 @@
-"""The `sql` assertion: checks that queries return the expected rows."""
+"""Queries that say whether a condition holds: the `sql` check, and the `sql` assertion with expected rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,88 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
+from lakewright.checks.check import Answer, Assertion, Check, Subject
+from lakewright.checks.count import Count
+from lakewright.checks.expected_rows import difference, is_nested, row_of
+from lakewright.errors import SpecError
 from lakewright.plan.resource import Resource
-from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Listed, Model, Reference
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.targets.assertions.assertion import Assertion, Verdict
-from lakewright.targets.assertions.comparison import difference, is_nested, row_of
-from lakewright.workspace.query import mapping_names, query_requires, run_query
+from lakewright.spec.words import counted
+from lakewright.workspace.query import mapping_names, query_references, query_requires, run_query
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["SqlAssertion", "SqlTest"]
+__all__ = ["SqlAssertion", "SqlCheck", "SqlTest"]
+
+THIS = "__this__"
+_LONGEST = 80
 
 _MORE = 6
 """Rows that are read beyond the expected ones: five are shown, and one more tells that there are others."""
+
+
+class SqlCheck(Check):
+    """Holds if the query says so; its tables are mappings, and `__this__` is the relation or mapping itself.
+
+    The query returns either one row with a boolean column `success`, whose other columns are shown, or rows
+    of two columns: a boolean, and the number of rows for which the condition has that value.
+    """
+
+    query: Annotated[str, SqlText.QUERY] = Declared(description="Query to run.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mappings in the query, if it contains no expression."""
+        return [each for each in query_references(self.query, "query") if each.name.lower() != THIS]
+
+    def claim(self, column: str | None) -> str:
+        """Return the description, or else the start of the query."""
+        text = self.description or " ".join(self.query.split())
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+    def count(self, subject: Subject) -> Count | Answer:
+        """Return the result of the query.
+
+        Raises:
+            SpecError: The result has neither of the two forms.
+        """
+        mappings = [name for name in mapping_names(self.query) if name.lower() != THIS]
+        with subject.workspace.views(mappings) as session:
+            subject.frame.where(subject.selected).createOrReplaceTempView(THIS)
+            found = session.sql(self.query)
+        names = [name.lower() for name in found.columns]
+        if "success" in names:
+            return _one_row(found, names.index("success"))
+        if len(names) != 2:  # a boolean and a number
+            raise SpecError.of(
+                f"the query of the check returns {counted(len(names), 'column')}",
+                remedy="Return a column `success`, or two columns: a boolean and a number of rows.",
+            )
+        from pyspark.sql import functions
+
+        counted_rows = found.toDF("holds", "number").selectExpr(
+            "coalesce(cast(holds as boolean), false) as holds", "cast(number as bigint) as number"
+        )
+        total = "coalesce(sum(number) filter (where {}), 0)"
+        passed, failed = (functions.expr(total.format(each)) for each in ("holds", "not holds"))
+        return Count(counted_rows, passed, failed)
+
+
+def _one_row(found: DataFrame, position: int) -> Answer:
+    rows = found.limit(2).collect()
+    if len(rows) != 1:
+        raise SpecError.of(
+            "the query of the check does not return exactly one row", remedy="Aggregate without GROUP BY."
+        )
+    values = [
+        f"{name}={value}"
+        for index, (name, value) in enumerate(zip(found.columns, rows[0], strict=True))
+        if index != position
+    ]
+    return Answer(bool(rows[0][position]), ", ".join(values) or None)
 
 
 class SqlTest(Model):
@@ -60,17 +127,16 @@ class SqlAssertion(Assertion):
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings in the queries that contain no expression."""
-        texts = [test.query for test in self.all_tests() if not has_expression(test.query)]
-        return [Reference("mapping", name) for text in texts for name in mapping_names(text)]
+        return [each for test in self.all_tests() for each in query_references(test.query)]
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that the queries read."""
         return frozenset().union(*(query_requires(workspace, test.query) for test in self.all_tests()))
 
-    def check(self, workspace: Workspace) -> Verdict:
+    def check(self, workspace: Workspace) -> tuple[str, ...]:
         """Return for each query how its rows differ from the expected ones."""
-        return Verdict(
-            tuple(failure for test in self.all_tests() if (failure := _failure(workspace, test)) is not None)
+        return tuple(
+            failure for test in self.all_tests() if (failure := _failure(workspace, test)) is not None
         )
 
 

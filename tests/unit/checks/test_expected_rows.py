@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from lakewright.checks.expected_rows import difference, row_of
 from lakewright.errors import SpecError
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.targets.assertions.comparison import difference, row_of
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The base class of `validate` and `verify` targets: it checks assertions and acts on failed ones."""
+"""The `validate` and `verify` targets, which check assertions and act on failed ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
+from lakewright.checks.check import Assertion
+from lakewright.checks.run import AssertionRun
 from lakewright.errors import VerificationError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.outcome import Outcome
@@ -17,14 +19,13 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.spec.models.base import KindOf, NamedMap, Reference, from_text
 from lakewright.spec.suggestions import member_named
-from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["AssertionTarget", "ErrorMode", "ErrorModeText"]
+__all__ = ["AssertionTarget", "ErrorMode", "ValidateTarget", "VerifyTarget"]
 
 
 class ErrorMode(StrEnum):
@@ -64,9 +65,9 @@ class AssertionTarget(Target):
     def references(self) -> Iterable[Reference]:
         """Return the references of the assertions."""
         return [
-            Reference(each.category, each.name, ("assertions", name, *each.path))
+            each
             for name, assertion in self.assertions.items()
-            for each in assertion.references()
+            for each in assertion.references_below("assertions", name)
         ]
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
@@ -80,12 +81,13 @@ class AssertionTarget(Target):
             VerificationError: An assertion fails, and the mode is not failNever. An error while checking is
                 raised in every mode.
         """
+        run = AssertionRun(context.workspace, self.assertions.values())
         failures: dict[str, tuple[str, ...]] = {}
         for number, (name, assertion) in enumerate(self.assertions.items()):
             with self.located(context.workspace, assertion.label, ("assertions", name, number)):
-                verdict = assertion.check(context.workspace)
-            if not verdict.holds:
-                failures[assertion.label] = verdict.failures
+                found = run.failures(assertion)
+            if found:
+                failures[assertion.label] = found
                 if self.mode is ErrorMode.FAIL_FAST:
                     break
         metrics = self._metrics(failures)
@@ -111,3 +113,24 @@ class AssertionTarget(Target):
 def _texts(failures: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
     for label, texts in failures.items():
         yield f"{label}: {'; '.join(texts)}"
+
+
+class ValidateTarget(AssertionTarget):
+    """Checks assertions in VALIDATE, and by default stops at the first one that fails."""
+
+    mode: ErrorModeText = Declared(
+        default=ErrorMode.FAIL_FAST,
+        description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
+    )
+
+    def phases(self) -> frozenset[Phase]:
+        """Return VALIDATE."""
+        return frozenset({Phase.VALIDATE})
+
+
+class VerifyTarget(AssertionTarget):
+    """Checks assertions in VERIFY, and by default all of them even if one fails."""
+
+    def phases(self) -> frozenset[Phase]:
+        """Return VERIFY."""
+        return frozenset({Phase.VERIFY})

@@ -1,14 +1,18 @@
-"""The `foreignKey` check: keys occur in another relation or mapping."""
+"""Keys that occur once, or that occur elsewhere: `foreignKey`, `primaryKey`, `unique` and `uniqueKey`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.documentation.checks.check import Count, QueryCheck
+from lakewright.checks.check import Check, CountedAssertion, Subject
+from lakewright.checks.count import Count, Tally, count_keys, row_text
 from lakewright.errors import SpecError
 from lakewright.lake.columns import column as column_of
 from lakewright.mappings.mapping import Input
@@ -19,12 +23,52 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ForeignKeyCheck"]
+__all__ = ["ForeignKeyCheck", "PrimaryKeyCheck", "UniqueCheck", "UniqueKeyAssertion"]
 
 _OTHER, _IS_THERE = "__other_{}", "__is_there"
 
 
-class ForeignKeyCheck(QueryCheck):
+class _KeyCheck(Check):
+    """A check that no two rows have equal values in some columns; rows with nulls only are ignored."""
+
+    @abstractmethod
+    def columns_needed(self, column: str | None) -> tuple[str, ...]:
+        """Return the columns of the key."""
+
+    def count(self, subject: Subject) -> Count:
+        """Return the count of keys, and of the rows that repeat one."""
+        names = self.columns_needed(subject.column)
+        has_value = reduce(or_, (column_of(name).isNotNull() for name in names))
+        return count_keys(subject.frame, names, subject.selected & has_value)
+
+
+class PrimaryKeyCheck(_KeyCheck):
+    """Holds if no two rows have equal values in the columns; rows with nulls only are ignored."""
+
+    columns: Texts = Declared(min_length=1, description="Columns of the key.")
+
+    def claim(self, column: str | None) -> str:
+        """Return that the columns are a primary key."""
+        return f"{', '.join(self.columns)} is a primary key"
+
+    def columns_needed(self, column: str | None) -> tuple[str, ...]:
+        """Return the columns."""
+        return self.columns
+
+
+class UniqueCheck(_KeyCheck):
+    """Holds if no two rows have the same value in the column; nulls are ignored."""
+
+    def claim(self, column: str | None) -> str:
+        """Return that the column is unique."""
+        return f"{self.needed(column)} is unique"
+
+    def columns_needed(self, column: str | None) -> tuple[str, ...]:
+        """Return the column."""
+        return (self.needed(column),)
+
+
+class ForeignKeyCheck(Check):
     """Holds if each row's key occurs in another relation or mapping; keys with a null are ignored."""
 
     relation: str | None = Declared(default=None, description="Relation that holds the keys.")
@@ -78,21 +122,24 @@ class ForeignKeyCheck(QueryCheck):
         there = "" if own == others else f" ({', '.join(others)})"
         return f"{', '.join(own)} occurs in {self.other}{there}"
 
-    def count(self, column: str | None, frame: DataFrame, workspace: Workspace) -> Count:
-        """Return the number of rows whose key occurs on the other side."""
+    def count(self, subject: Subject) -> Count:
+        """Return the count of the rows whose key occurs on the other side; the missing keys are shown."""
         from pyspark.sql import functions
 
-        pairs = self.pairs(column)
-        for own, _ in pairs:
-            frame = frame.where(column_of(own).isNotNull())
-        there = self._keys(workspace, pairs).withColumn(_IS_THERE, functions.lit(True))
+        pairs = self.pairs(subject.column)
+        own = [column_of(name) for name, _ in pairs]
+        frame = reduce(
+            lambda rows, each: rows.where(each.isNotNull()), own, subject.frame.where(subject.selected)
+        )
+        there = self._keys(subject.workspace, pairs).withColumn(_IS_THERE, functions.lit(True))
         joined = frame.join(there, _same(pairs), "left")
         is_there = functions.col(_IS_THERE)
-        (row,) = joined.agg(
-            functions.count_if(is_there.isNotNull()), functions.count_if(is_there.isNull())
-        ).collect()
-        missing = frame.join(there, _same(pairs), "left_anti").select(*(column_of(own) for own, _ in pairs))
-        return Count(passed=row[0], failed=row[1], failing=missing.distinct())
+        return Count(
+            joined,
+            functions.count_if(is_there.isNotNull()),
+            functions.count_if(is_there.isNull()),
+            frame.join(there, _same(pairs), "left_anti").select(*own).distinct(),
+        )
 
     def _keys(self, workspace: Workspace, pairs: list[tuple[str, str]]) -> DataFrame:
         found = (
@@ -107,3 +154,21 @@ class ForeignKeyCheck(QueryCheck):
 
 def _same(pairs: list[tuple[str, str]]) -> list[Column]:
     return [column_of(own) == column_of(_OTHER.format(number)) for number, (own, _) in enumerate(pairs)]
+
+
+class UniqueKeyAssertion(CountedAssertion):
+    """Holds if each combination of values in the key columns occurs once; null counts as a value."""
+
+    key: Texts = Declared(min_length=1, description="Columns that identify a row.")
+
+    def counts(self, frame: DataFrame) -> list[Count]:
+        """Return the count of keys, and of the rows that repeat one."""
+        return [count_keys(frame, self.key)]
+
+    def failures(self, tallies: Sequence[Tally]) -> tuple[str, ...]:
+        """Return some of the keys that occur more than once."""
+        return tuple(
+            f"{row_text(self.key, row)} occurs {row[-1]} times"
+            for each in tallies
+            for row in each.sample.rows
+        )
