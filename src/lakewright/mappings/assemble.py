@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
-from lakewright.mappings.naming import Naming, NamingText
+from lakewright.mappings.nested import Naming, NamingText
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import Listed, Model, Texts, inconsistent
 

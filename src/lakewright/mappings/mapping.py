@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
 
@@ -274,6 +274,9 @@ class Mapping(Named):
 class InputMapping(Mapping):
     """A mapping with exactly one input."""
 
+    keeps_columns: ClassVar[bool] = False
+    """Whether the frame has the columns of the input, in their order."""
+
     input: Input = Declared(description="Name of the input mapping.")
 
     def references(self) -> Iterable[Reference]:
@@ -284,6 +287,10 @@ class InputMapping(Mapping):
         """Yield columns of the input that a list, or the keys of a map, name in the declaration."""
         for index, name in enumerate(names):
             yield NamedColumn(self.input, name, (key, name if isinstance(names, dict) else index))
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the columns of the frame if declarations say them all: the input's, if they are kept."""
+        return columns_of(self.input) if self.keeps_columns else None
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return this kind's transformation of its input."""

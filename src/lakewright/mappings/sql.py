@@ -1,37 +1,48 @@
-"""The `sql` mapping: a query over other mappings."""
+"""Mappings of queries over other mappings, and over their own result."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.mappings.mapping import Mapping
+from lakewright.errors import SpecError, TargetError
+from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.text_marks import FileText, SqlText
-from lakewright.workspace.query import all_rows, mapping_names, query_references, query_requires, run_query
+from lakewright.workspace.query import (
+    all_rows,
+    catalog_tables,
+    mapping_names,
+    query_references,
+    run_query,
+)
+from lakewright.workspace.sql_tables import before_union
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["SqlMapping"]
+__all__ = ["IterativeSqlMapping", "RecursiveSqlMapping", "SqlMapping"]
 
 
-class SqlMapping(Mapping):
-    """Runs a Spark SQL query.
+THIS = "__this__"
+"""The name by which a query reads its former result."""
 
-    A single name in FROM or JOIN refers to a mapping; a qualified name, `database.table`, to a catalog table.
-    The run warns of a UNION, INTERSECT or EXCEPT that cuts fractions, also inside structs, arrays and maps,
-    since no decimal holds the digits of all its inputs.
-    """
 
-    sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
+class _QueryMapping(Mapping):
+    """A mapping with a query, as text or in a file."""
+
+    own_names: ClassVar[frozenset[str]] = frozenset()
+    """Names in the query that are no mappings of the project."""
+
+    sql: str | None = Declared(default=None, description="The query.")
     file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
         default=None, description="File with the query, relative to the project's folder."
     )
@@ -39,7 +50,7 @@ class SqlMapping(Mapping):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.sql is None) == (self.file is None):
-            raise ValueError("a sql mapping needs either `sql` or `file`")
+            raise ValueError(f"kind {self.kind!r} needs either `sql` or `file`")
         return self
 
     def query(self, workspace: Workspace) -> str:
@@ -48,15 +59,28 @@ class SqlMapping(Mapping):
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings in FROM and JOIN, unless the text has expressions that may change them."""
-        return [] if self.sql is None else query_references(self.sql, "sql")
+        found = [] if self.sql is None else query_references(self.sql, "sql")
+        return [each for each in found if each.name not in self.own_names]
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mappings in FROM and JOIN."""
-        return mapping_names(self.query(workspace))
+        return tuple(name for name in mapping_names(self.query(workspace)) if name not in self.own_names)
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources of the mappings, and the catalog tables."""
-        return query_requires(workspace, self.query(workspace))
+        read = (workspace.required(name) for name in self.inputs(workspace))
+        return catalog_tables(self.query(workspace)).union(*read)
+
+
+class SqlMapping(_QueryMapping):
+    """Runs a Spark SQL query.
+
+    A single name in FROM or JOIN refers to a mapping; a qualified name, `database.table`, to a catalog table.
+    The run warns of a UNION, INTERSECT or EXCEPT that cuts fractions, also inside structs, arrays and maps,
+    since no decimal holds the digits of all its inputs.
+    """
+
+    sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the query's rows; the run warns of set operations that cut fractions."""
@@ -70,3 +94,93 @@ class SqlMapping(Mapping):
         query = self.query(workspace)
         parts = [f"{name_sql(name)} AS ({workspace.sql_text(name)})" for name in mapping_names(query)]
         return " ".join(["WITH", ", ".join(parts), all_rows(f"({query})")]) if parts else query
+
+
+class _Repeated(_QueryMapping):
+    """A query that reads its own former result."""
+
+    own_names: ClassVar[frozenset[str]] = frozenset({THIS})
+
+    sql: str | None = Declared(default=None, description="The query, which reads its result as `__this__`.")
+    max_iterations: int = Declared(
+        default=99, ge=1, description="Number of runs after which the mapping fails."
+    )
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return the last result. The query runs here, because its results decide how often.
+
+        Raises:
+            TargetError: The result still changes after `maxIterations` runs.
+        """
+        query = self.query(workspace)
+        with workspace.views(self.inputs(workspace)) as session:
+            former = self.start(workspace, session, query)
+            for number in range(self.max_iterations):
+                former.createOrReplaceTempView(THIS)
+                found = session.sql(query)
+                if number == 0:
+                    self.note_cuts(workspace, query, found)
+                if workspace.is_outline:
+                    return found
+                found = found.localCheckpoint(eager=True)
+                if self.is_same(former, found):
+                    return found
+                former = found
+        raise TargetError(
+            f"mapping {self.name!r}: the result still changes after {self.max_iterations} runs of its query",
+            remedy="Correct the query so that it ends, or set a larger maxIterations.",
+        )
+
+    @abstractmethod
+    def start(self, workspace: Workspace, session: SparkSession, query: str) -> DataFrame:
+        """Return what the first run of the query reads."""
+
+    @abstractmethod
+    def is_same(self, former: DataFrame, found: DataFrame) -> bool:
+        """Return whether the result has stopped changing."""
+
+
+class RecursiveSqlMapping(_Repeated):
+    """Runs `SELECT start UNION ALL SELECT … FROM __this__` until the number of rows stays the same."""
+
+    def start(self, workspace: Workspace, session: SparkSession, query: str) -> DataFrame:
+        """Return the rows of the part before UNION, which doesn't read the former result.
+
+        Raises:
+            SpecError: The query has no UNION.
+        """
+        first = before_union(query)
+        if first is None:
+            raise SpecError.of(
+                f"mapping {self.name!r}: the query has no UNION",
+                remedy="Write SELECT start UNION ALL SELECT … FROM __this__, or use kind: iterativeSql.",
+            )
+        return session.sql(first)
+
+    def is_same(self, former: DataFrame, found: DataFrame) -> bool:
+        """Return whether both have the same number of rows."""
+        return former.count() == found.count()
+
+
+class IterativeSqlMapping(_Repeated):
+    """Runs a query over its input, then over its own former result, until the rows stay the same."""
+
+    input: Input = Declared(description="The mapping that the first run reads as `__this__`.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the input, and the mappings of the query."""
+        return [Reference("mapping", self.input, ("input",)), *super().references()]
+
+    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the input, and the mappings of the query."""
+        return tuple(dict.fromkeys((self.input, *super().inputs(workspace))))
+
+    def start(self, workspace: Workspace, session: SparkSession, query: str) -> DataFrame:
+        """Return the rows of the input."""
+        return workspace.frame(self.input)
+
+    def is_same(self, former: DataFrame, found: DataFrame) -> bool:
+        """Return whether both have the same columns and rows."""
+        if former.columns != found.columns or former.count() != found.count():
+            return False
+        return found.exceptAll(former).isEmpty()

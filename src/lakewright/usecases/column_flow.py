@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from lakewright.documentation.document import Ref, Source
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.mappings.filter import FilterMapping
+from lakewright.mappings.columns import SelectMapping
 from lakewright.mappings.relation import RelationMapping
-from lakewright.mappings.select import SelectMapping
+from lakewright.mappings.rows import FilterMapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.schema.sql import name_sql
 from lakewright.usecases.data_flow import declared_workspace

@@ -10,7 +10,7 @@ import pytest
 from tests.projects import KINDS, make_project
 
 from lakewright.errors import SpecError
-from lakewright.mappings.extend import ExtendMapping
+from lakewright.mappings.columns import ExtendMapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.run.kinds import KINDS as CLASSES
 from lakewright.run.kinds import NOT_OFFERED
@@ -38,7 +38,7 @@ def test_declaring_needs_no_engine() -> None:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("mappings: {a: {kind: sql}}", "a sql mapping needs either `sql` or `file`"),
+        ("mappings: {a: {kind: sql}}", "kind 'sql' needs either `sql` or `file`"),
         ("mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}", "there is no mapping 'b'"),
         (
             "mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}\nrelations: {b: {kind: empty}}",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError, NotInstalled
-from lakewright.mappings.values import ValuesMapping
+from lakewright.mappings.literal import ValuesMapping
 from lakewright.plan.graph import build_graph
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
