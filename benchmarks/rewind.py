@@ -144,7 +144,7 @@ def _restore(app: App, silver: Address, version: int) -> None:
 
 
 def _undo(app: App, entity: str, name: str) -> None:
-    from lakewright.usecases.undo_slice import undo_slice
+    from lakewright.usecases.rewinds import undo_slice
 
     app.begin_run()
     undo_slice(app, entity, name, author="benchmark", reason="measured")

@@ -29,7 +29,7 @@ from lakewright.spec.expressions.values import (
 )
 from lakewright.spec.models.job import Job, Parameter
 from lakewright.spec.suggestions import hint
-from lakewright.usecases.read_frames import check_single
+from lakewright.usecases.reading import check_single
 
 __all__ = [
     "JobOptions",

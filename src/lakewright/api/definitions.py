@@ -12,7 +12,7 @@ from lakewright.api.opened import Opened
 from lakewright.errors import SpecError, UsageError
 from lakewright.spec.models import job as spec
 from lakewright.spec.suggestions import suggestion
-from lakewright.usecases.read_frames import read_mapping, read_relation
+from lakewright.usecases.reading import read_mapping, read_relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

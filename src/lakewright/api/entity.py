@@ -23,6 +23,7 @@ from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spec.models import entity as spec
 from lakewright.stores.process import user_name
 from lakewright.usecases.land_slice import land
+from lakewright.usecases.look_back import RecordLife, SliceChanges, record_life, slice_changes
 from lakewright.usecases.operate_items import (
     accept_item,
     requeue_items,
@@ -30,11 +31,9 @@ from lakewright.usecases.operate_items import (
     skip_item,
     unskip_item,
 )
-from lakewright.usecases.read_frames import AsOf, read_entity
-from lakewright.usecases.record_life import RecordLife, record_life
-from lakewright.usecases.rehearse_slice import RehearsedSlice, rehearse_slice
+from lakewright.usecases.process_slices import RehearsedSlice, rehearse_slice
+from lakewright.usecases.reading import AsOf, read_entity
 from lakewright.usecases.rewinds import Rebuilt, Undone, preview_undo, rebuild_table, undo_slice
-from lakewright.usecases.slice_changes import SliceChanges, slice_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -167,7 +167,7 @@ class Call:
         self.output.options = repeated_options(self.settings, self.output.redactor.text)
 
     def confirms(self, question: str, refused: str, page: Iterable[Block]) -> bool:
-        """Show what would be done, and return whether the user wants it; nobody is asked without a terminal."""
+        """Show what would be done; return whether the user wants it; nobody is asked without a terminal."""
         if not self.output.is_json:
             self.output.page(page)
         if self.output.is_json or not self.ask.isatty():

@@ -1,22 +1,29 @@
-"""The flow of data between the items of a project: what each target and mapping reads and writes.
+"""The flow of data between the items of a project, and the columns that each column is computed from.
 
-It follows from the declarations alone; expressions get stand-ins for a job's parameters.
+Both follow from the declarations alone; expressions get stand-ins for a job's parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lakewright.app import App
-from lakewright.documentation.document import Ref
+from lakewright.documentation.document import Ref, Source
 from lakewright.documentation.gathering.gather import DataFlow, declared_flow
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
+from lakewright.mappings.columns import SelectMapping
+from lakewright.mappings.relation import RelationMapping
+from lakewright.mappings.rows import FilterMapping
+from lakewright.mappings.sql import SqlMapping
+from lakewright.schema.sql import name_sql
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Flows", "declared_workspace", "read_flows"]
+__all__ = ["ColumnFlow", "Flows", "declared_workspace", "read_column_flow", "read_flows"]
 
 MOST_NODES = 300
 """With more items than this, mappings are left out, and those that read them read what they read."""
@@ -115,3 +122,155 @@ def _without_mappings(flows: Flows) -> Flows:
         edges += [(a, b) for a in sources for b in readers if a != b]
     kept = tuple(node for node in flows.nodes if node.category != "mapping")
     return Flows(kept, tuple(dict.fromkeys(edges)), flows.writers)
+
+
+Columns = Mapping[str, tuple[Source, ...]]
+"""The columns of an item, each with its sources."""
+
+ASK_SPARK = Phrase(Command("docs"), " shows the columns of every mapping: it asks Spark.")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFlow:
+    """The columns of an item.
+
+    Attributes:
+        columns: Its columns with those of relations and entities that they are computed from.
+        note: Why they are not known; None if they are.
+    """
+
+    columns: Columns = field(default_factory=dict)
+    note: str | None = None
+
+
+class _Unknown(Exception):
+    """The columns of an item can't be known without Spark."""
+
+
+def read_column_flow(app: App, item: Ref) -> ColumnFlow:
+    """Return the columns of a relation or a mapping, as far as they are known without Spark."""
+    tracer = _Tracer(declared_workspace(app))
+    try:
+        if item.category == "mapping":
+            return ColumnFlow(tracer.mapping(item.name))
+        writer = next(_writers(app, item.name), None)
+        if writer is not None:
+            return ColumnFlow(tracer.mapping(writer))
+        definition = app.project.relations.get(item.name)
+        is_of_entity = definition is not None and definition.kind == "entity"
+        entity = Ref("entity", str(definition.raw.get("entity"))) if definition and is_of_entity else None
+        names = tracer.relation(item.name)
+        return ColumnFlow({name: () if entity is None else (Source(entity, name),) for name in names})
+    except _Unknown as why:
+        return ColumnFlow(note=Phrase(f"{why} ", ASK_SPARK))
+
+
+def _writers(app: App, relation: str) -> Iterator[str]:
+    """Yield the mappings whose rows targets write into a relation."""
+    for definition in app.project.targets.values():
+        mapping, written = (definition.raw.get(key) for key in ("mapping", "relation"))
+        if definition.kind == "relation" and written == relation and isinstance(mapping, str):
+            yield mapping
+
+
+@dataclass(slots=True)
+class _Tracer:
+    """Traces the columns of mappings back to those of relations."""
+
+    workspace: Workspace
+    _known: dict[str, Columns] = field(default_factory=dict)
+    _open: list[str] = field(default_factory=list)
+
+    def relation(self, name: str) -> tuple[str, ...]:
+        """Return the columns of a relation.
+
+        Raises:
+            _Unknown: Only Spark knows them.
+        """
+        try:
+            return tuple(each.name for each in self.workspace.relation(name).fields(self.workspace))
+        except Exception as error:  # whatever its kind needs is not here
+            raise _Unknown(f"The columns of the relation {name} are not known without Spark.") from error
+
+    def mapping(self, name: str) -> Columns:
+        """Return the columns of a mapping.
+
+        Raises:
+            _Unknown: Its kind is not traced, or what it reads is not known.
+        """
+        if name in self._open:
+            raise _Unknown(f"The mapping {name} reads itself.")
+        if name not in self._known:
+            self._open.append(name)
+            try:
+                self._known[name] = self._traced(name)
+            except LakewrightError as error:
+                raise _Unknown(f"The mapping {name} can't be evaluated here: {error.message}.") from error
+            finally:
+                self._open.pop()
+        return self._known[name]
+
+    def _traced(self, name: str) -> Columns:
+        mapping = self.workspace.mapping(name)
+        if isinstance(mapping, RelationMapping):
+            return self._of_relation(mapping)
+        if isinstance(mapping, FilterMapping) and mapping.filter is None:
+            return self.mapping(mapping.input)
+        if isinstance(mapping, SelectMapping) and mapping.filter is None:
+            selected = ", ".join(f"{text} AS {name_sql(own)}" for own, text in mapping.columns.items())
+            query = f"SELECT {selected} FROM {name_sql(mapping.input)}"  # noqa: S608 - it is only parsed
+            return self._of_query(name, query, (mapping.input,))
+        if isinstance(mapping, SqlMapping):
+            return self._of_query(name, mapping.query(self.workspace), mapping.inputs(self.workspace))
+        kind = getattr(mapping, "kind", "?")
+        raise _Unknown(f"Mappings of kind {kind} such as {name} are not traced without Spark.")
+
+    def _of_relation(self, mapping: RelationMapping) -> Columns:
+        if not isinstance(mapping.relation, str):
+            raise _Unknown("A relation without a name is not traced.")
+        names = mapping.columns or self.relation(mapping.relation)
+        return {each: (Source(Ref("relation", mapping.relation), each),) for each in names}
+
+    def _of_query(self, name: str, query: str, inputs: Sequence[str]) -> Columns:
+        tables = {each.lower(): self.mapping(each) for each in inputs}
+        try:
+            direct = _resolve(query, {table: tuple(columns) for table, columns in tables.items()})
+        except Exception as error:  # the parser knows less than Spark
+            raise _Unknown(f"The SQL of {name} can't be traced without Spark.") from error
+        return {
+            column: tuple(dict.fromkeys(origin for each in sources for origin in _origins(tables, *each)))
+            for column, sources in direct.items()
+        }
+
+
+def _origins(tables: Mapping[str, Columns], table: str, column: str) -> tuple[Source, ...]:
+    columns = tables.get(table.lower(), {})
+    return next((found for name, found in columns.items() if name.lower() == column.lower()), ())
+
+
+def _resolve(query: str, tables: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str, str]]]:
+    """Return the columns of a query, each with the columns of tables that it is computed from.
+
+    Example:
+        >>> _resolve("SELECT a.x + b.y AS z, 1 AS one FROM a JOIN b ON a.k = b.k", {"a": "xk", "b": "yk"})
+        {'z': [('a', 'x'), ('b', 'y')], 'one': []}
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.lineage import lineage
+    from sqlglot.optimizer.qualify import qualify
+    from sqlglot.optimizer.scope import build_scope
+
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    schema: dict[str, object] = {table: dict.fromkeys(columns, "string") for table, columns in tables.items()}
+    qualified = qualify(sqlglot.parse_one(query, dialect="spark"), schema=schema, dialect="spark")
+    if not isinstance(qualified, exp.Query):
+        raise ValueError("it is not one query")
+    scope = build_scope(qualified)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for column in qualified.named_selects:
+        tree = lineage(column, qualified, schema=schema, dialect="spark", scope=scope, copy=False)
+        leaves = (node for node in tree.walk() if not node.downstream and isinstance(node.source, exp.Table))
+        named = [(node.source.name, exp.to_column(node.name).name) for node in leaves]
+        found[column] = sorted(dict.fromkeys(named))
+    return found

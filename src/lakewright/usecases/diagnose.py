@@ -6,7 +6,7 @@ import platform
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -48,7 +48,6 @@ from lakewright.strategies.outdated import rebuild_command
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.entity.table_rules import KEY_ALIKE
-from lakewright.usecases.checks import Check, guarded, told_once
 from lakewright.usecases.items import Rows, entity_application
 from lakewright.usecases.placed import chain_of
 
@@ -57,12 +56,15 @@ if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
 
 __all__ = [
+    "Check",
     "EntityDiagnosis",
     "diagnose_entity",
+    "guarded",
     "machine_checks",
     "plan_repair",
     "project_checks",
     "repair_table",
+    "told_once",
     "unopened_project",
 ]
 
@@ -408,3 +410,39 @@ def _silver(app: App, entity: Entity) -> str:
             ),
         )
     return f"{silver}, version {state.version}, {counted(len(state.columns), 'column')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of one check, with a remedy if it failed.
+
+    Attributes:
+        is_ok: None if it could not be checked.
+    """
+
+    name: str
+    is_ok: bool | None
+    message: str
+    remedy: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the check as `doctor -o json` prints it."""
+        return {"name": self.name, "ok": self.is_ok, "message": self.message, "remedy": self.remedy}
+
+
+def told_once(checks: Iterable[Check]) -> Iterator[Check]:
+    """Yield checks; one that failed with the message of an earlier one only refers to it."""
+    told: dict[str, str] = {}
+    for check in checks:
+        first = check.name if check.is_ok is not False else told.setdefault(check.message, check.name)
+        yield check if first == check.name else Check(check.name, None, f"not checked: see {first}")
+
+
+def guarded(name: str, ask: Callable[[], str]) -> Check:
+    """Return the check of a question, which failed if the question raised an error."""
+    try:
+        return Check(name, True, ask())
+    except LakewrightError as error:
+        return Check(name, False, str(error), error.remedy)
+    except OSError as error:
+        return Check(name, False, str(error), "Make sure that the path exists and is writable.")

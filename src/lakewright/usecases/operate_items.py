@@ -16,13 +16,20 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
-from lakewright.errors import SequenceConflict, StorageUnavailable, UsageError
+from lakewright.errors import Fault, SequenceConflict, StorageUnavailable, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
+from lakewright.manifest import transfer
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
+from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.lock import command
-from lakewright.manifest.record import ANYONE, Application
+from lakewright.manifest.lock import Lock, command
+from lakewright.manifest.record import ANYONE, Application, Record, State
+from lakewright.manifest.record_feed import RecordFeed
+from lakewright.manifest.relocate import Relocated, relocate
+from lakewright.manifest.store import Damage, Query
+from lakewright.manifest.transfer import Imported
 from lakewright.slices.application import application_of
+from lakewright.slices.audit import Repair, audit, repairs
 from lakewright.slices.chain import counter_of
 from lakewright.slices.choices import does_order_count
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
@@ -32,23 +39,30 @@ from lakewright.usecases.items import (
     Row,
     Rows,
     application_named,
+    chosen_application,
     find_item,
     find_or_record_item,
     inventory_of,
+    list_items,
     project_applications,
 )
-from lakewright.usecases.list_items import list_items
+from lakewright.usecases.placed import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.manifest.ledger import Ledger
     from lakewright.spec.models.entity import Entity
 
-log = logging.getLogger(__name__)
-
 __all__ = [
     "ACTIONS",
+    "ManifestCheck",
+    "ManifestWatch",
+    "Moved",
     "Operated",
     "accept_item",
+    "check_manifest",
+    "export_manifest",
+    "import_manifest",
+    "move_items",
     "release_item",
     "requeue_items",
     "resolve_item",
@@ -56,6 +70,9 @@ __all__ = [
     "skip_item",
     "unskip_item",
 ]
+
+log = logging.getLogger(__name__)
+
 
 MOST_NAMED = 10
 
@@ -412,3 +429,162 @@ ACTIONS: Mapping[str, Action] = {
     "requeue": Action(requeue_items, frozenset({Verdict.PROCESSED})),
     "accept": Action(accept_item, frozenset({Verdict.PROCESSED, Verdict.SKIPPED})),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestCheck:
+    """The result of a check.
+
+    Attributes:
+        found: Damage that the check found.
+        repairs: The repairs of it, planned or made.
+        left: Damage that remains after the repairs, if any were made.
+        is_repaired: Whether the repairs were made.
+    """
+
+    found: Sequence[Damage]
+    repairs: Sequence[Repair]
+    left: Sequence[Damage]
+    is_repaired: bool
+
+
+def check_manifest(app: App, *, repairs_it: bool, author: str) -> ManifestCheck:
+    """Check the manifest of the project.
+
+    Nothing else should write to it during the check. Records are never changed: an item with an illegal
+    record gets a new revision.
+
+    Args:
+        app: The project.
+        repairs_it: Make the repairs, then check again.
+        author: The author of the repairs.
+    """
+    found = tuple(audit(app.store))
+    planned = tuple(repairs(inventory_of(app, author), found)) if found else ()
+    if not (repairs_it and planned):
+        return ManifestCheck(found, planned, found, is_repaired=False)
+    for repair in planned:
+        repair.apply()
+    return ManifestCheck(found, planned, tuple(audit(app.store)), is_repaired=True)
+
+
+class ManifestWatch:
+    """Watches the manifest for new records and stale locks.
+
+    Args:
+        app: The project.
+        states: Only records of these states. Without PROCESSING, stale locks are left out.
+        application: Only records for this application: `name:instance`, or `name`.
+        entity: Only slices of this entity.
+
+    Raises:
+        UsageError, SpecError: There is no such application or entity.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        states: frozenset[State] = frozenset(State),
+        *,
+        application: str | None = None,
+        entity: str | None = None,
+    ) -> None:
+        self._app = app
+        self._states = states
+        self._application = chosen_application(app, application, entity)
+        self._feed = RecordFeed(app.store, self._application)
+        self._stale: frozenset[str] = frozenset()
+
+    def news(self) -> Iterator[Record | Lock]:
+        """Yield the records added since the last call, then each lock that has become stale, once."""
+        for record in self._feed.new_records():
+            if record.state in self._states:
+                yield record
+        if State.PROCESSING in self._states:
+            yield from self._newly_stale()
+
+    def _newly_stale(self) -> Iterator[Lock]:
+        query = Query(application=self._application, verdicts=frozenset({Verdict.LOCKED}))
+        stale = {
+            lock.processing.record_id: lock
+            for lock in self._app.ledger.stale_locks(self._app.store.select(query))
+        }
+        known, self._stale = self._stale, frozenset(stale)
+        yield from (lock for record_id, lock in stale.items() if record_id not in known)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Items that were moved.
+
+    Attributes:
+        goal: The location that they are below now.
+        items: Their new ids.
+        faults: Why the other items could not be moved.
+    """
+
+    goal: str
+    items: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+
+def export_manifest(app: App) -> Iterator[str]:
+    """Yield every readable record, then watermarks, counters and the history of runs; leases are left out."""
+    return transfer.export_manifest(app.store)
+
+
+def import_manifest(app: App, lines: Iterable[str], *, source: str, keep_going: bool = False) -> Imported:
+    """Import lines that `export_manifest` yielded, or Snowplow's records; existing entries are kept.
+
+    If a line is wrong, nothing is imported, unless `keep_going`. Secrets of the project are removed.
+
+    Args:
+        app: The project.
+        lines: One JSON document each.
+        source: Names the lines in the locations of faults.
+        keep_going: Whether to import what is right although something is wrong.
+    """
+    return transfer.import_manifest(
+        app.store, lines, source=source, keep_going=keep_going, redactor=app.redactor
+    )
+
+
+def move_items(app: App, old: str, new: str) -> Moved:
+    """Copy the records of slices below one location to slices of the same names below another.
+
+    This is for a lake that was moved or copied. The records below the old location are kept. The numbers of
+    commits to the tables of the moved slices continue.
+
+    Raises:
+        UsageError: Both are the same location, or the manifest has no item below the old one.
+    """
+    source, goal = (item_id(place.rstrip("/")) for place in (old, new))
+    if source == goal:
+        raise UsageError(f"OLD and NEW are the same place: {source}", remedy="Name two places.")
+    found = list(relocate(app.store, source, goal, app.ids))
+    if not found:
+        raise UsageError(
+            f"the manifest has no item below {source}",
+            remedy=Phrase(Command("manifest", "ls"), " lists the items."),
+        )
+    moved = [each for each in found if each.fault is None]
+    _continue_numbers(app, moved)
+    return Moved(
+        goal,
+        items=tuple(each.new for each in moved),
+        faults=tuple(each.fault for each in found if each.fault is not None),
+    )
+
+
+def _continue_numbers(app: App, moved: Sequence[Relocated]) -> None:
+    """Raise the counters of the tables of moved slices to the numbers that were given where they were."""
+    for entity, places in placed_entities(app):
+        here, application = f"{item_id(places.bronze)}/", application_of(app.project.name, entity)
+        own = [each for each in moved if each.new.startswith(here)]
+        counters = {name for each in own for name in each.counters}
+        items = app.store.read([each.new for each in own]).values()
+        given = [item.tokens.get(application.key, 0) for item in items]
+        seen = app.store.look_up([], [(COUNTER, name) for name in counters]).documents.values()
+        last = max((*given, *(document.value["last"] for document in seen)), default=0)
+        if last:
+            raise_counter(app.store, counter_of(places.silver), last)

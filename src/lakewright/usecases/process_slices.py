@@ -1,28 +1,60 @@
-"""Process the pending slices of one entity, without a job."""
+"""Process the pending slices of one entity without a job, or show what one slice would change."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
-from lakewright.errors import UsageError
+from lakewright.errors import LakewrightError, UsageError
 from lakewright.lake.tracing import span
+from lakewright.notebook import html_table
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
-from lakewright.slices.context import ProcessingOptions, strategy_of
+from lakewright.slices.context import ProcessingOptions, SliceSelection, strategy_of
 from lakewright.slices.discover import settle_of
+from lakewright.slices.other_runs import (
+    declared_time,
+    entity_targets,
+    processing_jobs,
+    run_taking,
+)
 from lakewright.slices.process import process_pending
+from lakewright.slices.processing_time import ProcessingTimes, depends_on_slice
+from lakewright.slices.rehearse import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
-from lakewright.spec.models.entity import Entity
+from lakewright.spec.expressions.expression import names_in, parse_template
+from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.strategies.delete_inference import DeletePreview
+from lakewright.strategies.summary import Summary
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
+from lakewright.targets.target import Target
+from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
+from lakewright.usecases.look_back import CHANGE_COLUMNS, PastTable, RowChange, changes_of
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.slice_times import process_times
+from lakewright.workspace.workspace import Workspace
 
-__all__ = ["process_slices"]
+if TYPE_CHECKING:
+    from lakewright.spec.expressions.scope import Scope
+    from lakewright.spec.models.job import Job, Parameter
+    from lakewright.targets.entity.target import EntityTarget
+
+__all__ = [
+    "ProcessTimes",
+    "RehearsedSlice",
+    "blocking_time",
+    "declared_slice_time",
+    "process_slices",
+    "process_times",
+    "rehearse_slice",
+]
 
 log = logging.getLogger(__name__)
 
@@ -101,3 +133,330 @@ def _maintain(app: App, entity: Entity) -> None:
         maintain(app.lake, app.leases(), entity)
     except Exception as error:  # a maintenance error must not fail slices that are already committed
         log.warning("%s: maintenance failed, and the next run tries again: %s", entity.name, error)
+
+
+_OF_CLONE = ("delta_version", "seconds", "is_first")
+"""Metrics that say something about the clone only."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RehearsedSlice:
+    """What processing a slice would do to its entity's table; nothing was written.
+
+    Attributes:
+        entity: Name of the entity.
+        slice: Name of the slice.
+        item_id: Its item.
+        state: What the manifest says of it: `ready`, `processed`, `failed`, `skipped` or `locked`.
+        strategy: The strategy by which it would be applied.
+        processing_time: The processing time that it was given.
+        version: The version of the table that it was applied to; None if there is no table yet.
+        summary: Its metrics; None if it can't be applied.
+        counts: Number of records by change; None if records were not compared.
+        rows: Some of the records that change, by key.
+        deletes: The deletes that it would infer; None if it infers none.
+        notes: What the reader must know of the slice and of those beside it.
+        warnings: What a run would warn of.
+        error: The error with which a run would end; None if it would succeed. With the error of the brake and
+            those about order and time, the effect is that of a run that is allowed to go on.
+    """
+
+    entity: str
+    slice: str
+    item_id: str
+    state: str
+    strategy: str
+    processing_time: datetime
+    version: int | None
+    summary: Summary | None
+    counts: Mapping[str, int] | None
+    rows: tuple[RowChange, ...]
+    deletes: DeletePreview | None
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    error: LakewrightError | None
+
+    @property
+    def metrics(self) -> dict[str, Any] | None:
+        """The counts of the slice; None if it can't be applied."""
+        if self.summary is None:
+            return None
+        found = {name: value for name, value in asdict(self.summary).items() if name not in _OF_CLONE}
+        return {**found, "strategy": self.strategy}
+
+    @property
+    def deletes_text(self) -> str | None:
+        """The deletes that it would infer, and what the brake says, as a sentence."""
+        return None if self.deletes is None else self.deletes.text(self.slice, Strategy(self.strategy))
+
+    def __repr__(self) -> str:
+        counts = " ".join(f"{name}={count}" for name, count in (self.counts or {}).items() if count)
+        ended = counts if self.error is None else f"fails: {self.error.message}"
+        return f"<RehearsedSlice {self.entity}/{self.slice} {self.strategy} {ended or 'changes nothing'}>"
+
+    def _repr_html_(self) -> str:
+        deletes = () if self.deletes_text is None else (self.deletes_text,)
+        notes = (*self.notes, *self.warnings, *deletes, "Nothing was written.")
+        return html_table(repr(self)[1:-1], CHANGE_COLUMNS, (row.shown for row in self.rows), notes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `process --rehearse` prints."""
+        deletes = self.deletes
+        return {
+            "entity": self.entity,
+            "slice": self.slice,
+            "item_id": self.item_id,
+            "state": self.state,
+            "strategy": self.strategy,
+            "processing_time": self.processing_time.isoformat(),
+            "version": self.version,
+            "metrics": self.metrics,
+            "counts": None if self.counts is None else dict(self.counts),
+            "rows": [row.as_json() for row in self.rows],
+            "deletes": None
+            if deletes is None
+            else {
+                "inferred": deletes.inferred,
+                "expected": deletes.expected,
+                "refused": deletes.is_refused,
+                "text": self.deletes_text,
+            },
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "error": None if self.error is None else self.error.as_fault().as_json(),
+        }
+
+
+def rehearse_slice(
+    app: App,
+    entity: str,
+    slice: str,
+    *,
+    strategy: str | None = None,
+    processing_time: str | None = None,
+    permissions: Permissions = NO_PERMISSIONS,
+    limit: int = 20,
+    interruption: Interruption | None = None,
+) -> RehearsedSlice:
+    """Return what processing a slice would do: it is applied to a shallow clone, which is then removed.
+
+    Nothing is written to silver, the manifest, watermarks or bronze. A slice that is processed, skipped or
+    failed can be rehearsed too; it is applied to the table as it is now.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        slice: Name of the slice.
+        strategy: `full`, `merge` or `historic`, used instead of the entity's own.
+        processing_time: ISO 8601 text, or an expression over the slice. By default it is the one that all
+            jobs declare for the entity's slices, or the current time.
+        permissions: Actions to allow that are refused by default.
+        limit: The largest number of records to return.
+        interruption: Shows whether to stop.
+
+    Raises:
+        SpecError: There is no such entity.
+        UsageError: There is no such slice, or the processing time is no time.
+        LeaseHeld: Another process is rehearsing a slice of the entity.
+    """
+    found = app.project.entity(entity)
+    check_session(app)
+    times = process_times(app, found, processing_time)
+    options = ProcessingOptions(
+        strategy=strategy_of(strategy),
+        processing_time=times.text,
+        scope=times.scope,
+        permissions=permissions,
+        settle=settle_of(app.project.config),
+    )
+    context = processing_context(
+        target_contexts(app, interruption=interruption)(app.workspace), found, options
+    )
+    with (
+        span(f"rehearse {found.name}", entity=found.name, run=app.run_id),
+        rehearsed(context, found, slice) as rehearsal,
+    ):
+        counts, rows, notes = _compared(app, found, rehearsal, limit)
+        return RehearsedSlice(
+            entity=found.name,
+            slice=rehearsal.slice,
+            item_id=rehearsal.item_id,
+            state=rehearsal.verdict.value,
+            strategy=context.strategy_for(found).value,
+            processing_time=rehearsal.at,
+            version=rehearsal.base,
+            summary=rehearsal.summary,
+            counts=counts,
+            rows=rows,
+            deletes=rehearsal.deletes,
+            notes=(*filter(None, (times.note,)), *rehearsal.notes, *notes),
+            warnings=rehearsal.warnings,
+            error=rehearsal.error,
+        )
+
+
+def _compared(
+    app: App, entity: Entity, rehearsal: Rehearsal, limit: int
+) -> tuple[Mapping[str, int] | None, tuple[RowChange, ...], tuple[str, ...]]:
+    """Return the number of records by change, some of them, and why they were not compared."""
+    if rehearsal.summary is None:
+        return None, (), ()
+    if not entity.business_keys:
+        return None, (), ("the entity has no business key, so records before and after can't be compared",)
+    version = rehearsal.summary.delta_version
+    if version is None:
+        return {}, (), ()
+    system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
+    table = PastTable(app, rehearsal.side, system, app.lake.new_session(), ())
+    counts, rows = changes_of(table, version, limit=limit)
+    return counts, rows, ()
+
+
+@dataclass(frozen=True, slots=True)
+class _TimedTarget:
+    """A target of kind entity as an instance of a job has it.
+
+    Attributes:
+        times: The processing times that it declares.
+        unknown: The parameters of the job that the instance does not give.
+    """
+
+    target: EntityTarget
+    entity: Entity
+    times: ProcessingTimes
+    unknown: tuple[Parameter, ...]
+
+    @property
+    def is_historic(self) -> bool:
+        """Whether the times are those of versions."""
+        return (self.target.strategy or self.entity.strategy) is Strategy.HISTORIC
+
+    def taken(self, names: Iterable[str]) -> list[str]:
+        """Return those of some slices that the target takes."""
+        return list(filter(SliceSelection(self.target.slices, self.target.until).takes, names))
+
+
+def _timed_targets(app: App, entity: str, slices: Sequence[str]) -> Iterator[_TimedTarget]:
+    """Yield the targets of jobs that take an entity's slices and declare a time, as one takes the first.
+
+    Those whose parameters are unknown, or have changed, are left out.
+    """
+    targets = entity_targets(app.project, entity) if slices else ()
+    names = {name for name, declared in targets if declared_time(declared) is not None}
+    run = run_taking(app.project, entity, slices[0]) if names else None
+    for job in app.project.jobs.values() if names else ():
+        parameters = dict(run.parameters) if run is not None and run.job == job.name else {}
+        for name in filter(names.__contains__, job.targets):
+            with suppress(LakewrightError, ValueError):
+                if (found := _timed_target(app, job, name, parameters)) is not None:
+                    yield found
+
+
+def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) -> _TimedTarget | None:
+    from lakewright.targets.entity.target import EntityTarget  # not needed where no target declares a time
+
+    given = (each for each in job.parameters if each.name in parameters)
+    scope = app.project.job_scope(job, {each.name: each.parse(parameters[each.name]) for each in given})
+    workspace = Workspace(app.project.within(scope), scope, app.lake)
+    target = Target.named(workspace, name)
+    if not isinstance(target, EntityTarget):
+        return None
+    entity, zone = workspace.entity(target.entity), app.lake.settings.zone
+    times = ProcessingTimes(
+        target.processing_time, zone, scope, is_lenient=False, warn=lambda _: None, entity=entity.called
+    )
+    unknown = tuple(each for each in job.parameters if each.name not in parameters)
+    return _TimedTarget(target, entity, times, unknown)
+
+
+def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:
+    """Return the processing time that the first job's target declares for a slice; None if none does."""
+    for found in _timed_targets(app, entity, (slice_name,)):
+        with suppress(LakewrightError, ValueError):  # its parameters are unknown: another job may tell
+            if (at := found.times.at(slice_name)) is not None:
+                return at
+    return None
+
+
+def blocking_time(app: App, entity: Entity, names: Sequence[str]) -> UsageError | None:
+    """Return the error by which a job would process none of these slices, as their times are wrong, or None.
+
+    A time is wrong if the expression has no value for a slice, or one that is not later than that of the
+    slice before it in a table of versions. It is known from the declaration and the slices' names.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        names: The slices that the next run would process, in order, without those that it refuses as late.
+    """
+    for found in _timed_targets(app, entity.called, names):
+        if not _is_told_by_slices(found):
+            continue
+        try:
+            found.times.check_order(found.taken(names), found.entity.called, is_historic=found.is_historic)
+        except UsageError as error:
+            return error
+    return None
+
+
+def _is_told_by_slices(found: _TimedTarget) -> bool:
+    """Return whether the names of slices tell their times, and no parameter that is not known.
+
+    Several slices may tell the parameters of one run, whose one time they all get.
+    """
+    text = found.times.text
+    if text is None:
+        return False
+    try:
+        is_of_slice, used = depends_on_slice(text), names_in(parse_template(text))
+    except LakewrightError:  # `validate` tells it
+        return False
+    return not any(each.name in used and (each.default is None or not is_of_slice) for each in found.unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTimes:
+    """The processing times that slices get.
+
+    Attributes:
+        text: ISO 8601, or an expression over the slice; None for the time of now.
+        scope: Names that the expression may use.
+        note: Which times these are, if the caller gave none and a job declares some.
+        is_now: Whether a job declares times that these are not.
+    """
+
+    text: str | None
+    scope: Scope
+    note: str | None = None
+    is_now: bool = False
+
+
+def process_times(app: App, entity: Entity, given: str | None) -> ProcessTimes:
+    """Return the times that are given, or those that all jobs declare for an entity's slices.
+
+    A time that depends on a job's parameters, or that not all jobs declare, is not used: then it is that of
+    now, and the note says so.
+    """
+    scope = app.workspace.scope
+    declared = [(job, declared_time(each)) for job, each in processing_jobs(app.project, entity.called)]
+    texts = list(dict.fromkeys(text for _, text in declared if text is not None))
+    if given is not None or not texts:
+        return ProcessTimes(given, scope)
+    jobs = [job for job, text in declared if text is not None]
+    named = f"the job {jobs[0].name} declares {texts[0]!r}"
+    if len(texts) > 1 or len(jobs) < len(declared):
+        why = f"{named}, and not all jobs that process {entity.called} declare the same"
+    elif any(_needs_parameters(job, texts[0]) for job in jobs):
+        why = f"{named}, which depends on its parameters"
+    else:
+        note = f"the processing times are those that the job {jobs[0].name} declares: {texts[0]}"
+        return ProcessTimes(texts[0], app.project.job_scope(jobs[0]), note)
+    return ProcessTimes(None, scope, f"the processing time is that of now: {why}", is_now=True)
+
+
+def _needs_parameters(job: Job, text: str) -> bool:
+    try:
+        used = names_in(parse_template(text)) if "$" in text else frozenset()
+    except LakewrightError:  # `validate` tells it
+        return True
+    return any(each.name in used for each in job.parameters)

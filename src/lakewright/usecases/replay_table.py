@@ -19,8 +19,8 @@ from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, plan_repl
 from lakewright.usecases.history import REPLAY
 from lakewright.usecases.items import find_or_record_item
 from lakewright.usecases.placed import chain_of
+from lakewright.usecases.process_slices import declared_slice_time
 from lakewright.usecases.rewinding import carry_out
-from lakewright.usecases.slice_times import declared_slice_time
 
 if TYPE_CHECKING:
     from datetime import datetime

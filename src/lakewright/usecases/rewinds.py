@@ -27,8 +27,8 @@ from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
+from lakewright.usecases.declared_nodes import readers, readers_words
 from lakewright.usecases.history import REBUILD, UNDO
-from lakewright.usecases.readers import readers, readers_words
 from lakewright.usecases.replay_table import arriving_slices
 from lakewright.usecases.rewinding import Replaying, carry_out, check_settled, rewind_context, settled
 

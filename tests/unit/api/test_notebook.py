@@ -14,10 +14,9 @@ from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import TargetResult
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.rewind.difference import TableDifference
-from lakewright.usecases.record_life import RecordLife, RecordVersion
-from lakewright.usecases.rehearse_slice import RehearsedSlice
+from lakewright.usecases.look_back import RecordLife, RecordVersion, RowChange, SliceChanges
+from lakewright.usecases.process_slices import RehearsedSlice
 from lakewright.usecases.rewinds import Rebuilt, Undone
-from lakewright.usecases.slice_changes import RowChange, SliceChanges
 
 DIFFERENCE = TableDifference(7, 1, 1, ({"id": 1, "name": "<i>a</i>"},), ({"id": 1, "name": None},))
 CHANGE = RowChange({"id": 1}, "updated", {"name": "<b>"}, {"name": "c&d"})

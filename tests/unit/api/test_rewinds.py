@@ -14,7 +14,7 @@ from lakewright.cli.render.rewind import difference_blocks
 from lakewright.errors import SliceError
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.spec.models.places import Address
-from lakewright.usecases.rehearse_slice import RehearsedSlice
+from lakewright.usecases.process_slices import RehearsedSlice
 from lakewright.usecases.rewinds import Rebuilt, Undone
 
 CHANGED = TableDifference(equal=1_200, gone=1, new=0)

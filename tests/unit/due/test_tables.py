@@ -18,7 +18,7 @@ from lakewright.strategies.table_properties import (
     KEY_PROPERTY,
     STRATEGY_PROPERTY,
 )
-from lakewright.usecases.entity_overview import read_entity
+from lakewright.usecases.entities import read_entity
 
 MODEL = """
 connections: {{c: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}}}

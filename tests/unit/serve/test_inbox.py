@@ -32,8 +32,7 @@ from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.routes import Pages
 from lakewright.triggers.state import Result
 from lakewright.usecases.due.decisions import read_decisions
-from lakewright.usecases.items import find_item
-from lakewright.usecases.list_items import discover_slices
+from lakewright.usecases.items import discover_slices, find_item
 
 LATE, HELD, BROKEN, AFTER = "2022-01-01", "2022-01-03", "2022-01-04", "2022-01-05"
 MESSAGE = "column 'amount' is text"

@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 
 from lakewright.app import App
 from lakewright.documentation.document import Ref
-from lakewright.usecases.column_flow import read_column_flow
+from lakewright.usecases.data_flow import read_column_flow
 
 MODEL = """
 connections: {web: {settings: {silver_path: "${destination}"}}}

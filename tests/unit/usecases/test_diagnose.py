@@ -14,8 +14,7 @@ from lakewright.lake.object_storage import Bucket, ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.stores.delta.backend import DeltaBackend
 from lakewright.stores.sqlite.backend import SqliteBackend
-from lakewright.usecases.checks import Check
-from lakewright.usecases.diagnose import project_checks
+from lakewright.usecases.diagnose import Check, project_checks
 
 
 class Disk:

@@ -9,7 +9,7 @@ from tests.silver import make_empty_silver, pa
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.usecases.entity_types import entity_types
+from lakewright.usecases.declarations import entity_types
 
 PROJECT = """
 name: shop

@@ -12,7 +12,7 @@ from tests.unit.slices.test_applied import APP, commit
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Verdict
-from lakewright.usecases.past_table import PastTable
+from lakewright.usecases.look_back import PastTable
 
 
 def of(version: int, name: str) -> Commit:

@@ -13,8 +13,7 @@ from lakewright.api.arguments import Range, values_of
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.spec.expressions.values import ValueType
-from lakewright.usecases.query import check_query
-from lakewright.usecases.read_frames import _workspace, instant_of, partition_texts
+from lakewright.usecases.reading import _workspace, check_query, instant_of, partition_texts
 
 MODEL = """
 environment: [region=north]

@@ -21,7 +21,7 @@ from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:
     from lakewright.doctor.plan_repair import RepairPlan
-    from lakewright.usecases.checks import Check
+    from lakewright.usecases.diagnose import Check
 
 __all__ = ["doctor"]
 
@@ -60,8 +60,7 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
         raise UsageError(
             "--repair needs an entity", remedy=Phrase("Name it: ", Command("doctor", "ENTITY", "--repair"))
         )
-    from lakewright.usecases.checks import told_once
-    from lakewright.usecases.diagnose import machine_checks
+    from lakewright.usecases.diagnose import machine_checks, told_once
 
     with working(call.output, "checking"):
         found = (*machine_checks(call.environ), *_project_checks(call, start=start))

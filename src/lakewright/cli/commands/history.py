@@ -115,7 +115,7 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     run, other = named if named[0] in call.app.project.entities else (run, other)
     if other is not None and run in call.app.project.entities:
         from lakewright.cli.render.look_back import changes_page
-        from lakewright.usecases.slice_changes import slice_changes
+        from lakewright.usecases.look_back import slice_changes
 
         with working(call.output, f"comparing the table before and after {other}"):
             changes = slice_changes(call.app, run, other, limit=rows)
@@ -142,7 +142,7 @@ def row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     are there.
     """
     from lakewright.cli.render.look_back import life_page
-    from lakewright.usecases.record_life import record_life
+    from lakewright.usecases.look_back import record_life
 
     call.accept_faults()
     with working(call.output, "reading the table's versions"):

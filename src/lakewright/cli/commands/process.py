@@ -124,7 +124,7 @@ def _permissions(options: Mapping[str, Any]) -> Permissions:
 def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[str, Any]) -> int:
     """Show what a slice would change."""
     from lakewright.cli.render.look_back import rehearsal_page
-    from lakewright.usecases.rehearse_slice import rehearse_slice
+    from lakewright.usecases.process_slices import rehearse_slice
 
     if slice_name is None:
         raise UsageError(

@@ -39,7 +39,7 @@ def show(call: Call, /, category: str, name: str, *, types: bool) -> None:
 
 
 def _show_types(call: Call, category: str, name: str) -> None:
-    from lakewright.usecases.entity_types import entity_types
+    from lakewright.usecases.declarations import entity_types
 
     if category != "entity":
         raise UsageError(f"a {category} has no types", remedy="--types is for an entity.")

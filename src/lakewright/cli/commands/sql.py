@@ -16,7 +16,7 @@ from lakewright.cli.render.words import counted
 from lakewright.notebook import json_value, value_text
 
 if TYPE_CHECKING:
-    from lakewright.usecases.query import Answer
+    from lakewright.usecases.reading import Answer
 
 __all__ = ["sql"]
 
@@ -57,7 +57,7 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     --as-of reads entities with history as they were valid then, and other Delta tables in the version that
     they had then. A note names what keeps no past and is read as it is now.
     """
-    from lakewright.usecases.query import query_lake
+    from lakewright.usecases.reading import query_lake
 
     with working(call.output, "running the query"):
         answer = query_lake(call.app, query, limit=rows, as_of=as_of)

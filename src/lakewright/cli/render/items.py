@@ -24,8 +24,7 @@ from lakewright.manifest.store import Damage
 
 if TYPE_CHECKING:
     from lakewright.slices.audit import Repair
-    from lakewright.usecases.items import Row
-    from lakewright.usecases.list_items import ItemHistory
+    from lakewright.usecases.items import ItemHistory, Row
 
 __all__ = [
     "damage_page",

@@ -11,9 +11,8 @@ from lakewright.cli.render.words import counted
 from lakewright.notebook import value_text, values_text
 
 if TYPE_CHECKING:
-    from lakewright.usecases.record_life import RecordLife
-    from lakewright.usecases.rehearse_slice import RehearsedSlice
-    from lakewright.usecases.slice_changes import RowChange, SliceChanges
+    from lakewright.usecases.look_back import RecordLife, RowChange, SliceChanges
+    from lakewright.usecases.process_slices import RehearsedSlice
 
 __all__ = ["changes_page", "life_page", "rehearsal_page"]
 

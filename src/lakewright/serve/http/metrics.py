@@ -23,7 +23,7 @@ from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.lease import LEASE, Lease
 from lakewright.serve.http.exposition import WrittenGauge, exposition, written
 from lakewright.strategies.summary import deleted_rows
-from lakewright.usecases.entity_standing import (
+from lakewright.usecases.entities import (
     ApplicationStanding,
     EntityStanding,
     LastSlice,

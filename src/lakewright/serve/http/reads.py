@@ -24,10 +24,9 @@ from lakewright.usecases.due.status import project_status
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.due.words import SCHEMA as PLAN
 from lakewright.usecases.due.words import plan_document
-from lakewright.usecases.entity_overview import read_entity
-from lakewright.usecases.entity_standing import read_standings
+from lakewright.usecases.entities import read_entity, read_standings
 from lakewright.usecases.history import compare_runs, list_runs, run_as_json, run_with_targets
-from lakewright.usecases.list_items import count_items, list_backlog, list_items, show_item
+from lakewright.usecases.items import count_items, list_backlog, list_items, show_item
 from lakewright.usecases.triggers import list_triggers
 from lakewright.usecases.validate_project import validate_project
 from lakewright.usecases.watermarks import list_watermark_changes, list_watermarks

@@ -14,7 +14,7 @@ from lakewright.documentation.pages.layout import Box, lay_out
 from lakewright.lake.row_counts import RowCount
 from lakewright.serve.page.render import link
 from lakewright.usecases.data_flow import Flows
-from lakewright.usecases.entity_overview import SliceEntry
+from lakewright.usecases.entities import SliceEntry
 
 __all__ = [
     "Bar",

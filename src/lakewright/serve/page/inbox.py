@@ -17,7 +17,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.serve.page.render import link
 from lakewright.slices.discover import item_id
 from lakewright.usecases.due.status import ProjectStatus, project_status
-from lakewright.usecases.entity_standing import Standings, read_standings
+from lakewright.usecases.entities import Standings, read_standings
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -16,11 +16,10 @@ from lakewright.manifest.record import format_instant
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.page.drawing import FlowDrawing, draw_flows, focus_link
 from lakewright.serve.page.views import View, declared_columns
-from lakewright.usecases.column_flow import read_column_flow
-from lakewright.usecases.data_flow import Flows, read_flows
+from lakewright.usecases.data_flow import Flows, read_column_flow, read_flows
 from lakewright.usecases.declarations import show_definition
 from lakewright.usecases.due.words import reason_text
-from lakewright.usecases.entity_standing import EntityStanding, read_standings
+from lakewright.usecases.entities import EntityStanding, read_standings
 
 if TYPE_CHECKING:
     from lakewright.app import App

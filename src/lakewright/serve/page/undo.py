@@ -8,7 +8,7 @@ from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.views import View
-from lakewright.usecases.list_items import show_item
+from lakewright.usecases.items import show_item
 from lakewright.usecases.rewinds import Undone, preview_undo
 
 __all__ = ["undo_view"]

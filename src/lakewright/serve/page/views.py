@@ -18,9 +18,14 @@ from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.drawing import draw_bars, draw_rows
 from lakewright.slices.discover import modified_seconds
-from lakewright.strategies.summary import plain_names
-from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
-from lakewright.usecases.entity_standing import read_standings
+from lakewright.usecases.entities import (
+    EntityOverview,
+    list_slices,
+    metrics_of,
+    read_entity,
+    read_sample,
+    read_standings,
+)
 from lakewright.usecases.history import (
     compare_runs,
     find_run,
@@ -31,9 +36,7 @@ from lakewright.usecases.history import (
     resume_command,
     run_with_targets,
 )
-from lakewright.usecases.items import Row
-from lakewright.usecases.list_items import ItemHistory, show_item
-from lakewright.usecases.sample_rows import read_sample
+from lakewright.usecases.items import ItemHistory, Row, show_item
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -340,9 +343,7 @@ def item_view(view: View) -> dict[str, Any]:
 
 def _metrics(record: Record) -> dict[str, Any]:
     """Return what processing a slice counted; the version of its commit is shown beside it."""
-    metrics = record.content.get("metrics")
-    found = plain_names(metrics) if isinstance(metrics, Mapping) else {}
-    return {name: value for name, value in found.items() if name != "delta_version"}
+    return {name: value for name, value in metrics_of(record.content).items() if name != "delta_version"}
 
 
 def _modified(item: Item) -> datetime | None:

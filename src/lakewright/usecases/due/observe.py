@@ -78,7 +78,7 @@ from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
 from lakewright.usecases.placed import chain_of, placed_entities
-from lakewright.usecases.slice_times import blocking_time
+from lakewright.usecases.process_slices import blocking_time
 from lakewright.usecases.unfit_slices import UnfitSlices, declared_digest
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.usecases.slice_times.test_requeued_times import MODEL
 
 from lakewright import Project
-from lakewright.usecases.slice_times import process_times
+from lakewright.usecases.process_slices import process_times
 
 OTHER = "jobs:\n  other: {targets: [other]}\ntargets:\n  other: {kind: entity, entity: orders}\n"
 

@@ -16,7 +16,7 @@ from lakewright.errors.phrase import Command, Phrase
 
 if TYPE_CHECKING:
     from lakewright.manifest.store import Damage
-    from lakewright.usecases.check_manifest import ManifestCheck
+    from lakewright.usecases.operate_items import ManifestCheck
 
 __all__ = ["fsck"]
 
@@ -40,7 +40,7 @@ def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     revision. Nothing else should write to the manifest during the check. Where the manifest and a table
     disagree is part of `lakewright plan`.
     """
-    from lakewright.usecases.check_manifest import check_manifest
+    from lakewright.usecases.operate_items import check_manifest
 
     checked = check_manifest(call.app, repairs_it=repair and yes, author=author)
     document: dict[str, Any] = {"damaged": _documents(checked.left)}

@@ -53,8 +53,8 @@ def list_items(
     limit: int | None,
 ) -> None:
     """List items with their verdicts: ready, locked, failed, skipped, processed, invalid."""
-    from lakewright.usecases.list_items import list_backlog
-    from lakewright.usecases.list_items import list_items as find_items
+    from lakewright.usecases.items import list_backlog
+    from lakewright.usecases.items import list_items as find_items
 
     if applicant is not None:
         _check_alone(states, application, entity, stale)
@@ -93,7 +93,7 @@ def show_item(call: Call, /, item: str) -> None:
 
     ITEM is `ENTITY/SLICE`, a path or an id.
     """
-    from lakewright.usecases.list_items import show_item as find_history
+    from lakewright.usecases.items import show_item as find_history
 
     found = find_history(call.app, item)
     call.output.answer(found.as_json(), item_page(found))
@@ -106,7 +106,7 @@ def show_item(call: Call, /, item: str) -> None:
 @click.pass_obj
 def stats(call: Call, /) -> None:
     """Count items by application and verdict."""
-    from lakewright.usecases.list_items import count_items
+    from lakewright.usecases.items import count_items
 
     counts = count_items(call.app)
     call.output.answer(counts, stats_page(counts))
@@ -131,7 +131,7 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 
     A folder or table that can't be read is told, and the command fails once it has looked at the others.
     """
-    from lakewright.usecases.list_items import discover_slices
+    from lakewright.usecases.items import discover_slices
 
     found = discover_slices(call.app, entities)
     document = found.as_json()

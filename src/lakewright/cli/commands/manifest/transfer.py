@@ -40,7 +40,7 @@ def export(call: Call, /, file: Path | None) -> None:
 
     These are all readable records, then watermarks, counters and the history of runs; leases are left out.
     """
-    from lakewright.usecases.transfer_manifest import export_manifest
+    from lakewright.usecases.operate_items import export_manifest
 
     lines = export_manifest(call.app)
     if file is not None:
@@ -75,7 +75,7 @@ def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
 
     Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
     """
-    from lakewright.usecases.transfer_manifest import import_manifest
+    from lakewright.usecases.operate_items import import_manifest
 
     with _opened(file, call) as lines:
         imported = import_manifest(call.app, lines, source=str(file), keep_going=keep_going)
@@ -145,7 +145,7 @@ def move(call: Call, /, old: str, new: str) -> int:
 
     This is for a lake that was moved or copied. The records below OLD are kept.
     """
-    from lakewright.usecases.transfer_manifest import move_items
+    from lakewright.usecases.operate_items import move_items
 
     moved = move_items(call.app, old, new)
     document = {"items": list(moved.items), "errors": [fault.as_json() for fault in moved.faults]}

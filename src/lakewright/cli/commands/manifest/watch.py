@@ -60,7 +60,7 @@ def watch(
 
     A lock that becomes stale is reported once, if PROCESSING is among the states.
     """
-    from lakewright.usecases.watch_manifest import ManifestWatch
+    from lakewright.usecases.operate_items import ManifestWatch
 
     wanted = frozenset(State(state.upper()) for state in states) or frozenset(State)
     watched = ManifestWatch(call.app, wanted, application=application, entity=entity)
