@@ -27,7 +27,7 @@ COMMANDS = {
     "job": (f"{HERE}.job:job", "Run a job up to a phase."),
     "plan": (f"{HERE}.plan:plan", "Show what is due, or what a job would do, and why."),
     "apply": (f"{HERE}.apply:apply", "Take every step that is due and needs nobody."),
-    "decide": (f"{HERE}.decide:decide", "Say what only a person can say, as `plan` offers it."),
+    "decide": (f"{HERE}.apply:decide", "Say what only a person can say, as `plan` offers it."),
     "process": (f"{HERE}.process:process", "Process the pending slices of an entity."),
     "test": (f"{HERE}.test:test", "Run the project's own tests."),
     "validate": (f"{HERE}.validate:validate", "Report every error of the project, without Spark."),

@@ -80,7 +80,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 
     Args:
         lazy: For each command its location, as in `"lakewright.cli.commands.job:job"`, and its line in the
-            list of commands, which is shown without importing any. A command without a line is not listed.
+            list of commands, which is shown without importing any.
     """
 
     def __init__(
@@ -91,7 +91,8 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return [*(name for name, (_, text) in self._lazy.items() if text), *super().list_commands(ctx)]
+        own = (name for name in super().list_commands(ctx) if not self.commands[name].hidden)
+        return [*self._lazy, *own]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name, or None."""
@@ -103,9 +104,10 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name of each command with one line about it."""
-        own = {name: found.get_short_help_str(LONGEST_SHORT_HELP) for name, found in self.commands.items()}
+        found = (each for each in self.commands.items() if not each[1].hidden)
+        own = {name: each.get_short_help_str(LONGEST_SHORT_HELP) for name, each in found}
         with formatter.section("Commands"):
-            lazy = [(name, text) for name, (_, text) in self._lazy.items() if text]
+            lazy = [(name, text) for name, (_, text) in self._lazy.items()]
             formatter.write_dl([*lazy, *own.items()])
 
     def resolve_command(

@@ -8,10 +8,10 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
+from lakewright.cli.commands.triggers import next_line
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.render.plan import plan_page
-from lakewright.cli.render.triggers import next_line
 from lakewright.plan.phase import Phase
 
 __all__ = ["plan"]
@@ -69,7 +69,7 @@ def plan(
 
 def _show_due(call: Call, *, detailed_exitcode: bool) -> int:
     """Show what is due in all entities."""
-    from lakewright.cli.render.due import due_page
+    from lakewright.cli.commands.apply import due_page
     from lakewright.usecases.due.take import plan_of_project
     from lakewright.usecases.due.words import SCHEMA, plan_document
 

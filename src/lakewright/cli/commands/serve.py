@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,18 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["serve", "server_files"]
 
-_HERE = "lakewright.cli.commands.serve_control"
-
 STOPPING = "Stopping the server; a second signal stops at once."
 
 
 @click.group(
     cls=LazyGroup,
-    lazy={
-        "status": (f"{_HERE}:status", "Show whether a server runs for the project."),
-        "stop": (f"{_HERE}:stop", "Stop the project's server."),
-        "warm-up": (f"{_HERE}:warm_up", ""),  # the server runs it
-    },
     invoke_without_command=True,
     examples=[
         "lakewright serve",
@@ -131,3 +125,56 @@ def _opener(call: Call) -> OpenProject:
         return call.opener(settings, call.environ, call.output.say, on_read=on_read)
 
     return open_project
+
+
+@serve.add(name="status", examples=["lakewright serve status", "lakewright serve status -o json"])
+@click.pass_obj
+def show_status(call: Call, /) -> int:
+    """Show whether a server runs for the project.
+
+    The exit code is 1 if none does. A link is shown that opens the page once, within 15 minutes.
+    """
+    from lakewright.serve.link import new_link
+
+    files = server_files(call)
+    found = files.read_state()
+    if found is not None and (link := new_link(files, found)) is not None:
+        found = {**found, "open": link}
+    blocks = [line("no server runs for this project")] if found is None else _blocks(found)
+    call.output.result({"running": found is not None, **(found or {})}, blocks)
+    return 1 if found is None else 0
+
+
+def _blocks(state: Mapping[str, Any]) -> list[Any]:
+    return [line(Span(f"{name}: ", "dim"), str(value)) for name, value in state.items()]
+
+
+@serve.add(name="stop", examples=["lakewright serve stop"])
+@click.option(
+    "--timeout",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Seconds to wait for its end.",
+)
+@click.pass_obj
+def stop(call: Call, /, *, timeout: int) -> None:
+    """Stop the project's server.
+
+    The command waits until the server has ended. What it runs stops after the current commit, as Ctrl-C would stop it.
+    """
+    from lakewright.serve.background import stop_server
+
+    was_running = stop_server(server_files(call), timeout)
+    text = "the server has stopped" if was_running else "no server runs for this project"
+    call.output.result({"stopped": was_running}, [line(text)])
+
+
+@serve.add(name="warm-up", hidden=True)
+@click.pass_obj
+def warm_up(call: Call, /) -> None:
+    """Start Spark and do the usual work once, so that the first request finds it warm."""
+    from lakewright.spark.warmup import do_usual_work
+
+    with TemporaryDirectory(prefix="lakewright-warm-up-") as folder:
+        do_usual_work(call.app.lake.spark, Path(folder))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.apply import due_page
+from lakewright.cli.commands.history import runs_table
+from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
-from lakewright.cli.render.due import due_page
-from lakewright.cli.render.history import runs_table
-from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.render.words import ago, assignments
 from lakewright.cli.render.words import status as coloured
 
