@@ -15,6 +15,8 @@ from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import local_path
 from lakewright.lake.spark_errors import analysis_error
 from lakewright.lake.table import (
+    CatalogEntry,
+    MigrationStep,
     ensure_database,
     find_entry,
     full_name,
@@ -22,9 +24,9 @@ from lakewright.lake.table import (
     refresh_tables,
     run_statement,
 )
-from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.migration import REPLACES_TABLE, MigratedView, Tolerated
+from lakewright.relations.migration import REPLACES_TABLE, MigratedView, Tolerated, made_again
 from lakewright.relations.relation import QueryRelation, Relation
 from lakewright.schema.sql import text_sql
 from lakewright.spec.models.base import Reference
@@ -199,17 +201,18 @@ class ViewRelation(QueryRelation, InCatalog, MigratedView):
             return error.as_fault()
         return None
 
-    def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
-        """Return what makes the view the declared one; None if there is none."""
-        found = find_entry(workspace.lake, self.qualified)
-        if found is None:
-            return None
+    def found(self, workspace: Workspace) -> CatalogEntry | None:
+        """Return the view, or the table in its place, or None if there is neither."""
+        return find_entry(workspace.lake, self.qualified)
+
+    def steps(self, workspace: Workspace, found: CatalogEntry) -> tuple[MigrationStep, ...]:
+        """Return what makes the view the declared one."""
         if found.view_text is None:
             return (REPLACES_TABLE,)
         if _squeezed(found.view_text) != _squeezed(self.query(workspace)):
-            return (TableChange("replace the view's query"),)
+            return (made_again("replace the view's query"),)
         return (
-            () if found.defect is None else (TableChange(f"make the view anew: {found.defect.rstrip('.')}"),)
+            () if found.defect is None else (made_again(f"make the view anew: {found.defect.rstrip('.')}"),)
         )
 
     def create(self, workspace: Workspace) -> None:

@@ -60,15 +60,6 @@ class GenericRelation(StoredRelation):
         frame = (reader.schema(reader_schema(fields or ())) if is_described else reader).load()
         return self.selected(workspace, frame, partitions)
 
-    def create(self, workspace: Workspace) -> None:
-        """Do nothing, because the data source manages its storage."""
-
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Do nothing, because the data source manages its storage."""
-
-    def destroy(self, workspace: Workspace) -> None:
-        """Do nothing, because the data source manages its storage."""
-
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Overwrite the existing rows with no rows."""
         if partition:

@@ -17,10 +17,9 @@ from lakewright.errors import SpecError
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.partition import Partition, canonical_partition, typed_columns
 from lakewright.lake.table import MigrationStep
-from lakewright.plan.observation import TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc_statements import StagedRows, find_table_steps, staging_name
-from lakewright.relations.migration import REPLACES_TABLE, MigratedTable, MigratedView
+from lakewright.relations.migration import REPLACES_TABLE, MigratedTable, MigratedView, made_again
 from lakewright.relations.relation import (
     OutputMode,
     QueryRelation,
@@ -128,15 +127,16 @@ class JdbcViewRelation(QueryRelation, InDatabase, MigratedView):
         """Return the tables that the query reads."""
         return self.read_by(workspace, self.query(workspace))
 
-    def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
-        """Return what makes the view the declared one; None if there is none."""
-        found = self.dialect(workspace).find(self.view_name)
-        if found is None:
-            return None
+    def found(self, workspace: Workspace) -> DatabaseTable | None:
+        """Return the view, or the table in its place, or None if there is neither."""
+        return self.dialect(workspace).find(self.view_name)
+
+    def steps(self, workspace: Workspace, found: DatabaseTable) -> tuple[MigrationStep, ...]:
+        """Return what makes the view the declared one."""
         if not found.is_view:
             return (REPLACES_TABLE,)
         is_same = found.comment == self._comment(workspace)
-        return () if is_same else (TableChange("replace the view's query"),)
+        return () if is_same else (made_again("replace the view's query"),)
 
     def _comment(self, workspace: Workspace) -> str:
         digest = hashlib.sha256(" ".join(self.query(workspace).split()).encode()).hexdigest()[:12]
@@ -157,16 +157,15 @@ class JdbcViewRelation(QueryRelation, InDatabase, MigratedView):
         dialect = self.dialect(workspace)
         view = dialect.table(self.view_name)
         # CREATE OR REPLACE would keep the view's columns, which may have changed.
-        is_there = dialect.find(self.view_name) is not None
-        drop = [dialect.drop(self.view_name, is_view=True)] if is_there else []
+        drop = [dialect.drop(self.view_name, is_view=True)] if self.found(workspace) else []
         comment = f"COMMENT ON VIEW {view} IS {dialect.text(self._comment(workspace))}"
         make = f"CREATE VIEW {view} AS {self.query(workspace)}"
         dialect.database.run([*dialect.make_schema(self.view_name), *drop, make, comment])
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the view; the tables it reads stay."""
-        dialect = self.dialect(workspace)
-        if dialect.find(self.view_name) is not None:
+        if self.found(workspace) is not None:
+            dialect = self.dialect(workspace)
             dialect.database.run([dialect.drop(self.view_name, is_view=True)])
 
 

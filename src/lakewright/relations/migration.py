@@ -59,9 +59,12 @@ __all__ = [
     "configured",
     "data_loss",
     "find_steps",
+    "made_again",
 ]
 
 T = TypeVar("T", bound=StrEnum)
+
+_REMEDY = "Declare the table as it is, or set migrationStrategy: ALTER_REPLACE or REPLACE."
 
 
 class MigrationPolicy(StrEnum):
@@ -104,10 +107,15 @@ class Tolerated(TableChange):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """Steps, and whether they alter the table or replace it with an empty one."""
+    """Steps, and whether they alter the table or replace it with an empty one.
+
+    Attributes:
+        refused_remedy: What to do if the strategy does not allow the changes that are needed.
+    """
 
     steps: tuple[MigrationStep, ...]
     strategy: MigrationStrategy
+    refused_remedy: str = _REMEDY
 
     @property
     def is_needed(self) -> bool:
@@ -163,7 +171,7 @@ class Migration:
         return MigrationError(
             f"{label}: migration strategy {self.strategy} cannot bring it to its declaration: "
             + "; ".join(step.description for step in refused),
-            remedy="Declare the table as it is, or set migrationStrategy: ALTER_REPLACE or REPLACE.",
+            remedy=self.refused_remedy,
         ).as_fault()
 
     def changes(self, *, is_filled: bool | None) -> tuple[TableChange, ...]:
@@ -301,12 +309,14 @@ def _repartition(present: Shape, declared: Shape) -> MigrationStep:
     return MigrationStep(f"partition by {after} instead of {before}", None)
 
 
-REPLACES_TABLE = TableChange("replace the table with a view", "the table")
-"""The change of a view in whose place there is a table."""
-
-
 class MigratedRelation(ManagedRelation):
-    """A relation of which a project declares which differences matter, and what is done about them."""
+    """A relation that CREATE compares with its declaration, and whose differences it handles as declared."""
+
+    refused_remedy: ClassVar[str] = _REMEDY
+    """What to do if the strategy does not allow the changes that are needed."""
+
+    is_made_anew: ClassVar[bool] = False
+    """Whether CREATE makes it again even if it does not differ."""
 
     migration_policy: MigrationPolicyText | None = Declared(
         default=None, description="Which differences require a migration: RELAXED or STRICT."
@@ -327,32 +337,29 @@ class MigratedRelation(ManagedRelation):
             workspace.project.config, "migrationStrategy", MigrationStrategy.ALTER
         )
 
-
-class MigratedTable(MigratedRelation, StoredRelation):
-    """A table whose columns are compared with its declaration."""
-
     @abstractmethod
     def found(self, workspace: Workspace) -> Any | None:
-        """Return the table as it is, with its `columns`, or None if there is none."""
+        """Return the table or view as it is, or None if there is none."""
 
     @abstractmethod
     def steps(self, workspace: Workspace, found: Any) -> tuple[MigrationStep, ...]:
-        """Return what makes a table that was found the declared one."""
+        """Return what makes the table or view that was found the declared one."""
 
-    @abstractmethod
     def is_filled(self, workspace: Workspace, found: Any, partition: Partition) -> bool | None:
-        """Return whether a table that was found, or a partition of it, has rows; None if that is unknown."""
-
-    @abstractmethod
-    def replace(self, workspace: Workspace) -> None:
-        """Replace the table by an empty one that is as declared."""
+        """Return whether what was found, or a partition of it, has rows; None if that is unknown."""
+        return None
 
     @abstractmethod
     def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
-        """Run the statements of steps."""
+        """Make the changes of steps."""
+
+    def replace(self, workspace: Workspace) -> None:
+        """Replace the table by an empty one that is as declared."""
+        self.destroy(workspace)
+        self.create(workspace)
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table exists, has rows and matches its declaration."""
+        """Return whether it exists, has rows and matches its declaration."""
         subject = str(self._resource(workspace, partition))
         wanted = canonical_partition(self.partitions, partition or {})
         try:
@@ -372,6 +379,35 @@ class MigratedTable(MigratedRelation, StoredRelation):
             changes=migration.changes(is_filled=whole),
             refusal=migration.refusal(self.label),
         )
+
+    def _resource(self, workspace: Workspace, partition: Partition | None = None) -> Resource:
+        return max(self.resources(workspace, partition), key=lambda each: each.category)
+
+    def _migration(self, workspace: Workspace, found: Any) -> Migration:
+        return Migration(self.steps(workspace, found), self.strategy(workspace), self.refused_remedy)
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Migrate the table or view to its declaration according to its strategy.
+
+        Raises:
+            MigrationError: The strategy does not allow it.
+            DataLossError: Rows or columns would be lost, and that is not permitted.
+        """
+        if (found := self.found(workspace)) is None:
+            return
+        migration = self._migration(workspace, found)
+        if migration.strategy is MigrationStrategy.NEVER or not (migration.steps or self.is_made_anew):
+            return
+        is_filled = self.is_filled(workspace, found, {})
+        migration.check(self.label, is_filled=is_filled, allow_data_loss=allow_data_loss)
+        if migration.replaces:
+            self.replace(workspace)
+        else:
+            self.alter(workspace, migration.steps)
+
+
+class MigratedTable(MigratedRelation, StoredRelation):
+    """A table whose columns are compared with its declaration."""
 
     def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
         """Return the names of its columns after CREATE; None if they are not known."""
@@ -404,33 +440,15 @@ class MigratedTable(MigratedRelation, StoredRelation):
         columns: tuple[Field, ...] = self.existing(workspace).columns if declared is None else declared
         return columns
 
-    def _resource(self, workspace: Workspace, partition: Partition | None = None) -> Resource:
-        return max(self.resources(workspace, partition), key=lambda each: each.category)
 
-    def _migration(self, workspace: Workspace, found: Any) -> Migration:
-        return Migration(self.steps(workspace, found), self.strategy(workspace))
-
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Migrate the table to its declaration according to its strategy.
-
-        Raises:
-            MigrationError: The strategy does not allow it.
-            DataLossError: Rows or columns would be lost, and that is not permitted.
-        """
-        found = self.found(workspace)
-        migration = None if found is None else self._migration(workspace, found)
-        if migration is None or not migration.is_needed:
-            return
-        is_filled = self.is_filled(workspace, found, {})
-        migration.check(self.label, is_filled=is_filled, allow_data_loss=allow_data_loss)
-        if migration.replaces:
-            self.replace(workspace)
-        else:
-            self.alter(workspace, migration.steps)
+REPLACES_TABLE = MigrationStep("replace the table with a view", None, loses="the table")
+"""The step of a view in whose place there is a table, which a person has to remove."""
 
 
 class MigratedView(MigratedRelation):
     """A view whose query is compared with its declaration."""
+
+    refused_remedy: ClassVar[str] = "Remove what is there, or set migrationStrategy: REPLACE."
 
     migration_policy: MigrationPolicyText | None = Declared(
         default=None,
@@ -440,56 +458,21 @@ class MigratedView(MigratedRelation):
         default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
     )
 
-    is_made_anew: ClassVar[bool] = False
-    """Whether CREATE makes it again even if it does not differ."""
+    def strategy(self, workspace: Workspace) -> MigrationStrategy:
+        """Return NEVER or FAIL, or ALTER for all others."""
+        declared = super().strategy(workspace)
+        is_kept = declared in (MigrationStrategy.NEVER, MigrationStrategy.FAIL)
+        return declared if is_kept else MigrationStrategy.ALTER
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that must exist before it can be created."""
         return super().requires(workspace) | self.computed_from(workspace)
 
-    @abstractmethod
-    def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
-        """Return what makes the view the declared one, or None if there is none."""
+    def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
+        """Make the view as it is declared."""
+        self.create(workspace)
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the view exists with the declared query."""
-        subject = ", ".join(map(str, self.resources(workspace)))
-        try:
-            changes = self.differences(workspace)
-        except LakewrightError as error:
-            return failed_observation(subject, error)
-        if changes is None:
-            return Observation(subject, exists=Answer.NO, filled=Answer.NO)
-        is_ignored = self.strategy(workspace) is MigrationStrategy.NEVER
-        refusal = self._refusal(workspace, changes)
-        return Observation(
-            subject,
-            exists=Answer.YES,
-            changes=tuple(Tolerated(each.description) if is_ignored else each for each in changes),
-            refusal=None if refusal is None else refusal.as_fault(),
-        )
 
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Make the view as it is declared.
-
-        Raises:
-            MigrationError: There is a table in its place, or the strategy is FAIL.
-        """
-        changes = self.differences(workspace)
-        if changes is None or self.strategy(workspace) is MigrationStrategy.NEVER:
-            return
-        if refusal := self._refusal(workspace, changes):
-            raise refusal
-        if changes or self.is_made_anew:
-            self.create(workspace)
-
-    def _refusal(self, workspace: Workspace, changes: Sequence[TableChange]) -> MigrationError | None:
-        """Return why CREATE must not make the changes; None if it may."""
-        strategy = self.strategy(workspace)
-        is_table = REPLACES_TABLE in changes and strategy is not MigrationStrategy.NEVER
-        if not is_table and not (changes and strategy is MigrationStrategy.FAIL):
-            return None
-        return MigrationError(
-            f"{self.label} differs from its declaration: {changes[0].description}",
-            remedy="Remove what is there, or set migrationStrategy: REPLACE.",
-        )
+def made_again(description: str) -> MigrationStep:
+    """Return the step that creates a view again, in place of the one that is there."""
+    return MigrationStep(description, "CREATE VIEW")

@@ -313,13 +313,11 @@ class QueryRelation(Relation):
 
 
 class ManagedRelation(Relation):
-    """A relation that can be created, migrated and removed."""
+    """A relation that can be created, migrated and removed; by default there is nothing to do."""
 
-    @abstractmethod
     def create(self, workspace: Workspace) -> None:
         """Create it empty, unless it exists."""
 
-    @abstractmethod
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
         """Migrate the existing relation to its declaration.
 
@@ -328,7 +326,6 @@ class ManagedRelation(Relation):
             DataLossError: Rows or columns would be lost, and that is not permitted.
         """
 
-    @abstractmethod
     def destroy(self, workspace: Workspace) -> None:
         """Remove it with all its content, if it exists."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -33,7 +32,7 @@ from lakewright.lake.table import (
     quoted,
     run_statement,
 )
-from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.observation import Answer
 from lakewright.relations.catalog import InCatalog
 from lakewright.relations.migration import (
     OF_DELTA,
@@ -44,6 +43,7 @@ from lakewright.relations.migration import (
     MigrationStrategyText,
     Shape,
     find_steps,
+    made_again,
 )
 from lakewright.relations.relation import (
     OutputMode,
@@ -187,11 +187,6 @@ class TableRelation(InCatalog, MigratedTable):
             comment=self.description,
             properties=self.properties,
         )
-
-    def replace(self, workspace: Workspace) -> None:
-        """Replace the table by an empty one that is as declared."""
-        self.destroy(workspace)
-        self.create(workspace)
 
     def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
         """Add columns and change comments."""
@@ -382,25 +377,21 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
         """Return the tables that exist, in their order."""
         return list(takewhile(lambda each: each.is_there(workspace), map(self.table, count(1))))
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether view and tables exist, have rows and match the declaration."""
-        seen = super().observe(workspace)
-        (subject,) = self.resources(workspace, partition)
-        if seen.exists is not Answer.YES:
-            return replace(seen, subject=str(subject))
+    def found(self, workspace: Workspace) -> list[TableRelation] | None:
+        """Return the tables; None if there is none, or no view."""
         tables = self.tables(workspace)
-        filled = any(table.observe(workspace, partition).filled is Answer.YES for table in tables)
-        return replace(seen, subject=str(subject), filled=Answer.of(filled))
+        return tables if tables and self.is_there(workspace) else None
 
-    def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
-        """Return the columns that the last table lacks; None if there is no table, or no view."""
-        tables = self.tables(workspace)
-        if not tables or not self.is_there(workspace):
-            return None
-        steps = _steps(workspace, tables[-1])
+    def steps(self, workspace: Workspace, found: Sequence[TableRelation]) -> tuple[MigrationStep, ...]:
+        """Return what the last table lacks, as one step."""
+        steps = _steps(workspace, found[-1])
         named = "; ".join(step.description for step in steps)
         is_other = any(step.sql is None for step in steps)
-        return (TableChange(f"begin another table: {named}" if is_other else named),) if steps else ()
+        return (made_again(f"begin another table: {named}" if is_other else named),) if steps else ()
+
+    def is_filled(self, workspace: Workspace, found: Sequence[TableRelation], partition: Partition) -> bool:
+        """Return whether one of the tables, or a partition of it, has rows."""
+        return any(each.observe(workspace, partition).filled is Answer.YES for each in found)
 
     def create(self, workspace: Workspace) -> None:
         """Create the first table, or bring the last one to the declaration, and create the view.
@@ -446,7 +437,7 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
 
         `OVERWRITE_DYNAMIC` replaces partitions of the last table only.
         """
-        if self.differences(workspace) is None:
+        if self.found(workspace) is None:
             self.create(workspace)
         *others, last = self.tables(workspace)
         summary = last.write(workspace, frame, partition=partition, mode=mode)

@@ -76,15 +76,6 @@ class EmptyRelation(StoredRelation):
         """Return a frame with the declared columns and no rows."""
         return frame_of_records(workspace.spark, self.declared(workspace) or (), [])
 
-    def create(self, workspace: Workspace) -> None:
-        """Do nothing, because it always exists."""
-
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Do nothing, because it contains nothing."""
-
-    def destroy(self, workspace: Workspace) -> None:
-        """Do nothing, because there is nothing to remove."""
-
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Do nothing, because it is always empty."""
 
