@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote
 from pydantic import Field as Declared
 
 from lakewright.connections.connection import Connection, ConnectionReference
-from lakewright.connections.dialect import Dialect
+from lakewright.connections.database import Dialect
 from lakewright.connections.jvm import StandardDialect
 from lakewright.connections.postgres import PostgresDialect
 from lakewright.errors import SpecError

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lakewright.connections.database import Check, DatabaseTable, TableName, accept
-from lakewright.connections.dialect import Dialect, Statements
+from lakewright.connections.database import Check, DatabaseTable, Dialect, Statements, TableName, accept
 from lakewright.connections.sql import failure
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.lake.columns import fields_of

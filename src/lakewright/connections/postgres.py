@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from lakewright.connections.database import DatabaseTable, Index, TableName
-from lakewright.connections.dialect import Dialect, Statements
+from lakewright.connections.database import DatabaseTable, Dialect, Index, Statements, TableName
 from lakewright.errors import SpecError
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field

@@ -10,8 +10,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.connections.connection import ConnectionReference
-from lakewright.connections.database import DatabaseTable, Index, TableName
-from lakewright.connections.dialect import Dialect
+from lakewright.connections.database import DatabaseTable, Dialect, Index, TableName
 from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
 from lakewright.errors import SpecError
 from lakewright.lake.columns import conform, fields_of

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakewright.connections.database import DatabaseTable, Index, TableName, accept
-from lakewright.connections.dialect import Dialect, Statements
+from lakewright.connections.database import DatabaseTable, Dialect, Index, Statements, TableName, accept
 from lakewright.errors import LakewrightError, LeaseLost, SpecError, TargetError
 from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
-from lakewright.connections.dialect import Statements
+from lakewright.connections.database import Statements
 from lakewright.errors import (
     DataLossError,
     Fault,

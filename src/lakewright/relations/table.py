@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.connections.dialect import Statements
+from lakewright.connections.database import Statements
 from lakewright.errors import TargetError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform

@@ -28,7 +28,6 @@ NOT_OFFERED: Mapping[str, Mapping[str, str]] = {
     "connection": connections.NOT_OFFERED,
     "relation": relations.NOT_OFFERED,
     "mapping": mappings.NOT_OFFERED,
-    "schema": schemas.NOT_OFFERED,
     "target": targets.NOT_OFFERED,
     "assertion": {"template": "Declare the assertion in full, with expressions where it differs."},
     "measure": {"template": "Declare the measure in full, with expressions where it differs."},

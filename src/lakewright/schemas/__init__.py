@@ -1,22 +1,19 @@
-"""Schemas, which give declared columns: one module for each kind."""
+"""Schemas, which give declared columns."""
 
 from __future__ import annotations
 
-__all__ = ["KINDS", "NOT_OFFERED"]
+__all__ = ["KINDS"]
 
 KINDS = {
     "avro": "lakewright.schemas.avro:AvroSchema",
-    "embedded": "lakewright.schemas.inline:InlineSchema",
-    "inline": "lakewright.schemas.inline:InlineSchema",
+    "embedded": "lakewright.schemas.declared:InlineSchema",
+    "inline": "lakewright.schemas.declared:InlineSchema",
     "json": "lakewright.schemas.json:JsonSchema",
-    "mapping": "lakewright.schemas.mapping:MappingSchema",
-    "openApi": "lakewright.schemas.open_api:OpenApiSchema",
-    "relation": "lakewright.schemas.relation:RelationSchema",
+    "mapping": "lakewright.schemas.declared:MappingSchema",
+    "openApi": "lakewright.schemas.json:OpenApiSchema",
+    "relation": "lakewright.schemas.declared:RelationSchema",
     "spark": "lakewright.schemas.spark:SparkSchema",
-    "swagger": "lakewright.schemas.open_api:OpenApiSchema",
-    "union": "lakewright.schemas.union:UnionSchema",
+    "swagger": "lakewright.schemas.json:OpenApiSchema",
+    "union": "lakewright.schemas.declared:UnionSchema",
 }
 """The class of each kind, imported on first use."""
-
-NOT_OFFERED: dict[str, str] = {}
-"""Kinds of Flowman that aren't supported, and what to use instead: none."""

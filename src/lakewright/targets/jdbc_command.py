@@ -11,7 +11,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.connections.connection import ConnectionReference
-from lakewright.connections.dialect import Dialect
+from lakewright.connections.database import Dialect
 from lakewright.connections.jdbc import jdbc_connection, named_connection
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.plan.dirtiness import Dirtiness

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakewright.relations.csv_columns import columns_of_file, header_doubt
+from lakewright.relations.file_reading import columns_of_file, header_doubt
 from lakewright.spec.models.fields import Field, parse_type
 
 DECLARED = [Field(name=name, type=parse_type(kind)) for name, kind in {"id": "int", "name": "string"}.items()]

@@ -1,4 +1,4 @@
-"""The `union` schema: the columns of several schemas, merged."""
+"""Schemas of columns that are declared in place, or taken from mappings, relations and other schemas."""
 
 from __future__ import annotations
 
@@ -11,13 +11,62 @@ from lakewright.errors import SpecError
 from lakewright.schema.fits import fits
 from lakewright.schema.shape import plain_type
 from lakewright.schemas.schema import Schema
-from lakewright.spec.models.base import KindOf, Listed, Reference
+from lakewright.spec.models.base import KindOf, Listed, Reference, Texts
 from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["UnionSchema"]
+__all__ = ["InlineSchema", "MappingSchema", "RelationSchema", "UnionSchema"]
+
+
+class InlineSchema(Schema):
+    """The columns are those of `fields`."""
+
+    declared_fields: Listed[Field] = Declared(alias="fields", description="The columns, in order.")
+    declared_key: Texts = Declared(
+        default=(), alias="primaryKey", description="Columns that together identify a row."
+    )
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the declared columns."""
+        return self.declared_fields
+
+    def primary_key(self) -> tuple[str, ...]:
+        """Return the declared key."""
+        return self.declared_key
+
+
+class MappingSchema(Schema):
+    """The columns are those of a mapping's frame, for which Spark is started."""
+
+    mapping: str = Declared(description="Name of the mapping.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mapping."""
+        return [Reference("mapping", self.mapping, ("mapping",))]
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the columns of the mapping's frame."""
+        return workspace.fields(self.mapping)
+
+    def mappings(self) -> tuple[str, ...]:
+        """Return the mapping."""
+        return (self.mapping,)
+
+
+class RelationSchema(Schema):
+    """The columns are those of a relation: those it declares, otherwise those it has."""
+
+    relation: str = Declared(description="Name of the relation.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the relation."""
+        return [Reference("relation", self.relation, ("relation",))]
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the columns of the relation."""
+        return workspace.relation(self.relation).fields(workspace)
 
 
 class UnionSchema(Schema):
