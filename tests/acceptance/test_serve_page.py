@@ -18,11 +18,10 @@ from tests.acceptance.lake import SmallLake
 
 from lakewright.app import App
 from lakewright.serve.http.service import HttpService, make_service
-from lakewright.serve.options import ServeOptions
 from lakewright.serve.page.routes import Pages
 from lakewright.serve.requests import TRIGGER
 from lakewright.serve.server_files import ServerFiles
-from lakewright.serve.service import Serving
+from lakewright.serve.service import ServeOptions, Serving
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakewright import Project
-from lakewright.usecases.write_project import packaged, write_project
+from lakewright.usecases.declarations import packaged, write_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,11 +15,9 @@ from __future__ import annotations
 
 from lakewright.api.arguments import Range
 from lakewright.api.definitions import Job, Mapping, Relation
-from lakewright.api.entity import Entity
-from lakewright.api.processing import Processing
+from lakewright.api.entity import Entity, Processing
 from lakewright.api.project import Project
-from lakewright.api.results import Runs
-from lakewright.api.watching import RunEvent
+from lakewright.api.results import RunEvent, Runs
 from lakewright.plan.step import Plan
 from lakewright.run.result import RunResult
 from lakewright.slices.land import LandedSlice

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from lakewright.api.arguments import count_of, key_text, texts_of, time_text
-from lakewright.api.checked import checked_methods
-from lakewright.api.opened import Opened
-from lakewright.api.process_entity import process_entity
-from lakewright.api.warned import warn, warned
+from lakewright.api.checked import checked, checked_methods
+from lakewright.api.opened import Opened, process_entity, warn, warned
 from lakewright.errors import UsageError
 from lakewright.lake.frames import SupportsArrow
 from lakewright.plan.permissions import Permissions
@@ -22,6 +20,7 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spec.models import entity as spec
 from lakewright.stores.process import user_name
+from lakewright.strategies.summary import Summary
 from lakewright.usecases.land_slice import land
 from lakewright.usecases.look_back import RecordLife, SliceChanges, record_life, slice_changes
 from lakewright.usecases.operate_items import (
@@ -38,7 +37,7 @@ from lakewright.usecases.rewinds import Rebuilt, Undone, preview_undo, rebuild_t
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Entity"]
+__all__ = ["Entity", "Processing"]
 
 log = logging.getLogger("lakewright.run")
 
@@ -389,3 +388,47 @@ def _warn(notes: Iterable[str]) -> None:
     for note in notes:
         log.warning("%s", note)
         warn(note)
+
+
+_PROCESSING_TIME = "processing.time"
+
+
+@checked_methods
+class Processing:
+    """One slice of an entity, processed under the control of the manifest.
+
+    Args:
+        entity: From `Project.entity`.
+        slice: Name of the slice in the entity's bronze folder.
+        options: `processing.time`: ISO 8601, used instead of the current time. A text that is no time is
+            only warned of.
+    """
+
+    @checked
+    def __init__(self, entity: Entity, slice: str, options: Mapping[str, str] | None = None) -> None:
+        self.entity = entity
+        self.slice = slice
+        self.options = dict(options or {})
+        unknown = sorted(self.options.keys() - {_PROCESSING_TIME})
+        if unknown:
+            raise UsageError(f"unknown option {unknown[0]!r}", remedy=f"There is only {_PROCESSING_TIME}.")
+
+    def process(self, strategy: str | None = None) -> Summary:
+        """Process the slice by the entity's strategy, or by another one, and return its metrics.
+
+        Raises:
+            LakewrightError: The slice could not be processed: `DuplicateBusinesskeyException`, `ItemFailed`
+                and so on. The manifest records the error, too.
+        """
+        at = self.options.get(_PROCESSING_TIME)
+        result = process_entity(
+            self.entity._opened,
+            self.entity.declared.id,
+            self.slice,
+            strategy=strategy,
+            processing_time=at,
+            is_time_lenient=True,
+        )
+        if result.error is not None:
+            raise result.error
+        return result.slices[0].summary

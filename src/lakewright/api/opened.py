@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock
+from pathlib import Path
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING
 
 from lakewright.api.arguments import values_of
-from lakewright.api.warned import warned
+from lakewright.api.results import Watcher, watched
 from lakewright.app import App
-from lakewright.errors import UsageError
+from lakewright.errors import Fault, LakewrightWarning, UsageError
+from lakewright.errors.surfaces import in_python, message_of
 from lakewright.lake.frames import frame_in
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.slices.result import ProcessResult
 from lakewright.spark.query_logs import quiet_pyspark
+from lakewright.usecases.process_slices import process_slices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Opened"]
+__all__ = ["Opened", "process_entity", "warn", "warn_of", "warned"]
 
 
 @dataclass(slots=True, eq=False)
@@ -95,3 +104,103 @@ class Opened:
         """Return the frame that a function reads, as one of the caller's session."""
         with quiet_pyspark(), warned():
             return frame_in(self.session, read(self.app))
+
+
+_OURS = str(Path(__file__).parents[1])
+_BETWEEN = (_OURS, contextlib.__file__)
+
+
+@contextlib.contextmanager
+def warned() -> Iterator[None]:
+    """Issue what this thread logs as a warning in the block as a warning of Python, too, at its end.
+
+    An error that ends the block is told instead.
+    """
+    logger, found = logging.getLogger("lakewright"), _Collector()
+    logger.addHandler(found)
+    try:
+        with _enabled(logger):
+            yield
+    finally:
+        logger.removeHandler(found)
+    for text in found.texts:
+        warn(text)
+
+
+@contextlib.contextmanager
+def _enabled(logger: logging.Logger) -> Iterator[None]:
+    """Let a logger pass warnings to its own handlers in the block, whatever level the program has set."""
+    if logger.isEnabledFor(logging.WARNING):
+        yield
+        return
+    level, propagates = logger.level, logger.propagate
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False  # the program has asked for silence in its log
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.propagate = propagates
+
+
+def warn_of(faults: Iterable[Fault]) -> None:
+    """Log faults of a project as warnings, and issue them as warnings of Python."""
+    with warned():
+        for fault in faults:
+            logging.getLogger("lakewright.run").warning("%s", fault)
+
+
+def warn(text: str) -> None:
+    """Issue a warning to the caller of the API, with calls for the commands that it names.
+
+    Python shows the line of the caller's program.
+    """
+    warnings.warn(in_python(text) or text, LakewrightWarning, stacklevel=_level_of_caller())
+
+
+class _Collector(logging.Handler):
+    """Keeps the warnings that the thread which made it logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+        self._thread = get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the message of a record."""
+        if record.thread == self._thread:
+            self.texts.append(message_of(record, lambda text: in_python(text) or text))
+
+
+def _level_of_caller() -> int:
+    """Return the level of the first frame outside of the package, counted from the function that asks."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def process_entity(
+    opened: Opened,
+    entity: str,
+    slice: str | None = None,
+    *,
+    strategy: str | None = None,
+    processing_time: str | None = None,
+    is_time_lenient: bool = False,
+    permissions: Permissions = NO_PERMISSIONS,
+    wait: bool = False,
+) -> ProcessResult:
+    """Process an entity's pending slices, or one of them, as one run; `process_slices` has the rules."""
+    app = opened.app
+    with opened.run() as run_id, watched(app, Watcher(run_id)):
+        return process_slices(
+            app,
+            entity,
+            slice,
+            strategy=strategy,
+            processing_time=processing_time,
+            is_time_lenient=is_time_lenient,
+            permissions=permissions,
+            wait=wait,
+        )

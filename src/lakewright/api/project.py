@@ -23,16 +23,14 @@ from lakewright.api.arguments import (
 from lakewright.api.checked import checked_methods
 from lakewright.api.definitions import Job, Mapping, Relation, named
 from lakewright.api.entity import Entity
-from lakewright.api.opened import Opened
-from lakewright.api.results import Runs, tell_end
-from lakewright.api.warned import warn, warn_of, warned
-from lakewright.api.watching import RunEvent, Watcher, watched
+from lakewright.api.opened import Opened, warn, warn_of, warned
+from lakewright.api.results import RunEvent, Runs, Watcher, tell_end, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
 from lakewright.due.plan import Plan as Due
 from lakewright.errors import Fault
 from lakewright.plan.step import Plan
-from lakewright.run.case_result import CaseResult
+from lakewright.run.case import CaseResult
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.query_logs import quiet_pyspark

@@ -194,8 +194,7 @@ class Call:
         return isinstance(app.sessions, OwnSession) and app.lake.is_started
 
     def _leave_server(self, app: App) -> None:
-        from lakewright.serve.background import start_on_demand
-        from lakewright.serve.server_files import ServerFiles
+        from lakewright.serve.server_files import ServerFiles, start_on_demand
 
         files = ServerFiles.of(app.project.basedir)
         if start_on_demand(files, global_arguments(self.settings)):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lakewright.checks.check import Assertion
 from lakewright.checks.run import AssertionRun
@@ -24,12 +24,11 @@ from lakewright.manifest.lease import Holder
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.plan.status import Status
+from lakewright.plan.status import Status, overall
 from lakewright.plan.step import Plan
-from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
-from lakewright.run.result import RunResult
+from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import CaseSetup
 from lakewright.spec.models.job import Job
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.definitions.definition import Definition
 
-__all__ = ["CaseRun", "redirected_lake", "redirects_of"]
+__all__ = ["AssertionResult", "CaseResult", "CaseRun", "redirected_lake", "redirects_of"]
 
 log = logging.getLogger(__name__)
 
@@ -235,3 +234,81 @@ class CaseRun:
             error=error,
             seconds=(self.clock() - begin).total_seconds(),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionResult:
+    """The result of one assertion.
+
+    Attributes:
+        status: FAILED if it does not hold or could not be checked, SKIPPED if it was not reached.
+        failures: The conditions that do not hold, with sample rows.
+        error: The error that prevented the check.
+    """
+
+    name: str
+    kind: str
+    status: Status
+    description: str | None = None
+    failures: tuple[str, ...] = ()
+    error: Fault | None = None
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the assertion as `test -o json` prints it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "description": self.description,
+            "status": self.status.value,
+            "failures": list(self.failures),
+            "error": self.error.as_json() if self.error else None,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """The result of one test.
+
+    Attributes:
+        runs: The runs of its targets and fixtures: the build lifecycle, then DESTROY; none without targets.
+        error: Why it could not be run.
+    """
+
+    name: str
+    description: str | None = None
+    runs: tuple[RunResult, ...] = ()
+    assertions: tuple[AssertionResult, ...] = ()
+    error: Fault | None = None
+    seconds: float = 0.0
+
+    def targets(self) -> Iterator[TargetResult]:
+        """Yield the result of each target in each phase."""
+        for run in self.runs:
+            yield from run.targets()
+
+    @property
+    def status(self) -> Status:
+        """FAILED if anything failed; SUCCESS_WITH_ERRORS if a target reports it; else SUCCESS."""
+        if self.error is not None:
+            return Status.FAILED
+        found = overall([*(run.status for run in self.runs), *(each.status for each in self.assertions)])
+        return Status.SUCCESS if found is Status.SKIPPED else found
+
+    @property
+    def interrupted_by(self) -> int | None:
+        """The signal that interrupted it, or None."""
+        return next((run.interrupted_by for run in self.runs if run.interrupted_by is not None), None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the test as `test -o json` prints it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "status": self.status.value,
+            "seconds": round(self.seconds, 3),
+            "targets": [{"phase": target.phase.value, **target.as_json()} for target in self.targets()],
+            "assertions": [assertion.as_json() for assertion in self.assertions],
+            "error": self.error.as_json() if self.error else None,
+        }

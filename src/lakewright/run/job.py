@@ -36,8 +36,7 @@ from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.lineage.listener import LineageListener, RunNames
-from lakewright.run.lineage.reporter import is_configured
+from lakewright.run.lineage.listener import LineageListener, RunNames, is_configured
 from lakewright.run.metrics import Published, Publisher
 from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lakewright.run.lineage.command import CommandEnd, CommandNames, telling_command
-from lakewright.run.lineage.reporter import Reporter, is_configured
+from lakewright.run.lineage.listener import CommandEnd, CommandNames, Reporter, is_configured, telling_command
 
 if TYPE_CHECKING:
     from lakewright.app import App

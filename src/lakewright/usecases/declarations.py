@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.files import LocalFiles
 from lakewright.lake.observation import observe_table
+from lakewright.run.kinds import registry
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_header, is_secret_name
+from lakewright.spec.json_schema import documentation_schema, entities_schema, module_schema, project_schema
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
+from lakewright.spec.reading.files import PROJECT_FILES, find_project, project_file, read_document
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["entity_types", "list_section", "show_definition"]
+__all__ = [
+    "DOCUMENTATION",
+    "ENTITIES",
+    "MODULE",
+    "PROJECT",
+    "EditorSchemas",
+    "entity_types",
+    "list_section",
+    "packaged",
+    "show_definition",
+    "write_project",
+    "write_schemas",
+]
 
 SECTIONS = {
     "job": "jobs",
@@ -147,3 +168,154 @@ def _typed_columns(app: App, entity: Entity) -> Iterator[dict[str, Any]]:
             "origin": None if kind is None else "declared",
             "declared": None,
         }
+
+
+FOLDER = "schemas"
+PROJECT, MODULE, DOCUMENTATION, ENTITIES = (
+    f"{name}.schema.json" for name in ("project", "module", "documentation", "entities")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EditorSchemas:
+    """Schemas that were written.
+
+    Attributes:
+        files: Their names.
+        vscode: The settings with which VS Code's YAML extension uses them.
+    """
+
+    folder: Path
+    files: tuple[str, ...]
+    vscode: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `schema -o json` prints."""
+        return {"folder": str(self.folder.resolve()), "files": list(self.files), "vscode": self.vscode}
+
+
+def write_schemas(folder: Path | None = None, *, project: Path | None = None) -> EditorSchemas:
+    """Write the schemas of project.yml, modules, documentation.yml and entity files.
+
+    Args:
+        folder: Folder to write to; by default `schemas` of the project, or of the current folder.
+        project: Folder of the project; by default the nearest one from the current folder up, if any.
+    """
+    project = project or _found()
+    folder = folder or (project_file(project).parent if project else Path.cwd()) / FOLDER
+    schemas = _schemas()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in schemas.items():
+        (folder / name).write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+    modules = _modules(project) if project else ["model"]
+    return EditorSchemas(folder, tuple(schemas), _vscode_settings(folder, project, modules))
+
+
+def _found() -> Path | None:
+    try:
+        return find_project(Path.cwd())
+    except UsageError:
+        return None
+
+
+def _schemas() -> Mapping[str, Mapping[str, Any]]:
+    kinds = registry()
+    return {
+        PROJECT: project_schema(),
+        MODULE: module_schema(kinds),
+        DOCUMENTATION: documentation_schema(),
+        ENTITIES: entities_schema(kinds),
+    }
+
+
+def _modules(project: Path) -> list[str]:
+    file = project_file(project)
+    value = read_document(file, file.parent)[0].value
+    modules = value.get("modules") if isinstance(value, dict) else None
+    listed = modules if isinstance(modules, list) else [modules]
+    return [module for module in listed if isinstance(module, str)] or ["model"]
+
+
+def _vscode_settings(folder: Path, project: Path | None, modules: list[str]) -> dict[str, Any]:
+    base = (project_file(project).parent if project else Path.cwd()).resolve()
+    absolute = folder.resolve()
+    where = (
+        f"./{absolute.relative_to(base).as_posix()}" if absolute.is_relative_to(base) else absolute.as_uri()
+    )
+    yaml = [path for module in modules for path in _globs(module, (".yml", ".yaml"))]
+    entities = [path for module in modules for path in _globs(module, (".json",))]
+    return {
+        "yaml.schemas": {
+            f"{where}/{PROJECT}": list(PROJECT_FILES),
+            f"{where}/{DOCUMENTATION}": "documentation.yml",
+            **({f"{where}/{MODULE}": yaml} if yaml else {}),
+        },
+        "json.schemas": [{"fileMatch": entities, "url": f"{where}/{ENTITIES}"}] if entities else [],
+    }
+
+
+def _globs(module: str, endings: tuple[str, ...]) -> Iterator[str]:
+    plain = module.rstrip("/")
+    if plain.endswith((".yml", ".yaml", ".json")):
+        if plain.endswith(endings):
+            yield plain
+        return
+    yield from (f"{plain}/*{ending}" for ending in endings)
+
+
+MARKER = "project.yml"
+
+
+def packaged(*path: str) -> Traversable:
+    """Return a folder of the installed package."""
+    return files("lakewright").joinpath(*path)
+
+
+def write_project(source: Traversable, folder: Path) -> int:
+    """Write a packaged project into a folder and return the number of files, 0 if it already exists.
+
+    `project.yml` is written last and marks the project as complete: if it exists, nothing is written,
+    even if files were changed or removed since. Files missing after an interrupted call are added.
+
+    Raises:
+        UsageError: The folder contains something else.
+    """
+    marker = folder / MARKER
+    if marker.exists():
+        if _project_name(marker.read_bytes()) == _project_name(source.joinpath(MARKER).read_bytes()):
+            return 0
+        raise _refusal(folder, f"has another project: {marker}")
+    contents = dict(_contents(source))
+    _check_free(folder, contents)
+    order = sorted(contents, key=lambda path: path == MARKER)
+    for path in order:
+        LocalFiles().write(str(folder / path), contents[path])
+    return len(order)
+
+
+def _contents(source: Traversable, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+    for entry in source.iterdir():
+        if entry.is_dir():
+            yield from _contents(entry, f"{prefix}{entry.name}/")
+        else:
+            yield prefix + entry.name, entry.read_bytes()
+
+
+def _check_free(folder: Path, contents: dict[str, bytes]) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise _refusal(folder, "is not a folder")
+    for path in folder.rglob("*"):
+        # Files of an interrupted call are complete, because files are renamed into place.
+        if path.is_file() and contents.get(path.relative_to(folder).as_posix()) != path.read_bytes():
+            raise _refusal(folder, f"is not empty: {path.name}")
+
+
+def _refusal(folder: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{folder} {why}; nothing was written", remedy="Name a folder that is empty or does not exist."
+    )
+
+
+def _project_name(project: bytes) -> bytes:
+    lines = (line for line in project.splitlines() if line.startswith(b"name:"))
+    return next(lines, b"").strip()

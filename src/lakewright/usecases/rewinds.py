@@ -29,8 +29,14 @@ from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.declared_nodes import readers, readers_words
 from lakewright.usecases.history import REBUILD, UNDO
-from lakewright.usecases.replay_table import arriving_slices
-from lakewright.usecases.rewinding import Replaying, carry_out, check_settled, rewind_context, settled
+from lakewright.usecases.rewinding import (
+    Replaying,
+    arriving_slices,
+    carry_out,
+    check_settled,
+    rewind_context,
+    settled,
+)
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run

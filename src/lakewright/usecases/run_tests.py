@@ -15,8 +15,7 @@ from lakewright.errors import LakewrightError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.step import Plan
-from lakewright.run.case import CaseRun, redirected_lake, redirects_of
-from lakewright.run.case_result import CaseResult
+from lakewright.run.case import CaseResult, CaseRun, redirected_lake, redirects_of
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.session_settings import settings_of_tests
 from lakewright.spec.loading.case_setup import set_up_case

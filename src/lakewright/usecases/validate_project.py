@@ -18,7 +18,7 @@ from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.lake import Lake
 from lakewright.plan.graph import find_cycle
 from lakewright.plan.phase import Phase
-from lakewright.run.hooks.check import notification_faults
+from lakewright.run.hooks.event import notification_faults
 from lakewright.run.session_settings import state_folder
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession

@@ -16,8 +16,7 @@ from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.plan.status import Status
-from lakewright.run.case import CaseRun, redirected_lake, redirects_of
-from lakewright.run.case_result import CaseResult
+from lakewright.run.case import CaseResult, CaseRun, redirected_lake, redirects_of
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.testing import MemoryStore

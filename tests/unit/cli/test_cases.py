@@ -15,7 +15,7 @@ from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, resu
 
 from lakewright.errors import Fault, SpecError
 from lakewright.plan.status import Status
-from lakewright.run.case_result import AssertionResult, CaseResult
+from lakewright.run.case import AssertionResult, CaseResult
 
 WRONG = Fault("there is no column y", code="sql", remedy="Name x.")
 

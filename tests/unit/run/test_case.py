@@ -11,8 +11,7 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.paths import Redirects
 from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
-from lakewright.run.case import redirected_lake, redirects_of
-from lakewright.run.case_result import AssertionResult, CaseResult
+from lakewright.run.case import AssertionResult, CaseResult, redirected_lake, redirects_of
 from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.workspace.workspace import Workspace

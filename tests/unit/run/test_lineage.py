@@ -18,7 +18,7 @@ from lakewright.errors import Fault, LeaseHeld
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.lineage.events import Dataset, DatasetName, Subject, run_event, run_uuid
-from lakewright.run.lineage.reporter import URL, Sender, is_configured
+from lakewright.run.lineage.listener import URL, Sender, is_configured
 from lakewright.usecases.command_lineage import told_command
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
@@ -151,7 +151,7 @@ def test_it_is_on_if_the_project_or_the_clients_variables_say_so(
     assert is_configured({}, {"OPENLINEAGE_URL": "http://collector"})
     assert is_configured({}, {"OPENLINEAGE__TRANSPORT__TYPE": "console"})
     assert not is_configured({URL: "http://collector"}, {"OPENLINEAGE_DISABLED": "true"})
-    monkeypatch.setattr("lakewright.run.lineage.reporter.find_spec", lambda _: None)
+    monkeypatch.setattr("lakewright.run.lineage.listener.find_spec", lambda _: None)
     assert not is_configured({URL: "http://collector"}, {})
     assert "lakewright[openlineage]" in caplog.text
 

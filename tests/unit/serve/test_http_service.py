@@ -16,10 +16,8 @@ from tests.unit.serve.sites import FakeRequests, write_project
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.serve.http import service as http
-from lakewright.serve.link import new_link
-from lakewright.serve.options import ServeOptions
-from lakewright.serve.server_files import ServerFiles
-from lakewright.serve.service import Serving
+from lakewright.serve.server_files import ServerFiles, new_link
+from lakewright.serve.service import ServeOptions, Serving
 
 
 @pytest.fixture

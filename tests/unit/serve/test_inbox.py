@@ -28,7 +28,7 @@ from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Put, Write
 from lakewright.serve.http.application import make_application
-from lakewright.serve.page.observer import BackgroundObserver
+from lakewright.serve.page.inbox import BackgroundObserver
 from lakewright.serve.page.routes import Pages
 from lakewright.triggers.state import Result
 from lakewright.usecases.due.decisions import read_decisions

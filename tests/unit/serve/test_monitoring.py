@@ -15,7 +15,7 @@ from tests.unit.serve.sites import served, write_project
 from tests.unit.serve.slices import discover, process
 
 from lakewright.manifest.journal import Run
-from lakewright.serve.http.exposition import exposition
+from lakewright.serve.http.metrics import exposition
 
 ROOT = Path(__file__).parents[3]
 MONITORING = ROOT / "examples" / "monitoring"

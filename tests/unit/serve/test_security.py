@@ -14,7 +14,7 @@ from lakewright.errors import UsageError
 from lakewright.serve.http.access import Access, Asker
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.http.guard import LARGEST_BODY
-from lakewright.serve.options import ServeOptions
+from lakewright.serve.service import ServeOptions
 
 PAGES = (
     "/",

@@ -9,11 +9,10 @@ import pytest
 
 from lakewright.errors import ServiceEnded, UsageError
 from lakewright.serve import server
-from lakewright.serve.options import ServeOptions
 from lakewright.serve.requests import Requests
 from lakewright.serve.server import IDLE_SECONDS, running, serve
 from lakewright.serve.server_files import ServerFiles
-from lakewright.serve.service import Serving
+from lakewright.serve.service import ServeOptions, Serving
 
 
 @dataclass

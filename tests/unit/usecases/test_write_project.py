@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import UsageError
-from lakewright.usecases.write_project import packaged, write_project
+from lakewright.usecases.declarations import packaged, write_project
 
 MINIMAL = packaged("templates", "minimal")
 

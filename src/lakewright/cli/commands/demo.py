@@ -41,8 +41,8 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
 
     A second call finds everything clean. Changes made there are never overwritten.
     """
+    from lakewright.usecases.declarations import packaged, write_project
     from lakewright.usecases.run_job import plan_job
-    from lakewright.usecases.write_project import packaged, write_project
 
     begin = call.clock()
     count = write_project(packaged("demo", "project"), folder)

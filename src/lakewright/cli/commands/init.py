@@ -47,7 +47,7 @@ def init(call: Call, /, folder: Path, *, template: str) -> None:
 
     The project is ready to run, and comments explain it.
     """
-    from lakewright.usecases.write_project import packaged, write_project
+    from lakewright.usecases.declarations import packaged, write_project
 
     typed, then = TEMPLATES[template]
     count = write_project(packaged("templates", template), folder)

@@ -15,7 +15,7 @@ from lakewright.cli.page import Block, Span, line
 from lakewright.cli.render.words import counted
 
 if TYPE_CHECKING:
-    from lakewright.usecases.editor_schemas import EditorSchemas
+    from lakewright.usecases.declarations import EditorSchemas
 
 __all__ = ["schema"]
 
@@ -28,14 +28,14 @@ def schema(call: Call, /, folder: Path | None) -> None:
 
     DIR is by default the folder schemas of the project. The output says how an editor finds them.
     """
-    from lakewright.usecases.editor_schemas import write_schemas
+    from lakewright.usecases.declarations import write_schemas
 
     written = write_schemas(folder, project=call.settings.project)
     call.output.result(written.as_json(), _page(written))
 
 
 def _page(written: EditorSchemas) -> Iterator[Block]:
-    from lakewright.usecases.editor_schemas import DOCUMENTATION, MODULE, PROJECT
+    from lakewright.usecases.declarations import DOCUMENTATION, MODULE, PROJECT
 
     yield line(f"{counted(len(written.files), 'schema')} written to {written.folder}")
     yield line("")

@@ -18,9 +18,8 @@ from lakewright.cli.signals import listening
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.serve.options import ServeOptions
     from lakewright.serve.server_files import ServerFiles
-    from lakewright.serve.service import OpenProject, Serving
+    from lakewright.serve.service import OpenProject, ServeOptions, Serving
 
 __all__ = ["serve", "server_files"]
 
@@ -65,7 +64,7 @@ def serve(ctx: click.Context, /, *, detach: bool, **options: Any) -> int | None:
     call = ctx.find_object(Call)
     if ctx.invoked_subcommand is not None or call is None:
         return None
-    from lakewright.serve.options import ServeOptions
+    from lakewright.serve.service import ServeOptions
 
     wanted = ServeOptions(**options)
     wanted.check()
@@ -82,7 +81,7 @@ def _serve(call: Call, options: ServeOptions) -> int:
 
 
 def _detach(call: Call, options: ServeOptions) -> int:
-    from lakewright.serve.background import start_in_background
+    from lakewright.serve.server_files import start_in_background
 
     files = server_files(call)
     state = start_in_background(files, [*global_arguments(call.settings), "serve", *options.arguments()])
@@ -134,7 +133,7 @@ def show_status(call: Call, /) -> int:
 
     The exit code is 1 if none does. A link is shown that opens the page once, within 15 minutes.
     """
-    from lakewright.serve.link import new_link
+    from lakewright.serve.server_files import new_link
 
     files = server_files(call)
     found = files.read_state()
@@ -161,9 +160,10 @@ def _blocks(state: Mapping[str, Any]) -> list[Any]:
 def stop(call: Call, /, *, timeout: int) -> None:
     """Stop the project's server.
 
-    The command waits until the server has ended. What it runs stops after the current commit, as Ctrl-C would stop it.
+    The command waits until the server has ended. What it runs stops after the current commit, as Ctrl-C would
+    stop it.
     """
-    from lakewright.serve.background import stop_server
+    from lakewright.serve.server_files import stop_server
 
     was_running = stop_server(server_files(call), timeout)
     text = "the server has stopped" if was_running else "no server runs for this project"

@@ -20,7 +20,7 @@ from lakewright.cli.render.words import counted, seconds, status
 from lakewright.cli.signals import listening_to_run
 from lakewright.errors.phrase import Phrase
 from lakewright.plan.status import Status, overall
-from lakewright.run.case_result import AssertionResult, CaseResult
+from lakewright.run.case import AssertionResult, CaseResult
 from lakewright.run.result import TargetResult
 
 __all__ = ["case_branch", "summary_of", "test"]

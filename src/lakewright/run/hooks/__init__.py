@@ -5,11 +5,11 @@ from __future__ import annotations
 __all__ = ["KINDS"]
 
 KINDS = {
-    "command": "lakewright.run.hooks.command:CommandHook",
-    "jdbc": "lakewright.run.hooks.jdbc:JdbcHook",
-    "report": "lakewright.run.hooks.report:ReportHook",
-    "rest": "lakewright.run.hooks.rest:RestHook",
-    "simpleReport": "lakewright.run.hooks.report:SimpleReportHook",
-    "web": "lakewright.run.hooks.web:WebHook",
+    "command": "lakewright.run.hooks.kinds:CommandHook",
+    "jdbc": "lakewright.run.hooks.kinds:JdbcHook",
+    "report": "lakewright.run.hooks.kinds:ReportHook",
+    "rest": "lakewright.run.hooks.kinds:RestHook",
+    "simpleReport": "lakewright.run.hooks.kinds:SimpleReportHook",
+    "web": "lakewright.run.hooks.kinds:WebHook",
 }
 """Class of each kind; it is imported on first use."""

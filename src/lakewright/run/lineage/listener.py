@@ -1,30 +1,218 @@
-"""The listener that tells a collector of OpenLineage what a run does."""
+"""What tells a collector of OpenLineage what a run or a command does, and how it is told."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from importlib.util import find_spec
+from queue import Empty, Full, Queue
+from threading import Thread
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, LakewrightError
 from lakewright.manifest.redact import Redactor
-from lakewright.run.lineage.events import Subject, event_state, inputs_of, outputs_of, run_uuid
-from lakewright.run.lineage.reporter import Reporter, Sender
+from lakewright.plan.status import Status
+from lakewright.run.lineage.events import (
+    Subject,
+    entity_datasets,
+    event_state,
+    inputs_of,
+    outputs_of,
+    run_event,
+    run_uuid,
+)
 from lakewright.targets.assertions import AssertionTarget, ErrorMode
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
+    from openlineage.client import OpenLineageClient
+
     from lakewright.plan.phase import Phase
     from lakewright.plan.step import Step
     from lakewright.run.contexts import Contexts
     from lakewright.run.result import RunResult, TargetResult
+    from lakewright.spec.models.entity import Entity
+    from lakewright.workspace.workspace import Workspace
 
-__all__ = ["LineageListener", "RunNames"]
+__all__ = [
+    "NAMESPACE",
+    "URL",
+    "CommandEnd",
+    "CommandNames",
+    "LineageListener",
+    "Reporter",
+    "RunNames",
+    "Sender",
+    "is_configured",
+    "telling_command",
+]
 
 log = logging.getLogger(__name__)
+
+URL, NAMESPACE = "lakewright.openlineage.url", "lakewright.openlineage.namespace"
+"""The configuration of the collector and of the namespace of jobs."""
+
+TIMEOUT_SECONDS = 3
+"""Time limit of one request to a collector that the project configures."""
+
+
+_VARIABLES = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
+
+
+def is_configured(config: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+    """Return whether events are to be sent, and the client is installed; that it is missing is told."""
+    if environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
+        return False
+    if not config.get(URL) and not any(name.startswith(_VARIABLES) for name in environ):
+        return False
+    if find_spec("openlineage") is None:
+        log.warning("OpenLineage is configured, but its client is not installed: lakewright[openlineage]")
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Sends events to the collector that a project or the environment names.
+
+    Attributes:
+        config: The project's configuration.
+        environ: The environment variables.
+        redactor: Hides secrets.
+        clock: Returns the present time.
+        sender: Sends events.
+    """
+
+    config: Mapping[str, str]
+    environ: Mapping[str, str]
+    redactor: Redactor
+    clock: Callable[[], datetime]
+    sender: Sender = field(default_factory=lambda: Sender("OpenLineage"))
+    _client: OpenLineageClient | None = field(init=False, default=None)
+
+    def namespace(self, project: str) -> str:
+        """Return the namespace of a project's jobs."""
+        return self.environ.get("OPENLINEAGE_NAMESPACE") or self.config.get(NAMESPACE) or project
+
+    def shown(self, error: Fault | None) -> Fault | None:
+        """Return an error without secrets."""
+        return None if error is None else Fault(self.redactor.text(error.message), code=error.code)
+
+    def send(
+        self, subject: Subject, state: str, make: Callable[[], Mapping[str, Any]] = dict, **content: Any
+    ) -> None:
+        """Send an event in the background; `make` returns what takes time to find out."""
+        self.sender.send(partial(self._emit, subject, state, self.clock(), make, content))
+
+    def close(self) -> None:
+        """Wait some time for the events that are left."""
+        self.sender.close()
+
+    def _emit(
+        self,
+        subject: Subject,
+        state: str,
+        at: datetime,
+        make: Callable[[], Mapping[str, Any]],
+        content: Mapping[str, Any],
+    ) -> None:
+        """Make an event and send it. The client is imported here, in the thread: that takes half a second."""
+        if self._client is None:
+            self._client = self._new_client()
+        self._client.emit(run_event(subject, state, at, **content, **make()))
+
+    def _new_client(self) -> OpenLineageClient:
+        from openlineage.client import OpenLineageClient
+
+        url = self.config.get(URL)
+        if url is None:
+            return OpenLineageClient()
+        transport = {"type": "http", "url": url, "timeout": TIMEOUT_SECONDS, "retry": {"total": 1}}
+        return OpenLineageClient(config={"transport": transport})
+
+
+MAX_WAITING = 1_000
+"""Events that may wait; further ones are dropped, so that a slow collector cannot use up memory."""
+
+MAX_FAILURES = 3
+"""Failures in a row after which no further events are sent in this run."""
+
+CLOSE_SECONDS = 5.0
+"""How long the end of a run waits for the events that are left; a collector that hangs is cut off."""
+
+
+class Sender:
+    """Sends events in a background thread, in the order they were added; failures are told once.
+
+    Args:
+        what: What is sent where, for warnings.
+        max_waiting: How many events may wait.
+        close_seconds: How long `close` waits.
+    """
+
+    def __init__(
+        self, what: str, *, max_waiting: int = MAX_WAITING, close_seconds: float = CLOSE_SECONDS
+    ) -> None:
+        self._what = what
+        self._close_seconds = close_seconds
+        self._events: Queue[Callable[[], None] | None] = Queue(max_waiting)
+        self._thread: Thread | None = None
+        self._failures = 0
+        self._lost = 0
+        self._is_told = False
+        self._is_cut_off = False
+
+    def send(self, event: Callable[[], None]) -> None:
+        """Add an event, which the thread makes and sends."""
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="openlineage", daemon=True)
+            self._thread.start()
+        try:
+            self._events.put_nowait(event)
+        except Full:
+            self._lost += 1
+
+    def close(self) -> None:
+        """Wait a limited time for the remaining events; the others are dropped, with a warning."""
+        if self._thread is None:
+            return
+        deadline = monotonic() + self._close_seconds
+        with suppress(Full):
+            self._events.put(None, timeout=self._close_seconds)
+        self._thread.join(max(0.0, deadline - monotonic()))
+        self._is_cut_off = self._thread.is_alive()
+        lost = self._lost + (max(1, self._events.qsize()) if self._is_cut_off else 0)
+        if lost and not self._is_told:
+            log.warning("%s: %d events were not sent: it answers too slowly", self._what, lost)
+
+    def _run(self) -> None:
+        while (event := self._next()) is not None:
+            if self._failures >= MAX_FAILURES or self._is_cut_off:
+                self._lost += 1
+                continue
+            try:
+                event()
+                self._failures = 0
+            except Exception as error:  # an event must not fail the run that it tells of
+                self._failures += 1
+                self._tell(error)
+
+    def _next(self) -> Callable[[], None] | None:
+        try:
+            return self._events.get(timeout=None if not self._is_cut_off else 0)
+        except Empty:
+            return None
+
+    def _tell(self, error: Exception) -> None:
+        if not self._is_told and not self._is_cut_off:
+            self._is_told = True
+            log.warning("%s: events could not be sent, and the run goes on: %s", self._what, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +350,67 @@ def _assertions(target: Target, result: TargetResult) -> list[tuple[str, bool]]:
         if is_failed and target.mode is ErrorMode.FAIL_FAST:
             break
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class CommandNames:
+    """The names of a command's events.
+
+    Attributes:
+        verb: The command.
+    """
+
+    project: str
+    verb: str
+    run_id: str
+
+
+@dataclass(slots=True)
+class CommandEnd:
+    """The outcome of a command, which the command fills in before it ends.
+
+    Attributes:
+        metrics: What the command counted; `slices` has the metrics of each slice.
+    """
+
+    status: Status = Status.SUCCESS
+    error: Fault | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def telling_command(
+    names: CommandNames, entity: Entity, workspace: Workspace, reporter: Reporter
+) -> Iterator[CommandEnd]:
+    """Tell a collector that the command in the block starts, and how it ends.
+
+    Args:
+        names: The names of its events.
+        entity: The entity that it works on.
+        workspace: The project's definitions.
+        reporter: Sends the events.
+    """
+    end = CommandEnd()
+    subject = Subject(
+        reporter.namespace(names.project),
+        f"{names.project}.{names.verb}.{entity.name}",
+        run_uuid(names.run_id),
+        "COMMAND",
+        description=entity.description,
+    )
+    make = partial(entity_datasets, entity, workspace)
+    reporter.send(subject, "START", make)
+    try:
+        yield end
+    except BaseException as error:
+        is_abort = not isinstance(error, Exception)
+        fault = error.as_fault() if isinstance(error, LakewrightError) else Fault(str(error) or repr(error))
+        state = "ABORT" if is_abort else "FAIL"
+        reporter.send(subject, state, make, error=None if is_abort else reporter.shown(fault))
+        raise
+    else:
+        failed = reporter.shown(end.error) if end.status.is_failure else None
+        metrics = reporter.redactor.value(dict(end.metrics))
+        reporter.send(subject, event_state(end.status), make, metrics=metrics, error=failed)
+    finally:
+        reporter.close()

@@ -10,18 +10,19 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.lease import LEASE, Lease
-from lakewright.serve.http.exposition import WrittenGauge, exposition, written
 from lakewright.strategies.summary import deleted_rows
 from lakewright.usecases.entities import (
     ApplicationStanding,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from lakewright.serve.http.site import Site
     from lakewright.serve.service import Gauges
 
-__all__ = ["Metrics"]
+__all__ = ["Metrics", "WrittenGauge", "exposition", "written"]
 
 log = logging.getLogger(__name__)
 
@@ -265,3 +266,54 @@ def _instants(name: str, text: str, label: str | None, instants: Mapping[str, da
 
 def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(name, text, value=value)
+
+
+class WrittenGauge(Metric):
+    """A gauge whose samples are written already, so that those that stay the same are written once."""
+
+    def __init__(self, name: str, documentation: str, texts: Iterable[str]) -> None:
+        """Make it of the texts that `written` returned."""
+        super().__init__(name, documentation, "gauge")
+        self.texts = tuple(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A registry of one family."""
+
+    family: Metric
+
+    def collect(self) -> Iterable[Metric]:
+        return (self.family,)
+
+
+def exposition(registry: CollectorRegistry) -> bytes:
+    """Return the text of all families that a registry collects, as `generate_latest` does."""
+    return b"".join(
+        "".join(_gauge_lines(family)).encode() if family.type == "gauge" else generate_latest(_Alone(family))
+        for family in registry.collect()
+    )
+
+
+def _gauge_lines(family: Metric) -> Iterator[str]:
+    text = family.documentation.replace("\\", r"\\").replace("\n", r"\n")
+    yield f"# HELP {family.name} {text}\n# TYPE {family.name} gauge\n"
+    yield from family.texts if isinstance(family, WrittenGauge) else _samples(family)
+
+
+def written(family: Metric) -> str:
+    """Return the lines of a gauge's samples."""
+    return "".join(_samples(family))
+
+
+def _samples(family: Metric) -> Iterator[str]:
+    for sample in family.samples:
+        labels = ",".join([_label(*each) for each in sorted(sample.labels.items())])
+        number = floatToGoString(sample.value)  # type: ignore[no-untyped-call]
+        yield f"{sample.name}{{{labels}}} {number}\n" if labels else f"{sample.name} {number}\n"
+
+
+@lru_cache(maxsize=4096)
+def _label(name: str, text: str) -> str:
+    escaped = text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    return f'{name}="{escaped}"'

@@ -34,12 +34,10 @@ from lakewright.serve.http.events import stream
 from lakewright.serve.http.faults import HttpFault, fault_of, status_of
 from lakewright.serve.http.guard import CSRF_FIELD
 from lakewright.serve.page import views
-from lakewright.serve.page.inbox import inbox_view
+from lakewright.serve.page.inbox import BackgroundObserver, Look, inbox_view
 from lakewright.serve.page.lineage import LineagePage
-from lakewright.serve.page.observer import BackgroundObserver, Look
 from lakewright.serve.page.render import render
-from lakewright.serve.page.search import search_view
-from lakewright.serve.page.undo import undo_view
+from lakewright.serve.page.views import search_view, undo_view
 from lakewright.usecases.history import find_run, is_resumable, resume_command
 
 if TYPE_CHECKING:

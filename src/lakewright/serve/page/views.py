@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import ABORTED, RUNNING
 from lakewright.manifest.readiness import Group, Reading
@@ -17,7 +18,9 @@ from lakewright.plan.status import Status
 from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.drawing import draw_bars, draw_rows
+from lakewright.serve.page.render import link
 from lakewright.slices.discover import modified_seconds
+from lakewright.usecases.declarations import SECTIONS
 from lakewright.usecases.entities import (
     EntityOverview,
     list_slices,
@@ -36,7 +39,8 @@ from lakewright.usecases.history import (
     resume_command,
     run_with_targets,
 )
-from lakewright.usecases.items import ItemHistory, Row, show_item
+from lakewright.usecases.items import ItemHistory, Row, find_item, show_item
+from lakewright.usecases.rewinds import Undone, preview_undo
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -54,6 +58,8 @@ __all__ = [
     "run_values",
     "run_view",
     "runs_view",
+    "search_view",
+    "undo_view",
 ]
 
 PAGE_ROWS = 50
@@ -365,3 +371,68 @@ def _offered(rows: Sequence[Row], verdict: Verdict) -> tuple[str, ...]:
 def _trace(found: ItemHistory) -> str | None:
     traces = (record.content.get("stack_trace") for record in reversed(found.records))
     return next((str(trace) for trace in traces if trace), None)
+
+
+MOST_HITS = 50
+
+
+def search_view(view: View) -> dict[str, Any]:
+    """Return what has a name that contains a text, or an id that starts with it."""
+    text = view.given("q").strip()
+    return {"query_text": text, "hits": list(_hits(view.app, text))[:MOST_HITS] if text else []}
+
+
+def _hits(app: App, text: str) -> Iterator[dict[str, Any]]:
+    wanted = text.lower()
+    pages: Mapping[str, Callable[[str], str]] = {
+        "entity": lambda name: link(f"/entities/{name}"),
+        "job": lambda name: link("/runs", job=name),
+    }
+    for category, section in sorted(SECTIONS.items(), key=lambda each: each[0] != "entity"):
+        for name in getattr(app.project, section):
+            if wanted in name.lower() and category != "connection":
+                made = pages.get(category, lambda name, of=category: link("/lineage", focus=f"{of}:{name}"))
+                yield {"category": category, "name": name, "url": made(name), "note": None}
+    for find, category in ((_item_hit, "slice"), (_run_hit, "run")):
+        try:
+            name, url = find(app, text)
+        except (LakewrightError, ValueError):
+            continue
+        yield {"category": category, "name": name, "url": url, "note": None}
+
+
+def _item_hit(app: App, text: str) -> tuple[str, str]:
+    item = find_item(app, text)
+    return item.item_id, link("/item", id=item.item_id)
+
+
+def _run_hit(app: App, text: str) -> tuple[str, str]:
+    if len(text) < 4:
+        raise ValueError("too short for the id of a run")
+    run = find_run(app, text)
+    return f"{run.job} {run.phase.lower()} {run.run_id}", f"/runs/{run.run_id}"
+
+
+def undo_view(view: View) -> dict[str, Any]:
+    """Return what undoing a slice would do; `requeue` in the query has it processed again."""
+    with unknown():
+        found = show_item(view.app, view.given("id"))
+    row = found.rows[0] if found.rows else None
+    if row is None or row.entity is None or row.entity not in view.app.project.entities:
+        raise HttpFault(404, "unknown", "the item is no slice of an entity of this project")
+    is_requeued = view.given("requeue") == "1"
+    undone: Undone | None = None
+    refused: LakewrightError | None = None
+    try:
+        undone = preview_undo(view.app, row.entity, row.slice, is_requeued=is_requeued, with_rows=False)
+    except LakewrightError as error:
+        refused = error
+    return {
+        "item": found.item,
+        "entity": row.entity,
+        "name": row.slice,
+        "is_requeued": is_requeued,
+        "undone": undone,
+        "refused": refused,
+        "command": Command("undo", row.entity, row.slice, *(["--requeue"] if is_requeued else [])),
+    }

@@ -79,7 +79,7 @@ from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
 from lakewright.usecases.placed import chain_of, placed_entities
 from lakewright.usecases.process_slices import blocking_time
-from lakewright.usecases.unfit_slices import UnfitSlices, declared_digest
+from lakewright.usecases.rewinding import UnfitSlices, declared_digest
 
 if TYPE_CHECKING:
     from lakewright.app import App

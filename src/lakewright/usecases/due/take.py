@@ -36,8 +36,7 @@ from lakewright.usecases.due.settle import settle
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.placed import chain_of
 from lakewright.usecases.process_slices import process_slices
-from lakewright.usecases.replay_table import replay_table
-from lakewright.usecases.rewinding import end_rewind
+from lakewright.usecases.rewinding import end_rewind, replay_table
 
 if TYPE_CHECKING:
     from lakewright.app import App
