@@ -1,4 +1,4 @@
-"""The base class of targets that write one file, or a folder of files, as a whole."""
+"""Targets that write one file, or a folder of files, as a whole: the base class, and copies of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import TargetError, VerificationError
-from lakewright.lake.files import files_at
+from lakewright.lake.files import concatenate, copy_file, files_at
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileCopy", "FileOutput"]
+__all__ = ["CopyFileTarget", "FileCopy", "FileOutput", "GetFileTarget", "MergeFilesTarget", "PutFileTarget"]
 
 
 class FileOutput(Target):
@@ -117,3 +117,31 @@ class FileCopy(FileOutput):
     @abstractmethod
     def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:
         """Write the copy of what is there, at a place that may be written."""
+
+
+class CopyFileTarget(FileCopy):
+    """Copies a file, or a folder with everything below it, on any file systems that Spark knows."""
+
+    def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:
+        """Copy the file."""
+        copy_file(lake, source, place)
+        return Outcome()
+
+
+class GetFileTarget(CopyFileTarget):
+    """Copies a file from a file system that Spark knows to this machine; the same as `copyFile`."""
+
+
+class PutFileTarget(CopyFileTarget):
+    """Copies a file of this machine to a file system that Spark knows; the same as `copyFile`."""
+
+
+class MergeFilesTarget(FileCopy):
+    """Writes the files of a folder to one file, in the order of their names."""
+
+    source: str = Declared(description="Folder; its hidden files and `_SUCCESS` are left out.")
+    delimiter: str = Declared(default="", description="Text between two files.")
+
+    def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:
+        """Write the one file."""
+        return Outcome(metrics={"files": concatenate(lake, source, place, self.delimiter.encode())})

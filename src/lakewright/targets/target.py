@@ -53,9 +53,11 @@ class Target(Named):
 
     Attributes:
         feeds_others: Whether other targets may read what targets of this kind write.
+        always_builds: Whether each BUILD runs, as nothing that it leaves tells a later one that it is done.
     """
 
     feeds_others: ClassVar[bool] = True
+    always_builds: ClassVar[bool] = False
 
     description: str | None = Declared(default=None, description="Description for people.")
     before: Texts = Declared(default=(), description="Targets that run after this one.")
@@ -204,8 +206,9 @@ class Target(Named):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy or the default one."""
-        policy = self.policy(defaults)
-        return build_dirtiness(policy, observation, is_partitioned=False)
+        if self.always_builds:
+            return Dirtiness.yes(f"a {self.kind} target always runs")
+        return build_dirtiness(self.policy(defaults), observation, is_partitioned=False)
 
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return whether BUILD makes rows or files from what the target reads, and keeps them."""

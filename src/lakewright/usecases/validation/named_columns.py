@@ -21,14 +21,13 @@ from lakewright.relations.file_options import unknown_options
 from lakewright.relations.jdbc import JdbcTableRelation
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation
 from lakewright.spec.suggestions import suggestion
-from lakewright.targets.console import ConsoleTarget
 from lakewright.targets.datasets import FileDataset, MappingDataset, RelationDataset
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.file import FileTarget
 from lakewright.targets.local import LocalTarget
-from lakewright.targets.merge import MergeTarget
+from lakewright.targets.readers import ConsoleTarget
+from lakewright.targets.relation import FileTarget, MergeTarget
+from lakewright.targets.removal import TruncateTarget
 from lakewright.targets.target import Target
-from lakewright.targets.truncate import TruncateTarget
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.usecases.validation.sql import Columns, MappingColumns, declared_names

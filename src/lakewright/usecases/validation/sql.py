@@ -14,7 +14,7 @@ from lakewright.mappings.sql import SqlMapping
 from lakewright.relations.catalog import ViewRelation
 from lakewright.spec.models.text_marks import SqlText, marked_texts
 from lakewright.spec.suggestions import suggestion, way_to_read
-from lakewright.targets.merge import MergeTarget
+from lakewright.targets.relation import MergeTarget
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.workspace.query import mapping_names
 from lakewright.workspace.sql_check import SqlChecker

@@ -1,4 +1,4 @@
-"""The `console` target: prints some rows of a dataset."""
+"""Targets that read rows in BUILD and keep nothing: `blackhole`, `console` and `count`."""
 
 from __future__ import annotations
 
@@ -8,29 +8,76 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.plan.dirtiness import Dirtiness
-from lakewright.plan.observation import Observation
+from lakewright.mappings.mapping import Input
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import KindOf, Reference, Texts
+from lakewright.spec.words import counted
 from lakewright.targets.context import Context
 from lakewright.targets.datasets import Dataset
-from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
+from lakewright.targets.writing import observed_measures
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ConsoleTarget"]
+__all__ = ["BlackholeTarget", "ConsoleTarget", "CountTarget"]
+
+
+class _Reader(Target):
+    """Reads rows in BUILD, and keeps none."""
+
+    feeds_others: ClassVar[bool] = False
+    always_builds: ClassVar[bool] = True
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD."""
+        return frozenset({Phase.BUILD})
+
+
+class _MappingReader(_Reader):
+    """Reads all rows of a mapping."""
+
+    mapping: Input
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mapping."""
+        return [Reference("mapping", self.mapping, ("mapping",))]
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the resources that the mapping reads."""
+        return workspace.required(self.mapping)
+
+
+class BlackholeTarget(_MappingReader):
+    """Computes every row of a mapping in BUILD and keeps none, to check it or to measure it."""
+
+    mapping: Input = Declared(description="Mapping whose rows to compute.")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Compute the rows."""
+        context.workspace.frame(self.mapping).write.format("noop").mode("overwrite").save()
+        return Outcome(metrics=observed_measures(context.workspace, self.mapping))
+
+
+class CountTarget(_MappingReader):
+    """Counts the rows in BUILD, and prints the number."""
+
+    mapping: Input = Declared(description="Mapping whose rows to count.")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Count the rows and print the number."""
+        rows = context.workspace.frame(self.mapping).count()
+        context.say(f"{self.mapping}: {counted(rows, 'row')}")
+        return Outcome(metrics={"records": rows})
+
 
 _WIDEST = 60
 
 
-class ConsoleTarget(Target):
+class ConsoleTarget(_Reader):
     """Prints rows as a table in BUILD."""
-
-    feeds_others: ClassVar[bool] = False
 
     input: Annotated[Dataset, KindOf("dataset", default="mapping")] = Declared(
         description="Dataset to print."
@@ -42,17 +89,9 @@ class ConsoleTarget(Target):
         """Return what the dataset refers to."""
         return self.input.references_below("input")
 
-    def phases(self) -> frozenset[Phase]:
-        """Return BUILD."""
-        return frozenset({Phase.BUILD})
-
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the dataset reads."""
         return self.input.requires(workspace)
-
-    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return that the target always runs."""
-        return Dirtiness.yes("a console target always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Print the rows."""

@@ -1,0 +1,333 @@
+"""Targets that remove relations, their rows, files, and files that no version of a table needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
+from lakewright.lake.files import Files, files_at
+from lakewright.lake.observation import delta_table
+from lakewright.lake.partition import Selection, expand_selection
+from lakewright.lake.paths import join, local_path
+from lakewright.plan.dirtiness import Dirtiness
+from lakewright.plan.observation import Answer, Observation, OutputState
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.relations.delta import DeltaRelation
+from lakewright.relations.relation import ManagedRelation, Relation, StoredRelation
+from lakewright.spec.models.base import Reference
+from lakewright.targets.context import Context
+from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.lease import hold_leases
+from lakewright.targets.target import DurationText, Target
+from lakewright.workspace.reference import RelationReference, referenced
+
+if TYPE_CHECKING:
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["DeleteFileTarget", "DeltaVacuumTarget", "DropTarget", "TruncateTarget"]
+
+
+_OPPOSITE = {Answer.YES: Answer.NO, Answer.NO: Answer.YES, Answer.UNKNOWN: Answer.UNKNOWN}
+
+
+class _RelationTarget(Target):
+    """A target that names a relation."""
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
+
+    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the relation."""
+        return referenced(self.relation)
+
+
+class DropTarget(_RelationTarget):
+    """Removes a relation in CREATE and in DESTROY; VERIFY fails if it still exists."""
+
+    def phases(self) -> frozenset[Phase]:
+        """Return CREATE, VERIFY and DESTROY."""
+        return frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
+
+    def managed(self, workspace: Workspace) -> ManagedRelation:
+        """Return the relation.
+
+        Raises:
+            SpecError: The relation can only be read.
+        """
+        relation = Relation.named(workspace, self.relation)
+        if not isinstance(relation, ManagedRelation):
+            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} cannot be removed")
+        return relation
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the relation in the phases that remove it."""
+        return frozenset() if phase is Phase.VERIFY else self.managed(workspace).resources(workspace)
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether the relation has been removed.
+
+        `exists` is inverted: it is YES once the relation is gone, as that is what CREATE achieves. `filled`
+        says whether the relation exists, and DESTROY leaves it as NO.
+        """
+        found = self.managed(context.workspace).observe(context.workspace)
+        if found.error is not None:
+            return Observation(f"drop {found.subject}", error=found.error, warning=found.warning)
+        return Observation(f"drop {found.subject}", exists=_OPPOSITE[found.exists], filled=found.exists)
+
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
+        """Return whether the relation exists and must be removed."""
+        if phase is Phase.VERIFY:
+            return super().dirtiness(phase, observation, defaults)
+        if observation.error is not None:
+            return Dirtiness.unknown(observation.error)
+        is_there = _OPPOSITE[observation.exists] if phase is Phase.CREATE else observation.filled
+        if is_there is Answer.UNKNOWN:
+            return Dirtiness.unknown("whether it exists is unknown")
+        return (
+            Dirtiness.yes("exists, and must be removed")
+            if is_there is Answer.YES
+            else Dirtiness.no("has been removed")
+        )
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Remove the relation, or in VERIFY check that it does not exist.
+
+        Raises:
+            DataLossError: The relation holds rows, and CREATE is not allowed to lose them.
+        """
+        workspace = context.workspace
+        relation = self.managed(workspace)
+        found = relation.observe(workspace)
+        if phase is Phase.VERIFY:
+            if found.exists is not Answer.NO:
+                raise VerificationError(f"{self.label}: {found.subject} exists", remedy="Run CREATE.")
+            return Outcome()
+        is_loss = found.exists is not Answer.NO and found.filled is not Answer.NO
+        if phase is Phase.CREATE and is_loss and not context.options.permissions.allow_data_loss:
+            raise DataLossError(f"{self.label}: {found.subject} holds rows, which would be lost")
+        return self.in_lease(context, phase, self._remove)
+
+    def _remove(self, context: Context, phase: Phase) -> Outcome:
+        self.managed(context.workspace).destroy(context.workspace)
+        return Outcome()
+
+
+class TruncateTarget(_RelationTarget):
+    """Empties a relation or partitions in BUILD and in TRUNCATE; VERIFY fails if any rows are left."""
+
+    partitions: Selection = Declared(
+        default_factory=dict,
+        description="Values, lists or ranges (both ends included); by default all partitions.",
+    )
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD, VERIFY and TRUNCATE."""
+        return frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE})
+
+    def stored(self, workspace: Workspace) -> StoredRelation:
+        """Return the relation.
+
+        Raises:
+            SpecError: The relation holds no rows of its own.
+        """
+        relation = Relation.named(workspace, self.relation)
+        if not isinstance(relation, StoredRelation):
+            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} holds no rows of its own")
+        return relation
+
+    def _selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
+        relation = self.stored(workspace)
+        self.check_partition(workspace, relation, self.partitions, "partitions")
+        return expand_selection(relation.partitions, self.partitions) or ({},)
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the partitions that are emptied, or the whole relation."""
+        if phase is Phase.VERIFY:
+            return frozenset()
+        relation = self.stored(workspace)
+        return frozenset().union(*(relation.resources(workspace, each) for each in self._selected(workspace)))
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether rows are left; `filled` is inverted: YES if there are none, as BUILD leaves it."""
+        found = self._filled(context.workspace)
+        subject = f"truncate {self.name}: {', '.join(sorted(found))}"
+        if Answer.YES in found.values():
+            return Observation(subject, exists=Answer.YES, filled=Answer.NO)
+        unknown = Answer.UNKNOWN in found.values()
+        return Observation(subject, exists=Answer.YES, filled=Answer.UNKNOWN if unknown else Answer.YES)
+
+    def _filled(self, workspace: Workspace) -> dict[str, Answer]:
+        relation = self.stored(workspace)
+        observations = [relation.observe(workspace, each) for each in self._selected(workspace)]
+        return {each.subject: each.filled for each in observations}
+
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
+        """Return whether there are rows to remove."""
+        if phase is Phase.VERIFY:
+            return super().dirtiness(phase, observation, defaults)
+        if observation.error is not None:
+            return Dirtiness.unknown(observation.error)
+        if observation.filled is Answer.UNKNOWN:
+            return Dirtiness.unknown("whether it holds rows is unknown")
+        if observation.filled is Answer.YES:
+            return Dirtiness.no(OutputState.EMPTY)
+        return Dirtiness.yes("holds rows")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Remove the rows, or in VERIFY check that there are none."""
+        if phase is Phase.VERIFY:
+            found = self._filled(context.workspace).items()
+            filled = [subject for subject, answer in found if answer is Answer.YES]
+            if filled:
+                raise VerificationError(f"{self.label}: not empty: {', '.join(filled)}", remedy="Run BUILD.")
+            return Outcome()
+        return self.in_lease(context, phase, self._empty)
+
+    def _empty(self, context: Context, phase: Phase) -> Outcome:
+        for partition in self._selected(context.workspace):
+            self.stored(context.workspace).truncate(context.workspace, partition)
+        return Outcome()
+
+
+class DeleteFileTarget(Target):
+    """Removes a file or folder in BUILD, if it exists."""
+
+    location: str = Declared(
+        min_length=1, description="Path or URI; a path is relative to the project's folder."
+    )
+    recursive: bool = Declared(default=True, description="Whether a folder that holds files is removed too.")
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD."""
+        return frozenset({Phase.BUILD})
+
+    def place(self, workspace: Workspace) -> str:
+        """Return what is removed.
+
+        Raises:
+            SpecError: The project's folder lies in it.
+        """
+        place = workspace.resolve_location(self.location)
+        local = local_path(place)
+        if local is not None and Path(workspace.project.basedir).is_relative_to(local.resolve()):
+            raise SpecError.of(
+                f"{self.label}: {place} holds the project itself", remedy="Name a folder below it."
+            )
+        return place
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what is removed."""
+        return frozenset({Resource.file(self.place(workspace))})
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether it exists."""
+        place = self.place(context.workspace)
+        found = Answer.of(files_at(place, context.workspace.lake).exists(place))
+        return Observation(f"delete:{place}", exists=found, filled=found)
+
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
+        """Return whether there is anything to remove."""
+        if observation.error is not None:
+            return Dirtiness.unknown(observation.error)
+        is_there = observation.exists is not Answer.NO
+        return Dirtiness.yes(OutputState.PRESENT) if is_there else Dirtiness.no(OutputState.MISSING)
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Remove it.
+
+        Raises:
+            TargetError: It is a folder that holds files, and `recursive` is false.
+        """
+        workspace, place = context.workspace, self.place(context.workspace)
+        files = files_at(place, workspace.lake)
+        if not self.recursive and _is_filled(files, place):
+            raise TargetError(f"{self.label}: {place} holds files", remedy="Set recursive: true.")
+        return self.in_lease(context, phase, self._remove)
+
+    def _remove(self, context: Context, phase: Phase) -> Outcome:
+        place = self.place(context.workspace)
+        files_at(place, context.workspace.lake).remove(place)
+        return Outcome()
+
+
+def _is_filled(files: Files, place: str) -> bool:
+    """Return whether a place is a folder that holds files."""
+    return any(
+        join(place, entry.name) != place and files.exists(join(place, entry.name))
+        for entry in files.listed(place)
+    )
+
+
+SHORTEST_HOURS = 7 * 24
+"""Delta's own default, below which it refuses or warns, depending on its version."""
+
+
+class DeltaVacuumTarget(_RelationTarget):
+    """Removes the files that no version of a Delta table within the retention needs, in BUILD."""
+
+    always_builds: ClassVar[bool] = True
+
+    retention_time: DurationText | None = Declared(
+        default=None,
+        description="How long former versions stay readable, at least a week; default: as the table says.",
+    )
+    compaction: bool = Declared(default=False, description="Merge small files first.")
+    min_files: int = Declared(
+        default=16, ge=1, description="Accepted for Flowman's projects; Delta chooses the sizes of files."
+    )
+    max_files: int = Declared(default=64, ge=1, description="Compact only if the table has more files.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.retention_time is not None and self._hours() < SHORTEST_HOURS:
+            raise ValueError(
+                f"a retentionTime of {self.retention_time} is shorter than a week: who reads a former "
+                "version, or writes meanwhile, would lose its files"
+            )
+        return self
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD."""
+        return frozenset({Phase.BUILD})
+
+    def table(self, workspace: Workspace) -> DeltaRelation:
+        """Return the relation.
+
+        Raises:
+            SpecError: It isn't a Delta table.
+        """
+        relation = Relation.named(workspace, self.relation)
+        if not isinstance(relation, DeltaRelation):
+            raise SpecError.of(f"{self.label}: {relation.label} is no Delta table", remedy="Name one.")
+        return relation
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the table: it is cleaned after it has been written."""
+        return self.table(workspace).resources(workspace)
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Merge small files if there are many, and remove the files that are no longer needed."""
+        workspace = context.workspace
+        relation = self.table(workspace)
+        with hold_leases(context, relation.resources(workspace)):
+            table: Any = delta_table(workspace.spark, relation.address(workspace))
+            files = int(table.detail().select("numFiles").first()[0] or 0)
+            is_compacted = self.compaction and files > self.max_files
+            if is_compacted:
+                table.optimize().executeCompaction()
+            table.vacuum(None if self.retention_time is None else self._hours())
+        workspace.invalidate(relation.resources(workspace))
+        return Outcome(metrics={"files_before": files, "compactions": int(is_compacted)})
+
+    def _hours(self) -> float:
+        seconds = self.retention_time.exact.total_seconds() if self.retention_time else 0.0
+        return float(math.ceil(seconds / 3600))
