@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from importlib.util import find_spec
-from queue import Empty, Full, Queue
-from threading import Thread
-from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.status import Status
+from lakewright.run.background import MAX_FAILURES, MAX_WAITING, BackgroundQueue
 from lakewright.run.lineage.events import (
     Subject,
     entity_datasets,
@@ -137,12 +135,6 @@ class Reporter:
         return OpenLineageClient(config={"transport": transport})
 
 
-MAX_WAITING = 1_000
-"""Events that may wait; further ones are dropped, so that a slow collector cannot use up memory."""
-
-MAX_FAILURES = 3
-"""Failures in a row after which no further events are sent in this run."""
-
 CLOSE_SECONDS = 5.0
 """How long the end of a run waits for the events that are left; a collector that hangs is cut off."""
 
@@ -160,57 +152,35 @@ class Sender:
         self, what: str, *, max_waiting: int = MAX_WAITING, close_seconds: float = CLOSE_SECONDS
     ) -> None:
         self._what = what
-        self._close_seconds = close_seconds
-        self._events: Queue[Callable[[], None] | None] = Queue(max_waiting)
-        self._thread: Thread | None = None
+        self._events = BackgroundQueue("openlineage", seconds=close_seconds, max_waiting=max_waiting)
         self._failures = 0
         self._lost = 0
         self._is_told = False
-        self._is_cut_off = False
 
     def send(self, event: Callable[[], None]) -> None:
         """Add an event, which the thread makes and sends."""
-        if self._thread is None:
-            self._thread = Thread(target=self._run, name="openlineage", daemon=True)
-            self._thread.start()
-        try:
-            self._events.put_nowait(event)
-        except Full:
-            self._lost += 1
+        self._events.add(partial(self._send, event))
 
     def close(self) -> None:
         """Wait a limited time for the remaining events; the others are dropped, with a warning."""
-        if self._thread is None:
-            return
-        deadline = monotonic() + self._close_seconds
-        with suppress(Full):
-            self._events.put(None, timeout=self._close_seconds)
-        self._thread.join(max(0.0, deadline - monotonic()))
-        self._is_cut_off = self._thread.is_alive()
-        lost = self._lost + (max(1, self._events.qsize()) if self._is_cut_off else 0)
+        # The event that a collector holds up is lost, too.
+        lost = self._events.close() + self._lost + self._events.is_cut_off
         if lost and not self._is_told:
             log.warning("%s: %d events were not sent: it answers too slowly", self._what, lost)
 
-    def _run(self) -> None:
-        while (event := self._next()) is not None:
-            if self._failures >= MAX_FAILURES or self._is_cut_off:
-                self._lost += 1
-                continue
-            try:
-                event()
-                self._failures = 0
-            except Exception as error:  # an event must not fail the run that it tells of
-                self._failures += 1
-                self._tell(error)
-
-    def _next(self) -> Callable[[], None] | None:
+    def _send(self, event: Callable[[], None]) -> None:
+        if self._failures >= MAX_FAILURES:
+            self._lost += 1
+            return
         try:
-            return self._events.get(timeout=None if not self._is_cut_off else 0)
-        except Empty:
-            return None
+            event()
+            self._failures = 0
+        except Exception as error:  # an event must not fail the run that it tells of
+            self._failures += 1
+            self._tell(error)
 
     def _tell(self, error: Exception) -> None:
-        if not self._is_told and not self._is_cut_off:
+        if not self._is_told and not self._events.is_cut_off:
             self._is_told = True
             log.warning("%s: events could not be sent, and the run goes on: %s", self._what, error)
 
