@@ -27,7 +27,7 @@ from lakewright.targets.definition import definition_of
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.settle import settle
-from lakewright.usecases.placed import chain_of
+from lakewright.usecases.opened import chain_of
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from tests.acceptance.command import Lakewright
 from tests.commands import InProcess
 
-from lakewright.cli.commands.demo import ARGUMENTS
+from lakewright.cli.commands.init import ARGUMENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ def demo(
     assert " ".join(ARGUMENTS) == f"month:start={MONTHS[0]} month:end={MONTHS[-1]}"
     found = Demo(folder, months=tuple(MONTHS[: request.param]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lakewright.cli.commands.demo.ARGUMENTS", found.range)
+        patch.setattr("lakewright.cli.commands.init.ARGUMENTS", found.range)
         made = InProcess(folder.parent, spark).run("demo", str(folder))
         assert made.code == 0, made.all
         assert "lakewright" in made.out

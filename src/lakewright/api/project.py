@@ -41,8 +41,7 @@ from lakewright.usecases.due.status import ProjectStatus, project_status
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
 from lakewright.usecases.history import list_runs
 from lakewright.usecases.reading import query_frame
-from lakewright.usecases.run_job import instance_parameters, plan_job, run_job
-from lakewright.usecases.run_tests import run_tests, select_tests
+from lakewright.usecases.run_job import instance_parameters, plan_job, run_job, run_tests, select_tests
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 import click
 
 from lakewright.cli.logs import logging_to
-from lakewright.cli.options import Settings, global_arguments, takes_despite_faults
+from lakewright.cli.options import Settings, global_arguments, repeated_options, takes_despite_faults
 from lakewright.cli.output import Output
 from lakewright.cli.page import Block, Span, line
-from lakewright.cli.repeated_options import repeated_options
 from lakewright.errors import SpecError
 from lakewright.errors.surfaces import on_terminal
 from lakewright.manifest.redact import Redactor

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from lakewright.errors import UsageError
+from lakewright.spec.expressions.secrets import is_secret_name
 
 __all__ = [
     "Settings",
@@ -17,6 +19,7 @@ __all__ = [
     "global_arguments",
     "global_options",
     "is_json_wanted",
+    "repeated_options",
     "settings_of",
     "takes_despite_faults",
 ]
@@ -163,3 +166,27 @@ def _assignments(texts: Sequence[str], option: str) -> dict[str, str]:
                 f"{option} {text}: not of the form key=value", remedy=f"Write {option} key=value."
             )
     return {name.strip(): value for name, _, value in pairs}
+
+
+def repeated_options(settings: Settings, redacted: Callable[[str], str] = str) -> str:
+    """Return the options that choose a project and change its definitions, as they must be typed again.
+
+    A secret value becomes `<name>`, which no shell accepts, so that it is filled in.
+
+    Example:
+        >>> from pathlib import Path
+        >>> repeated_options(Settings(Path("my lake"), ("prod",), {"day": "1", "db_password": "x"}))
+        " --project 'my lake' -P prod -D day=1 -D db_password=<db_password>"
+    """
+    words = [] if settings.project is None else ["--project", shlex.quote(str(settings.project))]
+    words += [word for name in settings.profiles for word in ("-P", shlex.quote(name))]
+    words += _assigned("-D", settings.definitions, redacted)
+    words += _assigned("--conf", settings.conf, redacted)
+    return "".join(f" {word}" for word in words)
+
+
+def _assigned(option: str, values: Mapping[str, str], redacted: Callable[[str], str]) -> Iterator[str]:
+    for name, value in values.items():
+        yield option
+        is_secret = is_secret_name(name) or redacted(value) != value
+        yield f"{shlex.quote(name)}=<{name}>" if is_secret else shlex.quote(f"{name}={value}")

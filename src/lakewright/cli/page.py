@@ -6,11 +6,13 @@ A page knows no terminal. `Output` prints it plainly, or with colours and guides
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from lakewright.errors.phrase import Phrase
 from lakewright.errors.surfaces import on_terminal
+from lakewright.spec.words import counted
 
 __all__ = [
     "GAP",
@@ -20,10 +22,16 @@ __all__ = [
     "Line",
     "Span",
     "Table",
+    "ago",
+    "assignments",
+    "counted",
     "line",
     "plain",
     "printable",
     "remedy_branches",
+    "seconds",
+    "status",
+    "took",
     "whole",
 ]
 
@@ -148,3 +156,67 @@ def remedy_branches(remedy: str | None) -> Iterator[Branch]:
     """Yield what to do about an error, each line of it by itself."""
     for text in Phrase(remedy).lines() if remedy else ():
         yield Branch(line(Span("do: ", "dim"), text))
+
+
+STYLES = {
+    "SUCCESS": "green",
+    "SUCCESS_WITH_ERRORS": "yellow",
+    "WOULD_RUN": "cyan",
+    "CLEAN": "dim",
+    "SKIPPED": "dim",
+    "BLOCKED": "bold yellow",
+    "FAILED": "bold red",
+    "ABORTED": "bold red",
+    "RUNNING": "cyan",
+    "NEW": "cyan",
+    "PROCESSING": "cyan",
+    "PROCESSED": "green",
+    "RESOLVED": "yellow",
+    "READY": "cyan",
+    "LOCKED": "bold yellow",
+    "INVALID": "bold red",
+}
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def status(word: str) -> Span:
+    """Return a status, state or verdict in its colour, spelled as given."""
+    return Span(word, STYLES.get(word.upper(), ""))
+
+
+def assignments(values: Mapping[str, object]) -> str:
+    """Return `name=value` for each parameter, as typed on the command line."""
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def seconds(length: float) -> str:
+    """Return a duration for people to read.
+
+    Example:
+        >>> seconds(0.04), seconds(12.34), seconds(754)
+        ('0.0 s', '12.3 s', '12 min 34 s')
+    """
+    if length < 60:
+        return f"{length:.1f} s"
+    whole = round(length)
+    for size, unit in UNITS:
+        if whole >= size:
+            smaller, smaller_unit = {86_400: (3_600, "h"), 3_600: (60, "min"), 60: (1, "s")}[size]
+            return f"{whole // size} {unit} {whole % size // smaller} {smaller_unit}"
+    raise AssertionError("unreachable")
+
+
+def took(start: datetime, end: datetime) -> str:
+    """Return the duration between two instants."""
+    return seconds((end - start).total_seconds())
+
+
+def ago(since: datetime, now: datetime) -> str:
+    """Return how long ago an instant was.
+
+    Example:
+        >>> ago(datetime(2022, 1, 1), datetime(2022, 1, 1, 3, 20))
+        '3 h 20 min ago'
+    """
+    passed = now - since
+    return "just now" if passed < timedelta(seconds=5) else f"{seconds(max(passed.total_seconds(), 0))} ago"

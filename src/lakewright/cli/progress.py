@@ -11,8 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from lakewright.cli.output import Output
-from lakewright.cli.page import Span, line
-from lakewright.cli.render.words import seconds, status
+from lakewright.cli.page import Span, line, seconds, status
 from lakewright.errors import StoreUnavailable
 from lakewright.manifest.lease import LEASE, Lease
 

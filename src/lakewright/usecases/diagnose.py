@@ -1,8 +1,9 @@
-"""Diagnose the machine, the project, and an entity with the rows of its table; repair the table."""
+"""Look after the machine, the project and its tables: diagnose, prepare, repair and maintain them."""
 
 from __future__ import annotations
 
 import platform
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from lakewright.app import App
 from lakewright.doctor import plan_repair as planning
 from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
 from lakewright.doctor.plan_repair import RepairPlan
-from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
+from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_cluster_settings, lake_master
 from lakewright.lake.files import files_at
@@ -36,7 +38,7 @@ from lakewright.slices.processed import without_continued
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.cluster import check_master, is_cluster
-from lakewright.spark.jars import DELTA_JARS, Jar, jars_folder, missing_jars
+from lakewright.spark.jars import DELTA_JARS, Jar, fetch_jars, jars_folder, missing_jars
 from lakewright.spark.java import find_java
 from lakewright.spark.s3 import log_store_jar, s3_jars
 from lakewright.spec.models.entity import Entity
@@ -47,23 +49,26 @@ from lakewright.stores.write_access import write_fault
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
 from lakewright.targets.entity.table_rules import KEY_ALIKE
 from lakewright.usecases.items import Rows, entity_application
-from lakewright.usecases.placed import chain_of
+from lakewright.usecases.opened import chain_of
 
 if TYPE_CHECKING:
-    from lakewright.app import App
     from lakewright.lake.commit import Commit
 
 __all__ = [
     "Check",
     "EntityDiagnosis",
+    "SetUp",
     "diagnose_entity",
     "guarded",
     "machine_checks",
+    "maintain_table",
     "plan_repair",
     "project_checks",
     "repair_table",
+    "set_up",
     "told_once",
     "unopened_project",
 ]
@@ -446,3 +451,55 @@ def guarded(name: str, ask: Callable[[], str]) -> Check:
         return Check(name, False, str(error), error.remedy)
     except OSError as error:
         return Check(name, False, str(error), "Make sure that the path exists and is writable.")
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """What was prepared.
+
+    Attributes:
+        fetched: The number of jars that were missing.
+        jars: Their folder.
+        archive: The archive of classes, or None if it could not be made.
+        is_new: Whether the archive was made now.
+    """
+
+    fetched: int
+    jars: Path
+    archive: Path | None
+    is_new: bool
+
+
+def set_up(environ: Mapping[str, str]) -> SetUp:
+    """Fetch missing jars, and make the archive of this environment unless it exists.
+
+    Raises:
+        NotInstalled: There is no Java or no PySpark, or a jar cannot be fetched.
+    """
+    java = find_java(environ)
+    folder = jars_folder(environ)
+    missing = missing_jars(folder)
+    fetch_jars(environ)
+    archive = archive_path(java)
+    is_there = archive.is_file()
+    if not is_there:
+        # A former failure was marked; this time it is asked for.
+        archive.with_suffix(".vain").unlink(missing_ok=True)
+        # It is written by a JVM at its end, so a process of its own starts one and ends it.
+        command = [sys.executable, "-m", "lakewright.spark.warmup"]
+        done = subprocess.run(command, env=dict(environ), capture_output=True, text=True, check=False)
+        if done.returncode:
+            message, *rest = done.stderr.strip().splitlines() or ["the archive of classes could not be made"]
+            raise NotInstalled(message, remedy=" ".join(rest) or None)
+    return SetUp(len(missing), folder, archive if archive.is_file() else None, not is_there)
+
+
+def maintain_table(app: App, entity: str, *, is_dry: bool = False) -> Maintenance:
+    """Maintain an entity's table if its files call for it; a dry run only reports what would be done.
+
+    Raises:
+        SpecError: There is no such entity.
+        LeaseHeld: Another run writes the table.
+    """
+    found = app.project.entity(entity)
+    return look_at_silver(app.lake, found) if is_dry else maintain(app.lake, app.leases(), found)

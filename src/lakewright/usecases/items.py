@@ -32,7 +32,7 @@ from lakewright.slices.discover import called_name, item_id, natural_key, slice_
 from lakewright.slices.inventory import Differences, Inventory
 from lakewright.slices.pending import sort_pending
 from lakewright.spec.suggestions import suggestion
-from lakewright.usecases.placed import chain_of, placed_entities
+from lakewright.usecases.opened import chain_of, placed_entities
 
 __all__ = [
     "BLOCKING",

@@ -46,7 +46,7 @@ from lakewright.usecases.items import (
     list_items,
     project_applications,
 )
-from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.opened import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.manifest.ledger import Ledger

@@ -36,9 +36,8 @@ from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.target import Target
 from lakewright.transform.system_columns import SystemColumns
-from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.look_back import CHANGE_COLUMNS, PastTable, RowChange, changes_of
-from lakewright.usecases.session_check import check_session
+from lakewright.usecases.opened import check_session, told_command
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

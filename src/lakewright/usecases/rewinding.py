@@ -36,12 +36,10 @@ from lakewright.strategies.failures import storage_error
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
-from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.history import REPLAY
 from lakewright.usecases.items import find_or_record_item
-from lakewright.usecases.placed import chain_of
+from lakewright.usecases.opened import chain_of, check_session, told_command
 from lakewright.usecases.process_slices import declared_slice_time
-from lakewright.usecases.session_check import check_session
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -28,7 +28,7 @@ from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
-from lakewright.usecases.run_tests import select_tests
+from lakewright.usecases.run_job import select_tests
 from lakewright.usecases.validation.definitions import evaluate_project
 from lakewright.usecases.validation.mappings import analyse_with_spark, check_outputs
 from lakewright.usecases.validation.named_columns import check_columns

@@ -10,7 +10,7 @@ import pytest
 
 from lakewright.cli.commands.rewind import rebuild_page
 from lakewright.cli.page import Branch
-from lakewright.cli.render.rewind import difference_blocks
+from lakewright.cli.render.look_back import difference_blocks
 from lakewright.errors import SliceError
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.spec.models.places import Address

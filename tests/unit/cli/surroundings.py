@@ -52,12 +52,12 @@ USE_CASES = {
     "lakewright.usecases.diagnose.plan_repair": "plan_repair",
     "lakewright.usecases.diagnose.repair_table": "repair",
     "lakewright.usecases.document_project.document_project": "document",
-    "lakewright.usecases.maintain_tables.maintain_table": "maintain",
+    "lakewright.usecases.diagnose.maintain_table": "maintain",
     "lakewright.usecases.run_job.instance_parameters": "instances",
     "lakewright.usecases.run_job.plan_job": "plan",
     "lakewright.usecases.process_slices.process_slices": "process",
     "lakewright.usecases.run_job.run_job": "run",
-    "lakewright.usecases.run_tests.rehearsal": "rehearsing",
+    "lakewright.usecases.run_job.rehearsal": "rehearsing",
 }
 """Use cases that a fake answers if it has the method; the others are the real ones."""
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
 
-from lakewright.cli.options import Settings
+from lakewright.cli.options import Settings, repeated_options
 from lakewright.cli.page import Branch, Table, line, plain
-from lakewright.cli.repeated_options import repeated_options
 from lakewright.errors import Fault, UsageError
 from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.errors.surfaces import on_terminal

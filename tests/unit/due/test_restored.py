@@ -12,7 +12,7 @@ from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.observe import observe
-from lakewright.usecases.placed import chain_of
+from lakewright.usecases.opened import chain_of
 
 __all__ = ["lake", "made"]
 

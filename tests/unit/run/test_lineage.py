@@ -19,7 +19,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.lineage.events import Dataset, DatasetName, Subject, run_event, run_uuid
 from lakewright.run.lineage.listener import URL, Sender, is_configured
-from lakewright.usecases.command_lineage import told_command
+from lakewright.usecases.opened import told_command
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
 

@@ -13,8 +13,7 @@ import pytest
 
 from lakewright.errors import NotInstalled
 from lakewright.spark.jars import Jar, fetch_jars, missing_jars
-from lakewright.usecases.diagnose import machine_checks
-from lakewright.usecases.set_up import set_up
+from lakewright.usecases.diagnose import machine_checks, set_up
 
 JARS = tuple(Jar("g", name, "1", hashlib.sha256(name.encode()).hexdigest()) for name in "ab")
 
@@ -43,7 +42,7 @@ class Machine:
 
 
 def prepared(environ: dict[str, str], machine: Machine) -> Any:
-    place = "lakewright.usecases.set_up"
+    place = "lakewright.usecases.diagnose"
     with (
         mock.patch(f"{place}.find_java"),
         mock.patch(f"{place}.archive_path", return_value=machine.archive),

@@ -11,8 +11,7 @@ from lakewright.cli.commands.manifest.operate import author_option, operator_opt
 from lakewright.cli.completion import complete_decisions, names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Branch, Span, line, remedy_branches
-from lakewright.cli.render.words import took
+from lakewright.cli.page import Block, Branch, Span, line, remedy_branches, took
 from lakewright.due.facts import Grant
 from lakewright.due.plan import Choice, Finding, Plan, Step
 from lakewright.errors.phrase import Command, Phrase

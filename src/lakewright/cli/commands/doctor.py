@@ -1,4 +1,4 @@
-"""`lakewright doctor`: check the machine, the project and one entity's table, and repair the table."""
+"""`lakewright doctor`, `maintain` and `setup`: look after the machine, the project and its tables."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.page import Block, Branch, Span, counted, line
 from lakewright.cli.progress import working
-from lakewright.cli.render.words import counted
+from lakewright.cli.render.run import maintenance_line
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.permissions import Permissions
+from lakewright.targets.entity.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from lakewright.doctor.plan_repair import RepairPlan
     from lakewright.usecases.diagnose import Check
 
-__all__ = ["doctor"]
+__all__ = ["doctor", "maintain", "setup"]
 
 
 @command(
@@ -148,3 +149,78 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
     for check in checks:
         below = (Branch(line(Span("do: ", "dim"), check.remedy)),) if check.remedy else ()
         yield Branch(line(marks[check.is_ok], check.name.ljust(width), "  ", check.message), below)
+
+
+@command(
+    examples=[
+        "lakewright maintain",
+        "lakewright maintain regions --dry-run",
+    ],
+)
+@click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@despite_faults
+@click.pass_obj
+def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
+    """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
+
+    Rows do not change, and slices may be processed at the same time. Runs also maintain tables after
+    processing slices.
+    """
+    from lakewright.usecases.diagnose import maintain_table
+
+    project = call.app.project
+    found = {}
+    for name in entities or tuple(project.entities):
+        with working(call.output, f"maintaining {name}"):
+            found[project.entity(name).name] = maintain_table(call.app, name, is_dry=dry_run)
+    call.output.result(
+        {name: upkeep.as_json() for name, upkeep in found.items()},
+        [_branch(name, upkeep) for name, upkeep in found.items()],
+    )
+    call.output.last(_last(found))
+    return 0
+
+
+def _branch(name: str, upkeep: Maintenance) -> Branch:
+    shape = upkeep.shape
+    if shape is None:
+        return Branch(line(Span(name, "bold"), " has no table yet"))
+    size = f" {counted(shape.files, 'file')}, {shape.size / 1e6:,.1f} MB"
+    return Branch(line(Span(name, "bold"), Span(size, "dim")), (Branch(maintenance_line(upkeep.as_json())),))
+
+
+def _last(found: Mapping[str, Maintenance]) -> str:
+    done = sum(upkeep.is_done for upkeep in found.values())
+    waiting = sum(bool(upkeep.reasons) and not upkeep.is_done for upkeep in found.values())
+    return f"Done. COMPACTED={done} WAITING={waiting} FINE={len(found) - done - waiting}"
+
+
+FAILED = 1
+
+
+@command(examples=["lakewright setup"])
+@click.pass_obj
+def setup(call: Call, /) -> int:
+    """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
+
+    Runs fetch the jars themselves, and work without the archive, so this is needed only where runs have no
+    network, or start often. It takes about a minute and 190 MB.
+    """
+    from lakewright.usecases.diagnose import set_up
+
+    with working(call.output, "preparing Spark"):
+        done = set_up(call.environ)
+    document = {
+        "jars": str(done.jars),
+        "fetched": done.fetched,
+        "archive": None if done.archive is None else str(done.archive),
+        "made": done.archive is not None and done.is_new,
+    }
+    if done.archive is None:
+        archive = "the archive of classes could not be made; Spark starts without it"
+    else:
+        archive = f"archive of classes {'made' if done.is_new else 'present'}: {done.archive}"
+    page = [line(f"{counted(done.fetched, 'jar')} fetched into {done.jars}"), line(archive)]
+    call.output.result(document, page)
+    return 0 if done.archive is not None else FAILED

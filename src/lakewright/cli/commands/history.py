@@ -12,10 +12,22 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import slice_named
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
-from lakewright.cli.page import Block, Branch, Line, Span, Table, line
+from lakewright.cli.page import (
+    Block,
+    Branch,
+    Line,
+    Span,
+    Table,
+    ago,
+    assignments,
+    counted,
+    line,
+    seconds,
+    status,
+    took,
+)
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import details, metric_text
-from lakewright.cli.render.words import ago, assignments, counted, seconds, status, took
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference

@@ -1,18 +1,27 @@
-"""`lakewright init`: write a small project to start from."""
+"""`lakewright init` and `lakewright demo`: write a project, and run it."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import job_request
+from lakewright.cli.commands.job import run_watched
 from lakewright.cli.group import command
-from lakewright.cli.page import Span, line
-from lakewright.cli.render.words import counted
+from lakewright.cli.page import Block, Span, counted, line, took, whole
+from lakewright.cli.render.run import failure_lines, run_page, warning_lines
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned
 
-__all__ = ["TEMPLATES", "init"]
+__all__ = ["TEMPLATES", "demo", "init"]
 
 TEMPLATES = {
     "minimal": (
@@ -60,3 +69,92 @@ def init(call: Call, /, folder: Path, *, template: str) -> None:
             line(then),
         ],
     )
+
+
+JOB = "monthly"
+ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
+
+
+@command(
+    examples=["lakewright demo", "lakewright demo /tmp/lake"],
+)
+@click.argument(
+    "folder", metavar="[DIR]", required=False, default="lakewright-demo", type=click.Path(path_type=Path)
+)
+@click.option("--no-run", is_flag=True, help="Only write the project.")
+@click.pass_obj
+def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
+    """Write a project with airport data into DIR (by default lakewright-demo) and run four months of it.
+
+    A second call finds everything clean. Changes made there are never overwritten.
+    """
+    from lakewright.usecases.declarations import packaged, write_project
+    from lakewright.usecases.run_job import plan_job
+
+    begin = call.clock()
+    count = write_project(packaged("demo", "project"), folder)
+    if count:
+        call.output.note(f"{counted(count, 'file')} written to {folder}; see {folder}/README.md.")
+    call.work_on(folder)
+    typed = Command("job", JOB, "verify", *ARGUMENTS, "--project", str(folder))
+    if no_run:
+        call.output.result(_document(folder, count, None), [line(Phrase("Run it with ", typed))])
+        return 0
+    planned = plan_job(call.app, job_request(JOB, Phase.BUILD, ARGUMENTS))
+    if planned.has_work or planned.status is Planned.BLOCKED:
+        call.output.note(Phrase("Running ", typed))
+        return _run(call, folder, count)
+    steps = counted(len({step.target for step in planned.steps()}), "target")
+    months = counted(len(planned.instances), "month")
+    clean = f"Everything is clean: {steps} in {months}, checked in {took(begin, call.clock())}."
+    page = [line(Span(clean, "green")), *_next(folder)]
+    call.output.result(_document(folder, count, planned.as_json()), page)
+    return 0
+
+
+def _run(call: Call, folder: Path, count: int) -> int:
+    result = run_watched(call, job_request(JOB, Phase.VERIFY, ARGUMENTS))
+    advice = [] if result.status.is_failure else _next(folder)
+    page = run_page(result, has_errors=call.output.has_page_errors)
+    call.output.result(_document(folder, count, result.as_json()), [*page, *advice])
+    call.output.note(*failure_lines(result, is_one_screen=call.output.is_one_screen))
+    if call.output.is_quiet:
+        call.output.note(*warning_lines(result))
+    call.output.last(result.summary)
+    return result.exit_code
+
+
+def _document(folder: Path, count: int, outcome: object) -> dict[str, object]:
+    return {"folder": str(folder.resolve()), "files_written": count, "outcome": outcome}
+
+
+def _quoted(folder: Path) -> str:
+    return shlex.quote(str(folder))
+
+
+def _next(folder: Path) -> Iterator[Block]:
+    at = f"--project {_quoted(folder)}"
+    yield line("")
+    yield line(Span("What to look at next", "bold"))
+    for what, typed in (
+        ("every version of one airport's frequencies", f'sql {at} "{HISTORY}"'),
+        ("what a second run would do", f"plan {JOB} verify {' '.join(ARGUMENTS)} {at}"),
+        ("what the manifest knows of one slice", f"manifest show frequencies/2022-02-01 {at}"),
+        ("the next month", f"job {JOB} verify month=2022-05-01 {at}"),
+        ("what ran", f"history {at}"),
+    ):
+        yield line(Span(f"  {what}", "dim"))
+        yield whole(f"{_program()} {typed}")
+
+
+def _program() -> str:
+    """Return the command that starts the tool here: its path, if the shell would not find it by name."""
+    if shutil.which("lakewright") is not None or Path(sys.argv[0]).name != "lakewright":
+        return "lakewright"
+    return shlex.quote(os.path.relpath(sys.argv[0]))
+
+
+HISTORY = (
+    "SELECT type, description, frequency_mhz, dlf_ValidFrom, dlf_ValidTo, dlf_deleted FROM frequencies "
+    "WHERE airport_ident = 'EHAM' ORDER BY id, dlf_ValidFrom"
+)

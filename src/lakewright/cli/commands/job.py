@@ -10,10 +10,9 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
+from lakewright.cli.page import assignments, counted
 from lakewright.cli.progress import watching
-from lakewright.cli.render.plan import plan_page, removal_page
-from lakewright.cli.render.run import failure_lines, run_page, warning_lines
-from lakewright.cli.render.words import assignments, counted
+from lakewright.cli.render.run import failure_lines, plan_page, removal_page, run_page, warning_lines
 from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase

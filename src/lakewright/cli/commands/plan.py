@@ -11,7 +11,7 @@ from lakewright.cli.commands.arguments import job_arguments, job_request, run_op
 from lakewright.cli.commands.triggers import next_line
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.render.plan import plan_page
+from lakewright.cli.render.run import plan_page
 from lakewright.plan.phase import Phase
 
 __all__ = ["plan"]

@@ -13,10 +13,9 @@ from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.page import Block, Branch, Span, counted, line, status, took
 from lakewright.cli.progress import watching, working
 from lakewright.cli.render.run import slice_branch
-from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase

@@ -12,10 +12,9 @@ from lakewright.cli.commands.arguments import slice_named
 from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.page import Block, Branch, Span, counted, line
 from lakewright.cli.progress import working
-from lakewright.cli.render.rewind import difference_blocks
-from lakewright.cli.render.words import counted
+from lakewright.cli.render.look_back import difference_blocks
 from lakewright.cli.signals import listening_to_run
 
 if TYPE_CHECKING:

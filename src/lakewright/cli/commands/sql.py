@@ -10,9 +10,8 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Span, Table, line
+from lakewright.cli.page import Block, Span, Table, counted, line
 from lakewright.cli.progress import working
-from lakewright.cli.render.words import counted
 from lakewright.notebook import json_value, value_text
 
 if TYPE_CHECKING:

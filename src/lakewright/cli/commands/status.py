@@ -13,9 +13,8 @@ from lakewright.cli.commands.history import runs_table
 from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Branch, Span, line
-from lakewright.cli.render.words import ago, assignments
-from lakewright.cli.render.words import status as coloured
+from lakewright.cli.page import Block, Branch, Span, ago, assignments, line
+from lakewright.cli.page import status as coloured
 
 if TYPE_CHECKING:
     from datetime import datetime

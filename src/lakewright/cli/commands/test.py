@@ -12,11 +12,9 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, Span, line
+from lakewright.cli.page import Branch, Span, counted, line, seconds, status
 from lakewright.cli.progress import watching
-from lakewright.cli.render.plan import plan_page
-from lakewright.cli.render.run import details
-from lakewright.cli.render.words import counted, seconds, status
+from lakewright.cli.render.run import details, plan_page
 from lakewright.cli.signals import listening_to_run
 from lakewright.errors.phrase import Phrase
 from lakewright.plan.status import Status, overall
@@ -40,7 +38,7 @@ def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bo
     everything again. Lake, manifest and history of the project are never touched. Exits with 1 if a test
     fails.
     """
-    from lakewright.usecases.run_tests import run_tests, select_tests
+    from lakewright.usecases.run_job import run_tests, select_tests
 
     chosen = select_tests(call.app, names)
     if dry_run:
@@ -65,7 +63,7 @@ def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bo
 
 
 def _plan(call: Call, names: Sequence[str]) -> int:
-    from lakewright.usecases.run_tests import plan_tests
+    from lakewright.usecases.run_job import plan_tests
 
     plans = plan_tests(call.app, names)
     call.output.result(

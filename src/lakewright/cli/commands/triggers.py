@@ -13,8 +13,7 @@ from lakewright.cli.completion import names_of
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
-from lakewright.cli.page import Block, Branch, Line, Span, Table, line
-from lakewright.cli.render.words import ago, seconds
+from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line, seconds
 from lakewright.errors.phrase import Command, Phrase
 
 if TYPE_CHECKING:

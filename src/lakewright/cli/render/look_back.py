@@ -1,20 +1,20 @@
-"""What a slice changed or would change, and the life of a record, as text."""
+"""What slices change and would change, the life of a record, and the difference of two states of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakewright.cli.page import Block, Branch, Span, Table, line
+from lakewright.cli.page import Block, Branch, Span, Table, counted, line
 from lakewright.cli.render.run import slice_branch
-from lakewright.cli.render.words import counted
 from lakewright.notebook import value_text, values_text
 
 if TYPE_CHECKING:
+    from lakewright.slices.rewind.difference import TableDifference
     from lakewright.usecases.look_back import RecordLife, RowChange, SliceChanges
     from lakewright.usecases.process_slices import RehearsedSlice
 
-__all__ = ["changes_page", "life_page", "rehearsal_page"]
+__all__ = ["changes_page", "difference_blocks", "life_page", "rehearsal_page"]
 
 _STYLES = {"inserted": "green", "updated": "yellow", "deleted": "red"}
 _SHORT_ID = 8
@@ -96,3 +96,40 @@ def life_page(life: RecordLife) -> Iterator[Block]:
             Span("note: ", "dim"),
             f"files of versions before {life.reaches_back_to} are gone, so earlier states are not known",
         )
+
+
+def difference_blocks(found: TableDifference, gone: str, new: str) -> Iterator[Block]:
+    """Yield the counts and samples of a difference.
+
+    Args:
+        found: The difference.
+        gone: What happens to a row that is only there before, such as `goes`.
+        new: What happens to a row that is only there after.
+    """
+    stay = found.equal + found.seen
+    yield Branch(line(f"{counted(stay, 'row')} {'stays' if stay == 1 else 'stay'}{found.seen_words}"))
+    for count, rows, word, style in (
+        (found.gone, found.gone_rows, gone, "red"),
+        (found.new, found.new_rows, new, "green"),
+    ):
+        if count:
+            more = (f"… and {count - len(rows):,} more",) if count > len(rows) else ()
+            shown = (*(_values(row) for row in rows), *more)
+            said = f"{counted(count, 'row')} {_plural(word, count)}"
+            yield Branch(line(said), tuple(Branch(line(Span(text, style))) for text in shown))
+    for names, where in ((found.columns_gone, "before"), (found.columns_new, "after")):
+        if names:
+            yield Branch(line(f"only {where}: {counted(len(names), 'column')} {', '.join(names)}"))
+    for column in found.retyped:
+        yield Branch(line(f"{column.text}; equal values count as equal"))
+
+
+def _plural(word: str, count: int) -> str:
+    verb, _, rest = word.partition(" ")
+    if count != 1:
+        verb = {"goes": "go", "comes": "come", "is": "are"}.get(verb, verb)
+    return f"{verb} {rest}".strip()
+
+
+def _values(row: Mapping[str, Any]) -> str:
+    return values_text({name: value for name, value in row.items() if value is not None})

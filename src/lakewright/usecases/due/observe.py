@@ -77,7 +77,7 @@ from lakewright.targets.lease import table_resource
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
-from lakewright.usecases.placed import chain_of, placed_entities
+from lakewright.usecases.opened import chain_of, placed_entities
 from lakewright.usecases.process_slices import blocking_time
 from lakewright.usecases.rewinding import UnfitSlices, declared_digest
 

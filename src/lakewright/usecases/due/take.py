@@ -33,8 +33,8 @@ from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settle import settle
+from lakewright.usecases.opened import chain_of
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
-from lakewright.usecases.placed import chain_of
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.rewinding import end_rewind, replay_table
 

@@ -12,8 +12,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
-from lakewright.cli.page import line
-from lakewright.cli.render.words import counted, status, took
+from lakewright.cli.page import counted, line, status, took
 from lakewright.cli.signals import HANG_UP, listening
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase

@@ -11,8 +11,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import Command, command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Span, line
-from lakewright.cli.render.words import counted, status
+from lakewright.cli.page import Span, counted, line, status
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.spec.words import first_of
 

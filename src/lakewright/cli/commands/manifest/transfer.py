@@ -16,8 +16,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, line
-from lakewright.cli.render.words import counted, status
+from lakewright.cli.page import Branch, counted, line, status
 from lakewright.errors import UsageError
 
 if TYPE_CHECKING:
