@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from math import isnan
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from lakewright.due.facts import Grant
@@ -32,7 +32,6 @@ from lakewright.spec.suggestions import hint
 from lakewright.usecases.reading import check_single
 
 __all__ = [
-    "JobOptions",
     "Range",
     "all_values",
     "count_of",
@@ -51,51 +50,35 @@ __all__ = [
 N = TypeVar("N", int, int | None)
 
 
-class JobOptions(TypedDict, total=False):
-    """The options of `Project.plan` and `Project.run`, which mean the same in both; `run` explains them.
-
-    They can't be the signature of these methods, which take the parameters of a job as further names.
-    """
-
-    targets: str | Iterable[str] | None
-    dirty: str | Iterable[str] | None
-    no_lifecycle: bool
-    force: bool
-    resume: bool
-    retry: bool
-    keep_going: bool
-    jobs: int | None
-    wait: bool
-    allow_data_loss: bool
-    allow_backdated: bool
-
-
 def job_request(
-    job: str, phase: str, arguments: tuple[str, ...], **options: Unpack[JobOptions]
+    job: str,
+    phase: str,
+    arguments: tuple[str, ...],
+    *,
+    targets: str | Iterable[str] | None = None,
+    dirty: str | Iterable[str] | None = None,
+    no_lifecycle: bool = False,
+    jobs: int | None = None,
+    allow_data_loss: bool = False,
+    allow_backdated: bool = False,
+    **options: bool,
 ) -> JobRequest:
-    """Return the request for a job with these arguments and options.
+    """Return the request for a job with these arguments and options, as `Project.run` explains them.
 
     Raises:
         UsageError: There is no such phase.
     """
-    permissions = Permissions(
-        allow_data_loss=options.get("allow_data_loss", False),
-        allow_backdated=options.get("allow_backdated", False),
-    )
+    permissions = Permissions(allow_data_loss=allow_data_loss, allow_backdated=allow_backdated)
     return JobRequest(
         job,
         _phase(phase),
         arguments,
-        is_alone=options.get("no_lifecycle", False),
-        targets=_chosen("targets", options.get("targets")),
-        dirty=_chosen("dirty", options.get("dirty")),
-        force=options.get("force", False),
-        resume=options.get("resume", False),
-        retry=options.get("retry", False),
-        keep_going=options.get("keep_going", False),
-        jobs=count_of("jobs", options.get("jobs")),
-        wait=options.get("wait", False),
+        is_alone=no_lifecycle,
+        targets=_chosen("targets", targets),
+        dirty=_chosen("dirty", dirty),
+        jobs=count_of("jobs", jobs),
         permissions=permissions,
+        **options,
     )
 
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from lakewright.api.arguments import (
-    JobOptions,
     all_values,
     count_of,
     grants_of,
@@ -438,7 +437,7 @@ class Project:
         phase: str,
         arguments: Sequence[str],
         values: abc.Mapping[str, object],
-        **options: Unpack[JobOptions],
+        **options: Any,
     ) -> JobRequest:
         declared = self._declared.job(job)
         return job_request(job, phase, job_arguments(declared.parameters, arguments, values), **options)

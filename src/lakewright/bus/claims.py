@@ -48,6 +48,12 @@ class WrittenClaim:
         """Return the document that `manifest acquire` prints."""
         return {**{key: getattr(self, key) for key in KEYS}, **self._times()}
 
+    def ended_as_json(self, item: Item) -> dict[str, Any]:
+        """Return the document that `manifest processed` and `manifest failed` print of the item."""
+        application = Application.named(self.application, self.instance)
+        verdict = item.verdict(application).value
+        return {"item_id": item.item_id, "application": str(application), "verdict": verdict}
+
     def _times(self) -> dict[str, Any]:
         return {"lease_seconds": self.lease_seconds, "expires": self.expires}
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -13,7 +14,9 @@ from lakewright.cli.flowman import command_for
 from lakewright.cli.options import global_options, settings_of
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command"]
+__all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command", "when_alone"]
+
+T = TypeVar("T")
 
 HELP_OPTIONS = ["-h", "--help"]
 LONGEST_SHORT_HELP = 100
@@ -143,6 +146,21 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 def command(*, examples: Sequence[str] = (), **settings: Any) -> Callable[[Callable[..., Any]], Command]:
     """Return a decorator that makes a function a command with global options and examples in its help."""
     return click.command(cls=Command, examples=examples, **settings)
+
+
+def when_alone(function: Callable[..., T]) -> Callable[..., T | None]:
+    """Have a group's function run only without a subcommand, and give it the call, as a command gets it."""
+
+    @click.pass_context
+    @wraps(function)
+    def run(context: click.Context, /, **given: Any) -> T | None:
+        call = context.find_object(Call)
+        if context.invoked_subcommand is not None or call is None:
+            return None
+        with call.configured(settings_of(context)):
+            return function(call, **given)
+
+    return run
 
 
 def _write_options(

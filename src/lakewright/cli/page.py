@@ -6,13 +6,14 @@ A page knows no terminal. `Output` prints it plainly, or with colours and guides
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lakewright.errors.phrase import Phrase
 from lakewright.errors.surfaces import on_terminal
 from lakewright.spec.words import counted
+from lakewright.spec.words import duration as seconds
 
 __all__ = [
     "GAP",
@@ -99,6 +100,19 @@ def line(*parts: str | Span) -> Line:
     return Line(tuple(Span(printable(span.text), span.style) for span in spans))
 
 
+def table_of(rows: Sequence[Mapping[str, object]], none: str) -> Table | Line:
+    """Return rows as a table, whose columns are the names in the first one; without rows, a line."""
+    if not rows:
+        return line(none)
+    return Table(tuple(rows[0]), tuple(tuple(line(_cell(each)) for each in row.values()) for row in rows))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else " ".join(str(value).split())
+
+
 def whole(text: str) -> Line:
     """Return a line that is never wrapped: a command to copy, or a line of a file format."""
     return Line(line(text).spans, is_whole=True)
@@ -176,7 +190,6 @@ STYLES = {
     "LOCKED": "bold yellow",
     "INVALID": "bold red",
 }
-UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def status(word: str) -> Span:
@@ -187,23 +200,6 @@ def status(word: str) -> Span:
 def assignments(values: Mapping[str, object]) -> str:
     """Return `name=value` for each parameter, as typed on the command line."""
     return " ".join(f"{name}={value}" for name, value in values.items())
-
-
-def seconds(length: float) -> str:
-    """Return a duration for people to read.
-
-    Example:
-        >>> seconds(0.04), seconds(12.34), seconds(754)
-        ('0.0 s', '12.3 s', '12 min 34 s')
-    """
-    if length < 60:
-        return f"{length:.1f} s"
-    whole = round(length)
-    for size, unit in UNITS:
-        if whole >= size:
-            smaller, smaller_unit = {86_400: (3_600, "h"), 3_600: (60, "min"), 60: (1, "s")}[size]
-            return f"{whole // size} {unit} {whole % size // smaller} {smaller_unit}"
-    raise AssertionError("unreachable")
 
 
 def took(start: datetime, end: datetime) -> str:

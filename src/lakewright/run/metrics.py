@@ -71,12 +71,8 @@ class Published:
 
     def as_json(self) -> dict[str, Any]:
         """Return the metric as a JSON object."""
-        return {
-            "name": self.name,
-            "labels": dict(self.labels),
-            "value": self.value,
-            "parameters": dict(self.parameters),
-        }
+        named = {"name": self.name, "labels": dict(self.labels)}
+        return {**named, "value": self.value, "parameters": dict(self.parameters)}
 
 
 def measured(instance: InstanceResult, common: Mapping[str, str], job: str) -> Iterator[Published]:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from lakewright.errors.phrase import Phrase
 
-__all__ = ["counted", "first_of"]
+__all__ = ["counted", "duration", "first_of"]
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def counted(number: int, noun: str) -> str:
@@ -33,3 +35,18 @@ def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
     more = len(texts) - most
     shown = Phrase.joined(separator, texts[:most])
     return Phrase(shown, f" and {more:,} more") if more > 0 else shown
+
+
+def duration(seconds: float) -> str:
+    """Return a duration for people to read.
+
+    Example:
+        >>> duration(0.04), duration(12.34), duration(754)
+        ('0.0 s', '12.3 s', '12 min 34 s')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    at = next(at for at, (size, _) in enumerate(_UNITS) if whole >= size)
+    (size, unit), (smaller, smaller_unit) = _UNITS[at : at + 2]
+    return f"{whole // size} {unit} {whole % size // smaller} {smaller_unit}"

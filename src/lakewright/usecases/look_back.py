@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -73,12 +73,7 @@ class RowChange:
 
     def as_json(self) -> dict[str, Any]:
         """Return the change as commands print it."""
-        return {
-            "key": json_value(self.key),
-            "change": self.change,
-            "before": json_value(self.before),
-            "after": json_value(self.after),
-        }
+        return {field.name: json_value(getattr(self, field.name)) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -126,17 +121,8 @@ class SliceChanges:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `history diff` prints."""
-        return {
-            "entity": self.entity,
-            "slice": self.slice,
-            "item_id": self.item_id,
-            "version": self.version,
-            "run_id": self.run_id,
-            "together": list(self.together),
-            "rewound": self.rewound,
-            "counts": dict(self.counts),
-            "rows": [row.as_json() for row in self.rows],
-        }
+        shown: dict[str, Any] = {field.name: json_value(getattr(self, field.name)) for field in fields(self)}
+        return {**shown, "rows": [row.as_json() for row in self.rows]}
 
 
 def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) -> SliceChanges:

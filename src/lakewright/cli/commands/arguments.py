@@ -15,7 +15,15 @@ from lakewright.spec.suggestions import hint
 if TYPE_CHECKING:
     from lakewright.run.job import JobRequest
 
-__all__ = ["job_arguments", "job_request", "phase_named", "run_options", "slice_named"]
+__all__ = [
+    "entity_option",
+    "job_arguments",
+    "job_request",
+    "phase_named",
+    "rows_option",
+    "run_options",
+    "slice_named",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,6 +103,18 @@ def job_arguments(*, is_required: bool = True) -> Callable[[F], F]:
         return function
 
     return add
+
+
+def rows_option(help: str, default: int = 20) -> Callable[[F], F]:
+    """Return the option that limits how many rows are shown."""
+    limits = click.IntRange(min=1)
+    return click.option("-n", "--rows", type=limits, default=default, show_default=True, help=help)
+
+
+def entity_option(help: str, *names: str, **settings: Any) -> Callable[[F], F]:
+    """Return the option that chooses the slices of an entity."""
+    completed = names_of("entities")
+    return click.option("--entity", *names, metavar="NAME", shell_complete=completed, help=help, **settings)
 
 
 def run_options(function: F) -> F:

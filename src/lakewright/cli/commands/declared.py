@@ -10,7 +10,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import complete_definition
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, Span, Table, line
+from lakewright.cli.page import Branch, Span, line, table_of
 from lakewright.errors import UsageError
 
 __all__ = ["ls", "show"]
@@ -27,15 +27,7 @@ def ls(call: Call, /, section: str) -> None:
 
     call.accept_faults()
     rows = list_section(call.app, section)
-    columns = tuple(rows[0]) if rows else ()
-    table = Table(columns, tuple(tuple(line(_shown(value)) for value in row.values()) for row in rows))
-    call.output.answer(rows, [table if rows else line(f"no {section}")])
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else " ".join(str(value).split())
+    call.output.answer(rows, [table_of(rows, f"no {section}")])
 
 
 CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
@@ -68,9 +60,7 @@ def _show_types(call: Call, category: str, name: str) -> None:
         raise UsageError(f"a {category} has no types", remedy="--types is for an entity.")
     document = entity_types(call.app, name)
     rows = [{**each, "type": each["type"] or "not known yet"} for each in document["columns"]]
-    columns = tuple(rows[0]) if rows else ()
-    cells = tuple(tuple(line(str(value or "")) for value in row.values()) for row in rows)
-    call.output.answer(document, [Table(columns, cells) if rows else line("no columns are known yet")])
+    call.output.answer(document, [table_of(rows, "no columns are known yet")])
 
 
 def _branches(value: Any) -> Iterator[Branch]:

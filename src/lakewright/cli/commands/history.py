@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import slice_named
-from lakewright.cli.group import LazyGroup
-from lakewright.cli.options import settings_of
+from lakewright.cli.commands.arguments import rows_option, slice_named
+from lakewright.cli.group import LazyGroup, when_alone
 from lakewright.cli.page import (
     Block,
     Branch,
@@ -69,25 +68,19 @@ STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Sta
     show_default=True,
     help="The largest number of runs.",
 )
-@click.pass_context
-def history(
-    context: click.Context, /, *, job: str | None, status: str | None, age: str | None, limit: int
-) -> None:
+@when_alone
+def history(call: Call, /, *, job: str | None, status: str | None, age: str | None, limit: int) -> None:
     """List the runs of jobs, newest first."""
-    call = context.find_object(Call)
-    if context.invoked_subcommand is not None or call is None:
-        return
     from lakewright.usecases import history as use_case
 
-    with call.configured(settings_of(context)):
-        call.accept_faults()
-        runs = use_case.list_runs(call.app, job=job, status=status and status.upper(), age=age, limit=limit)
-        if runs:
-            page: Block = runs_table(runs, call.app.store.now())
-        else:
-            has_run = use_case.jobs_that_ran(call.app)
-            page = line("no run matches" if has_run else "nothing has run yet")
-        call.output.answer([use_case.run_as_json(run) for run in runs], [page])
+    call.accept_faults()
+    runs = use_case.list_runs(call.app, job=job, status=status and status.upper(), age=age, limit=limit)
+    if runs:
+        page: Block = runs_table(runs, call.app.store.now())
+    else:
+        has_run = use_case.jobs_that_ran(call.app)
+        page = line("no run matches" if has_run else "nothing has run yet")
+    call.output.answer([use_case.run_as_json(run) for run in runs], [page])
 
 
 @history.add(name="show", examples=["lakewright history show RUN", "lakewright history show RUN -o json"])
@@ -113,14 +106,7 @@ def show_run(call: Call, /, run: str) -> None:
 @click.argument("run", metavar="RUN|ENTITY")
 @click.argument("other", metavar="[OTHER|SLICE]", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Show targets that differ only in their time, too.")
-@click.option(
-    "-n",
-    "--rows",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Of a slice: the largest number of records.",
-)
+@rows_option("Of a slice: the largest number of records.")
 @click.pass_obj
 def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int) -> None:
     """Compare two runs target by target, or show what one slice changed in an entity's table.

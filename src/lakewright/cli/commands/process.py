@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import slice_named
+from lakewright.cli.commands.arguments import rows_option, slice_named
 from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
@@ -59,14 +59,7 @@ __all__ = ["process"]
     is_flag=True,
     help="Only show what SLICE would change, on a clone of the table; nothing is written.",
 )
-@click.option(
-    "-n",
-    "--rows",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="With --rehearse: the largest number of records.",
-)
+@rows_option("With --rehearse: the largest number of records.")
 @despite_faults
 @click.pass_obj
 def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.group import LazyGroup
-from lakewright.cli.options import global_arguments, settings_of
+from lakewright.cli.group import LazyGroup, when_alone
+from lakewright.cli.options import global_arguments
 from lakewright.cli.page import Span, line
 from lakewright.cli.signals import listening
 
@@ -55,21 +55,17 @@ STOPPING = "Stopping the server; a second signal stops at once."
 @click.option(
     "--detach", is_flag=True, help="Run in the background; the output goes to .lakewright/serve.log."
 )
-@click.pass_context
-def serve(ctx: click.Context, /, *, detach: bool, **options: Any) -> int | None:
+@when_alone
+def serve(call: Call, /, *, detach: bool, **options: Any) -> int:
     """Keep Spark warm for the commands of this user, run triggers, and show the operator's page.
 
     The server holds no truth: it can be killed at any moment, and nothing is lost.
     """
-    call = ctx.find_object(Call)
-    if ctx.invoked_subcommand is not None or call is None:
-        return None
     from lakewright.serve.service import ServeOptions
 
     wanted = ServeOptions(**options)
     wanted.check()
-    with call.configured(settings_of(ctx)):
-        return _detach(call, wanted) if detach else _serve(call, wanted)
+    return _detach(call, wanted) if detach else _serve(call, wanted)
 
 
 def _serve(call: Call, options: ServeOptions) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import rows_option
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Span, Table, counted, line
@@ -31,14 +32,7 @@ __all__ = ["sql"]
     ],
 )
 @click.argument("query")
-@click.option(
-    "-n",
-    "--rows",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    help="The largest number of rows.",
-)
+@rows_option("The largest number of rows.", 50)
 @click.option(
     "--as-of",
     metavar="TIME",

@@ -11,8 +11,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.faults import fault_branch
-from lakewright.cli.group import LazyGroup
-from lakewright.cli.options import settings_of
+from lakewright.cli.group import LazyGroup, when_alone
 from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line, seconds
 from lakewright.errors.phrase import Command, Phrase
 
@@ -35,24 +34,16 @@ NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts 
         "lakewright triggers resume arrivals",
     ],
 )
-@click.pass_context
-def triggers(context: click.Context, /) -> None:
+@when_alone
+def triggers(call: Call, /) -> None:
     """List the triggers of the project: what they run, when next, how they ended last, and who runs them."""
-    call = context.find_object(Call)
-    if context.invoked_subcommand is not None or call is None:
-        return
     from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
-    with call.configured(settings_of(context)):
-        call.accept_faults(are_told=call.settings.is_json)
-        found, project = list_triggers(call.app), call.app.project
-        call.output.result(
-            [each.as_json() for each in found],
-            [
-                *triggers_page(found, call.clock()),
-                *fault_blocks(project.faults, withheld_triggers(project)),
-            ],
-        )
+    call.accept_faults(are_told=call.settings.is_json)
+    found, project = list_triggers(call.app), call.app.project
+    faults = fault_blocks(project.faults, withheld_triggers(project))
+    page = [*triggers_page(found, call.clock()), *faults]
+    call.output.result([each.as_json() for each in found], page)
 
 
 @triggers.add(name="run", examples=["lakewright triggers run nightly"])

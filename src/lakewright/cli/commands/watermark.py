@@ -8,7 +8,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import LazyGroup
-from lakewright.cli.page import Table, line
+from lakewright.cli.page import line, table_of
 
 __all__ = ["watermark"]
 
@@ -31,11 +31,9 @@ def list_watermarks(call: Call, /) -> None:
 
     call.accept_faults()
     rows = [standing.as_json() for standing in find_watermarks(call.app)]
-    table = Table(
-        ("entity", "column", "value", "brought by", "set by", "at", "reason"),
-        tuple(tuple(line(str(value or "")) for value in row.values()) for row in rows),
-    )
-    call.output.answer(rows, [table if rows else line("no slice has brought a watermark yet")])
+    names = ("entity", "column", "value", "brought by", "set by", "at", "reason")
+    shown = [dict(zip(names, row.values(), strict=True)) for row in rows]
+    call.output.answer(rows, [table_of(shown, "no slice has brought a watermark yet")])
 
 
 @watermark.add(
@@ -90,9 +88,5 @@ def list_changes(call: Call, /, entity: str | None) -> None:
     call.accept_faults()
     rows = [change.as_json() for change in list_watermark_changes(call.app, entity)]
     columns = ("at", "entity", "column", "value", "before", "author", "reason")
-    table = Table(columns, tuple(tuple(line(_shown(row[name])) for name in columns) for row in rows))
-    call.output.answer(rows, [table if rows else line("nobody has set or reset a watermark yet")])
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else str(value)
+    shown = [{name: "none" if row[name] is None else row[name] for name in columns} for row in rows]
+    call.output.answer(rows, [table_of(shown, "nobody has set or reset a watermark yet")])

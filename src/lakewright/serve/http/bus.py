@@ -12,8 +12,6 @@ from lakewright.bus.additions import id_of
 from lakewright.bus.claims import WrittenClaim
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.names import own_application
-from lakewright.manifest.item import Item
-from lakewright.manifest.record import Application
 from lakewright.manifest.settings import lease_duration
 from lakewright.serve.http.endpoint import (
     After,
@@ -88,7 +86,7 @@ def _renew(call: ApiCall, claim: Claim) -> dict[str, Any]:
 def _processed(call: ApiCall, claim: Claim, *, payload: Payload = None) -> dict[str, Any]:
     """End a claim: its item is processed."""
     written = _written(claim)
-    return _ended(written, claims.finish(Manifest.of(call.app), written, payload))
+    return written.ended_as_json(claims.finish(Manifest.of(call.app), written, payload))
 
 
 @BUS.post("/bus/failed", "bus", form="lakewright/manifest-failed/1")
@@ -98,7 +96,7 @@ def _failed(
     """End a claim: its item has failed and waits for an operator."""
     written = _written(claim)
     said = message or "no reason was given"
-    return _ended(written, claims.fail(Manifest.of(call.app), written, said))
+    return written.ended_as_json(claims.fail(Manifest.of(call.app), written, said))
 
 
 @BUS.get("/bus/state", "bus")
@@ -116,12 +114,3 @@ def _state(
 
 def _written(claim: Mapping[str, Any]) -> WrittenClaim:
     return WrittenClaim.parse(json.dumps(claim))
-
-
-def _ended(claim: WrittenClaim, item: Item) -> dict[str, Any]:
-    application = Application.named(claim.application, claim.instance)
-    return {
-        "item_id": item.item_id,
-        "application": str(application),
-        "verdict": item.verdict(application).value,
-    }

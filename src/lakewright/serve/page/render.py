@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from lakewright.errors.phrase import Command
 from lakewright.manifest.record import format_instant, parse_instant
+from lakewright.spec import words
 from lakewright.usecases.due.words import (
     choice_argv,
     choice_words,
@@ -97,12 +98,7 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None:
         return ""
-    if seconds < 60:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
-    whole = round(seconds)
-    size_of, unit = next(each for each in _UNITS if whole >= each[0])
-    smaller, smaller_unit = {86_400: (3_600, "h"), 3_600: (60, "min"), 60: (1, "s")}[size_of]
-    return f"{whole // size_of} {unit} {whole % size_of // smaller} {smaller_unit}"
+    return f"{seconds:.2f} s" if seconds < 1 else words.duration(seconds)
 
 
 def ago(since: datetime, now: datetime) -> str:

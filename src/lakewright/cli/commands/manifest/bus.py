@@ -402,9 +402,6 @@ def _claim(call: Call, text: str) -> WrittenClaim:
 
 
 def _tell_ended(call: Call, claim: WrittenClaim, item: Item) -> None:
-    from lakewright.manifest.record import Application
-
-    application = Application.named(claim.application, claim.instance)
-    verdict = item.verdict(application)
-    document = {"item_id": item.item_id, "application": str(application), "verdict": verdict.value}
-    call.output.result(document, [line(status(verdict.value), f" {item.item_id} for {application}")])
+    document = claim.ended_as_json(item)
+    told = f" {document['item_id']} for {document['application']}"
+    call.output.result(document, [line(status(document["verdict"]), told)])

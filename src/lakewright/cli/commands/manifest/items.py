@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import entity_option
 from lakewright.cli.commands.manifest.operate import author_option
-from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
@@ -74,9 +74,7 @@ __all__ = [
     help="What this application has before it, and what each item waits for.",
 )
 @click.option("--after", multiple=True, metavar="APP", help="With --for: an application to wait for.")
-@click.option(
-    "--entity", metavar="NAME", shell_complete=names_of("entities"), help="Only slices of this entity."
-)
+@entity_option("Only slices of this entity.")
 @click.option("--stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
 @despite_faults
@@ -157,14 +155,7 @@ def stats(call: Call, /) -> None:
     name="discover",
     examples=["lakewright manifest discover", "lakewright manifest discover --entity regions"],
 )
-@click.option(
-    "--entity",
-    "entities",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=names_of("entities"),
-    help="Only slices of this entity.",
-)
+@entity_option("Only slices of this entity.", "entities", multiple=True)
 @despite_faults
 @click.pass_obj
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
@@ -256,9 +247,7 @@ STATES = [state.value.lower() for state in State]
     help="Only records of this state.",
 )
 @click.option("--application", metavar="NAME", help="Only for this application: name, or name:instance.")
-@click.option(
-    "--entity", metavar="NAME", shell_complete=names_of("entities"), help="Only slices of this entity."
-)
+@entity_option("Only slices of this entity.")
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),

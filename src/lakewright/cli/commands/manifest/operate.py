@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import entity_option
 from lakewright.cli.group import Command, command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Span, counted, line, status
@@ -77,12 +77,7 @@ def items_argument(function: F) -> F:
         ),
         click.option("--all", "is_all", is_flag=True, help="Select all items that it is meant for."),
         click.option("--state", "states", multiple=True, metavar="WORD", help="Select by verdict or state."),
-        click.option(
-            "--entity",
-            metavar="NAME",
-            shell_complete=names_of("entities"),
-            help="Select slices of this entity.",
-        ),
+        entity_option("Select slices of this entity."),
         click.argument("items", nargs=-1, metavar="[ITEM]..."),
     ):
         function = decorate(function)
