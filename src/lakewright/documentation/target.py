@@ -2,34 +2,104 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from pydantic import Field as Declared
+from pydantic import ValidationError
 
 from lakewright.checks.check import CheckStatus
 from lakewright.documentation.document import Document
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
-from lakewright.documentation.settings import documentation_settings
-from lakewright.documentation.write import folder_of, write_documentation
-from lakewright.errors import Fault, VerificationError
+from lakewright.documentation.pages.html import html_files
+from lakewright.documentation.pages.markdown import markdown_files
+from lakewright.errors import Fault, Location, SpecError, VerificationError
+from lakewright.lake.files import LocalFiles
+from lakewright.lake.paths import local_path
 from lakewright.manifest.journal import Journal
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.spec.definitions.definition import render_tree
+from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.models.base import Listed
-from lakewright.spec.models.documentation import Collector, DocumentationFile, Generator
+from lakewright.spec.models.documentation import Collector, DocumentationFile, DocumentationFormat, Generator
+from lakewright.spec.reading.files import DOCUMENTATION_FILE
 from lakewright.spec.words import counted
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from lakewright.workspace.workspace import Workspace
+__all__ = [
+    "DocumentTarget",
+    "check_metrics",
+    "documentation_settings",
+    "failed_checks",
+    "json_files",
+    "write_documentation",
+]
 
-__all__ = ["DocumentTarget", "check_metrics", "failed_checks"]
+
+def documentation_settings(workspace: Workspace) -> DocumentationFile:
+    """Return the settings of the project's documentation; by default, one HTML page.
+
+    Raises:
+        SpecError: An expression is invalid, or a field is invalid once expressions are evaluated.
+    """
+    declared: Any = workspace.project.documentation or {}
+    faults: list[Fault] = []
+    rendered = render_tree(declared, workspace.scope.render, lambda error, _: faults.extend(error.faults))
+    if faults:
+        raise SpecError(faults)
+    try:
+        found = DocumentationFile.model_validate(rendered)
+    except ValidationError as error:
+        where = Location(DOCUMENTATION_FILE)
+        raise SpecError(faults_of(error, "documentation", lambda _: where, is_rendered=True)) from None
+    return found if found.generators else found.model_copy(update={"generators": (Generator(),)})
+
+
+def folder_of(generator: Generator, workspace: Workspace) -> Path:
+    """Return the folder of a generator.
+
+    Raises:
+        SpecError: The folder is not on a local file system.
+    """
+    local = local_path(workspace.resolve_location(generator.location))
+    if local is None:
+        raise SpecError.of(
+            f"documentation cannot be written to {generator.location}",
+            remedy="Name a local folder, and copy the files from there.",
+        )
+    return local
+
+
+def write_documentation(document: Document, generator: Generator, workspace: Workspace) -> Path:
+    """Write the files of a generator, and return the one to open; other files in the folder are kept."""
+    folder = folder_of(generator, workspace)
+    shown = document.only(lambda ref: generator.shows(ref.category, ref.name, document.project))
+    files = _files(shown, generator.template)
+    for name, text in files.items():
+        LocalFiles().write(str(folder / name), text.encode(errors="backslashreplace"))
+    return folder / next(iter(files))
+
+
+def _files(document: Document, template: DocumentationFormat) -> Mapping[str, str]:
+    if template is DocumentationFormat.JSON:
+        return json_files(document)
+    if template is DocumentationFormat.MARKDOWN:
+        return markdown_files(document)
+    return html_files(document, is_inline=template is DocumentationFormat.HTML)
+
+
+def json_files(document: Document) -> Mapping[str, str]:
+    """Return the file's text by its name."""
+    return {"documentation.json": json.dumps(document.as_json(), indent=2, ensure_ascii=False) + "\n"}
 
 
 class DocumentTarget(Target):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["AggregateMapping", "AggregationGroup", "GroupedAggregateMapping"]
+__all__ = ["AggregateMapping", "GroupedAggregateMapping"]
 
 
 class AggregateMapping(InputMapping):

@@ -24,14 +24,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "CastMapping",
-    "DropMapping",
-    "ExtendMapping",
-    "ProjectMapping",
-    "ProjectedColumn",
-    "SelectMapping",
-]
+__all__ = ["CastMapping", "DropMapping", "ExtendMapping", "ProjectMapping", "SelectMapping"]
 
 
 class SelectMapping(InputMapping):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Case", "CaseMapping", "JoinMapping", "UnionMapping", "UpsertMapping"]
+__all__ = ["CaseMapping", "JoinMapping", "UnionMapping", "UpsertMapping"]
 
 
 _TRUE = frozenset(("true", "yes", "1"))

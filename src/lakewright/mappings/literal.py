@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EmptyMapping", "LiteralMapping", "MockMapping", "ValuesMapping"]
+__all__ = ["EmptyMapping", "MockMapping", "ValuesMapping"]
 
 
 class LiteralMapping(DeclaredColumns, Mapping):

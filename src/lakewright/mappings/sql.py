@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
-from pydantic import model_validator
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import Reference
-from lakewright.spec.models.text_marks import FileText, SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.query import (
+    QueryText,
     all_rows,
     catalog_tables,
     mapping_names,
@@ -36,26 +36,11 @@ THIS = "__this__"
 """The name by which a query reads its former result."""
 
 
-class _QueryMapping(Mapping):
-    """A mapping with a query, as text or in a file."""
+class _QueryMapping(QueryText, Mapping):
+    """A mapping with a query."""
 
     own_names: ClassVar[frozenset[str]] = frozenset()
     """Names in the query that are no mappings of the project."""
-
-    sql: str | None = Declared(default=None, description="The query.")
-    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
-        default=None, description="File with the query, relative to the project's folder."
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.sql is None) == (self.file is None):
-            raise ValueError(f"kind {self.kind!r} needs either `sql` or `file`")
-        return self
-
-    def query(self, workspace: Workspace) -> str:
-        """Return the text of the query."""
-        return self.sql if self.sql is not None else workspace.read_file(str(self.file))
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings in FROM and JOIN, unless the text has expressions that may change them."""

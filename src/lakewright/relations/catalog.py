@@ -27,12 +27,12 @@ from lakewright.lake.table import (
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import REPLACES_TABLE, MigratedView, Tolerated, made_again
-from lakewright.relations.relation import QueryRelation, Relation
+from lakewright.relations.relation import Relation
 from lakewright.schema.sql import text_sql
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.places import Address
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.workspace.query import table_resources
+from lakewright.workspace.query import QueryText, table_resources
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,7 +83,7 @@ class InCatalog(Relation):
         return self.within(frame, partitions)
 
 
-class HiveQueryRelation(QueryRelation):
+class HiveQueryRelation(QueryText, Relation):
     """The rows of a query over tables of the catalog; read-only. Nothing of it is kept in the catalog."""
 
     def table_sql(self, workspace: Workspace) -> str | None:
@@ -134,14 +134,14 @@ class WaitingView(Observation):
     inputs: tuple[str, ...] = ()
 
 
-class ViewRelation(QueryRelation, InCatalog, MigratedView):
+class ViewRelation(QueryText, InCatalog, MigratedView):
     """A view in the catalog; its rows are computed when it is read.
 
     With `sql`, every table is a catalog table. With `mapping`, the query is that of a mapping of kind sql,
     filter, alias or relation over catalog tables and Delta tables.
     """
 
-    sources: ClassVar[tuple[str, ...]] = ("sql", "file", "mapping")
+    query_keys: ClassVar[tuple[str, ...]] = ("sql", "file", "mapping")
 
     # What it reads may have other columns since; the view keeps those that its query had when it was made.
     is_made_anew: ClassVar[bool] = True

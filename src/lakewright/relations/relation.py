@@ -6,10 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
-from pydantic import model_validator
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition
@@ -21,7 +20,6 @@ from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Named, Reference
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.spec.models.text_marks import FileText
 from lakewright.spec.suggestions import hint, member_named
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ManagedRelation",
     "OutputMode",
-    "QueryRelation",
     "Relation",
     "StoredRelation",
     "WriteSummary",
@@ -286,30 +283,6 @@ class Relation(Named):
     @abstractmethod
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the given partitions, or all rows, with the declared columns if any."""
-
-
-class QueryRelation(Relation):
-    """A relation with a query as text, or in a file, in the SQL of the place where it runs."""
-
-    sources: ClassVar[tuple[str, ...]] = ("sql", "file")
-    """The fields of which exactly one declares the query."""
-
-    sql: str | None = Declared(default=None, description="The query.")
-    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
-        default=None, description="File with the query, relative to the project's folder."
-    )
-
-    @model_validator(mode="after")
-    def _check_query(self) -> Self:
-        if sum(getattr(self, name) is not None for name in self.sources) != 1:
-            names = ", ".join(f"`{name}`" for name in self.sources)
-            raise ValueError(f"a {self.kind} relation needs exactly one of {names}")
-        return self
-
-    def query(self, workspace: Workspace) -> str:
-        """Return the text of the query, without a semicolon at its end."""
-        text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
-        return text.strip().rstrip(";")
 
 
 class ManagedRelation(Relation):

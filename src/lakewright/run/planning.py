@@ -36,11 +36,11 @@ from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
-from lakewright.targets.appending import ADDED_ALREADY
 from lakewright.targets.context import Context
 from lakewright.targets.definition import definition_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
+from lakewright.targets.writing import ADDED_ALREADY
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

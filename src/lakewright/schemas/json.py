@@ -11,7 +11,7 @@ from lakewright.schema.types import Array, MapOf, Scalar, Struct, StructField, T
 from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field
 
-__all__ = ["JsonSchema", "OpenApiSchema", "json_fields"]
+__all__ = ["JsonSchema", "OpenApiSchema"]
 
 
 _TYPES = {"string": "string", "integer": "bigint", "number": "double", "boolean": "boolean", "null": "void"}

@@ -22,18 +22,21 @@ from lakewright.plan.step import Append
 from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
-from lakewright.targets.appending import append_of, earlier_append, telling_refusal, write_rows
 from lakewright.targets.context import Context
 from lakewright.targets.datasets import Dataset, FileDataset, MappingDataset, RelationDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.targets.writing import (
     OutputModeText,
+    append_of,
+    earlier_append,
     effective_mode,
     observed_measures,
     repartition,
     telling_misfits,
+    telling_refusal,
     told_columns,
+    write_rows,
 )
 
 if TYPE_CHECKING:

@@ -1,26 +1,45 @@
-"""Targets that write one file, or a folder of files, as a whole: the base class, and copies of files."""
+"""Targets that write one file, or a folder of files, as a whole: copies, rows as CSV, and schemas."""
 
 from __future__ import annotations
 
+import csv
+import json
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field as Declared
 
-from lakewright.errors import TargetError, VerificationError
-from lakewright.lake.files import concatenate, copy_file, files_at
+from lakewright.errors import SpecError, TargetError, VerificationError
+from lakewright.lake.columns import column
+from lakewright.lake.files import concatenate, copy_file, files_at, part_of
+from lakewright.lake.paths import local_path
+from lakewright.mappings.mapping import Input
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.schemas.avro import as_avro
+from lakewright.schemas.schema import Schema
+from lakewright.schemas.spark import as_spark_json
+from lakewright.spec.models.base import KindOf, Reference, Texts, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.targets.writing import observed_measures
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CopyFileTarget", "FileCopy", "FileOutput", "GetFileTarget", "MergeFilesTarget", "PutFileTarget"]
+__all__ = [
+    "CopyFileTarget",
+    "GetFileTarget",
+    "LocalTarget",
+    "MergeFilesTarget",
+    "PutFileTarget",
+    "SchemaTarget",
+]
 
 
 class FileOutput(Target):
@@ -145,3 +164,116 @@ class MergeFilesTarget(FileCopy):
     def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:
         """Write the one file."""
         return Outcome(metrics={"files": concatenate(lake, source, place, self.delimiter.encode())})
+
+
+class LocalTarget(FileOutput):
+    """Writes the rows of a mapping to one CSV file of the machine that runs the job."""
+
+    mapping: Input = Declared(description="Mapping whose rows to write.")
+    filename: str = Declared(description="Path of the file, relative to the project's folder.")
+    format: Annotated[Literal["csv"], from_text(str.lower)] = Declared(
+        default="csv", description="Format of the file."
+    )
+    columns: Texts = Declared(default=(), description="Columns to write; default: all.")
+    encoding: str = Declared(default="UTF-8", description="Encoding of the file.")
+    header: bool = Declared(default=True, description="Write the names of the columns first.")
+    newline: str = Declared(default="\n", description="End of each line.")
+    delimiter: str = Declared(default=",", pattern="^.$", description="Between two values.")
+    quote: str = Declared(default='"', pattern="^.$", description="Around values with separators.")
+    escape: str = Declared(default="\\", pattern="^.$", description="Before a quote within a value.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mapping."""
+        return [Reference("mapping", self.mapping, ("mapping",))]
+
+    def place(self, workspace: Workspace) -> str:
+        """Return the path of the file.
+
+        Raises:
+            SpecError: It isn't on this machine.
+        """
+        place = workspace.resolve_location(self.filename)
+        if local_path(place) is None:
+            raise SpecError.of(
+                f"{self.label}: {place} is not a file of this machine", remedy="Use kind: file."
+            )
+        return str(local_path(place))
+
+    def inputs(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the resources that the mapping reads."""
+        return workspace.required(self.mapping)
+
+    def write(self, context: Context, place: str) -> Outcome:
+        """Write the rows, one after the other."""
+        frame = context.workspace.frame(self.mapping)
+        names = list(self.columns) or frame.columns
+        texts = frame.select(*(column(name).cast("string").alias(name) for name in names))
+        part = Path(part_of(place))
+        part.parent.mkdir(parents=True, exist_ok=True)
+        # Spark measures the rows of a query once it has ended, and this one is read step by step.
+        is_observed = bool(context.workspace.observations)
+        if is_observed:
+            texts = texts.persist()
+            texts.count()
+        count = 0
+        with part.open("w", encoding=self.encoding, newline="") as file:
+            writer = csv.writer(
+                file,
+                delimiter=self.delimiter,
+                quotechar=self.quote,
+                escapechar=self.escape,
+                doublequote=False,
+                lineterminator=self.newline,
+            )
+            if self.header:
+                writer.writerow(names)
+            for row in texts.toLocalIterator():
+                writer.writerow(row)
+                count += 1
+        if is_observed:
+            texts.unpersist()
+        context.workspace.lake.check_commit()
+        part.replace(place)
+        measures = observed_measures(context.workspace, self.mapping)
+        return Outcome(metrics={"target_records": count, **measures})
+
+
+class SchemaTarget(FileOutput):
+    """Writes a schema to a file, as Avro or in Spark's JSON form."""
+
+    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] = Declared(
+        alias="schema", description="The schema to write."
+    )
+    file: str = Declared(description="Path of the file, relative to the project's folder.")
+    format: Annotated[Literal["avro", "spark"], from_text(str.lower)] = Declared(
+        default="avro", description="`avro`, or `spark` for Spark's JSON form."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return what the schema refers to."""
+        return self.declared_schema.references_below("schema")
+
+    def place(self, workspace: Workspace) -> str:
+        """Return the path of the file.
+
+        Raises:
+            SpecError: It isn't on this machine.
+        """
+        place = workspace.resolve_location(self.file)
+        if local_path(place) is None:
+            raise SpecError.of(f"{self.label}: {place} is not a file of this machine")
+        return str(local_path(place))
+
+    def inputs(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return what the mappings of the schema read."""
+        return frozenset().union(*(workspace.required(name) for name in self.declared_schema.mappings()))
+
+    def write(self, context: Context, place: str) -> Outcome:
+        """Write the schema."""
+        fields = self.declared_schema.fields(context.workspace)
+        document = as_spark_json(fields) if self.format == "spark" else as_avro(fields, self.name)
+        part = Path(part_of(place))
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
+        part.replace(place)
+        return Outcome(metrics={"columns": len(fields)})

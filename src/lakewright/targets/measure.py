@@ -25,7 +25,7 @@ from lakewright.workspace.query import query_references, query_requires, run_que
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Measure", "MeasureTarget", "Measurement", "SqlMeasure"]
+__all__ = ["Measure", "MeasureTarget", "SqlMeasure"]
 
 MOST_ROWS = 1_000
 """Largest number of rows that a measure may return, as every row becomes a metric of the run."""

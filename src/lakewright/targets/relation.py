@@ -34,7 +34,7 @@ from lakewright.workspace.reference import RelationReference, referenced
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileTarget", "MergeClause", "MergeTarget", "RelationTarget"]
+__all__ = ["FileTarget", "MergeTarget", "RelationTarget"]
 
 
 class RelationTarget(WritingTarget):

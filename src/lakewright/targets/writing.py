@@ -1,4 +1,10 @@
-"""The base class of targets that write a mapping's rows into a relation."""
+"""The base class of targets that write the rows of a mapping into a relation, and how their rows are written.
+
+An append to a Delta table carries an identity, which a run that is resumed shares with the killed one, so
+that no rows are added twice.
+
+Source: Delta's documentation, "Idempotent table writes".
+"""
 
 from __future__ import annotations
 
@@ -12,6 +18,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import Fault, SpecError, TargetError, VerificationError
 from lakewright.errors.phrase import Command, Phrase, Placeholder
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.partition import Partition, canonical_partition, within_partition
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.mappings.mapping import Input
@@ -25,7 +32,6 @@ from lakewright.plan.step import Append
 from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
-from lakewright.targets.appending import append_of, earlier_append, telling_refusal, write_rows
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.targets.target import Target
@@ -37,14 +43,20 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
+    "ADDED_ALREADY",
     "OutputModeText",
     "WritingTarget",
+    "append_of",
+    "earlier_append",
     "effective_mode",
     "observed_measures",
     "repartition",
     "telling_misfits",
+    "telling_refusal",
     "told_columns",
+    "write_rows",
 ]
+
 
 OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 
@@ -366,3 +378,63 @@ def observed_measures(workspace: Workspace, mapping: str) -> dict[str, Any]:
         for measure, value in values.items():
             found.setdefault(measure, []).append({"value": value, "labels": labels})
     return found
+
+
+ADDED_ALREADY = "an earlier attempt has added its rows already"
+"""The reason of a build that adds none."""
+
+
+def append_of(relation: StoredRelation, mode: OutputMode) -> Append | None:
+    """Return that writing a relation in a mode adds rows to those that are there; None if it does not."""
+    return Append(relation.appends_once) if mode is OutputMode.APPEND else None
+
+
+def earlier_append(
+    context: Context, relation: StoredRelation, *, partition: Partition, mode: OutputMode
+) -> Outcome | None:
+    """Return the outcome if an earlier attempt has added the target's rows; None if they are to be written.
+
+    If they were removed since, they are to be written again.
+    """
+    if mode is not OutputMode.APPEND or context.append_id is None:
+        return None
+    workspace = context.workspace
+    found = relation.find_append(workspace, context.append_id, partition)
+    if found is None:
+        return None
+    metrics = {} if found.version is None else {"delta_version": found.version}
+    return Outcome(reasons=(ADDED_ALREADY,), metrics=metrics)
+
+
+def write_rows(
+    context: Context,
+    relation: StoredRelation,
+    frame: DataFrame,
+    *,
+    partition: Partition,
+    mode: OutputMode,
+) -> WriteSummary:
+    """Write a target's rows; an append carries its identity."""
+    workspace = context.workspace
+    if mode is not OutputMode.APPEND or context.append_id is None:
+        summary = relation.write(workspace, frame, partition=partition, mode=mode)
+    else:
+        summary = relation.append(workspace, frame, partition=partition, append_id=context.append_id)
+    if mode is OutputMode.APPEND:
+        reach_failpoint("after_append")
+    return summary
+
+
+def telling_refusal(found: Dirtiness, mode: OutputMode, observation: Observation) -> Dirtiness:
+    """Return a target's dirtiness with what `ERROR_IF_EXISTS` does about the rows that are there.
+
+    The build policy decides first: most of them leave a filled target as it is, so that nothing fails.
+    """
+    if mode is not OutputMode.ERROR_IF_EXISTS or observation.filled is not Answer.YES:
+        return found
+    if found.is_to_run:
+        return replace(
+            found, reasons=(*found.reasons, f"the build fails: rows are there (mode {mode.value})")
+        )
+    told = f"mode {mode.value} does not fail, as the build policy leaves it: `buildPolicy: ALWAYS` would"
+    return replace(found, reasons=(*found.reasons, told))

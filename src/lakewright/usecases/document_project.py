@@ -9,8 +9,7 @@ from pathlib import Path
 from lakewright.app import App
 from lakewright.documentation.document import Document
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
-from lakewright.documentation.settings import documentation_settings
-from lakewright.documentation.write import write_documentation
+from lakewright.documentation.target import documentation_settings, write_documentation
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Run

@@ -7,11 +7,15 @@ A name of one part is a mapping. A name of several parts is a table of the catal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
 
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.models.base import Reference
+from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.text_marks import FileText
 from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
+    "QueryText",
     "all_rows",
     "catalog_tables",
     "mapping_names",
@@ -35,6 +40,30 @@ _CATALOG = "spark_catalog"
 
 _FULL = 3
 """The number of parts of a name with its catalog."""
+
+
+class QueryText(Named):
+    """A definition with a query, as text or in a file."""
+
+    query_keys: ClassVar[tuple[str, ...]] = ("sql", "file")
+    """The fields of which exactly one declares the query."""
+
+    sql: str | None = Declared(default=None, description="The query.")
+    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
+        default=None, description="File with the query, relative to the project's folder."
+    )
+
+    @model_validator(mode="after")
+    def _check_query(self) -> Self:
+        if sum(getattr(self, name) is not None for name in self.query_keys) != 1:
+            names = ", ".join(f"`{name}`" for name in self.query_keys)
+            raise ValueError(f"kind {self.kind!r} needs exactly one of {names}")
+        return self
+
+    def query(self, workspace: Workspace) -> str:
+        """Return the text of the query, without a semicolon at its end."""
+        text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
+        return text.rstrip().rstrip(";")
 
 
 def mapping_names(sql: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from lakewright.connections.jdbc import driver_jars, engine_url
 from lakewright.connections.postgres import PostgresDialect, read_type
 from lakewright.connections.sql import failure
 from lakewright.errors import DatabaseUnavailable, SpecError
-from lakewright.relations.jdbc_statements import has_place, staging_name
+from lakewright.relations.jdbc import has_place, staging_name
 from lakewright.relations.relation import Relation
 from lakewright.spark.conf import SessionSettings, session_conf
 from lakewright.spark.jars import POSTGRES_DRIVER

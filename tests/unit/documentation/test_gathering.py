@@ -13,7 +13,7 @@ from tests.projects import make_project, make_workspace
 from lakewright.checks.check import CheckStatus
 from lakewright.documentation.document import Document, Item, Ref
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
-from lakewright.documentation.settings import documentation_settings
+from lakewright.documentation.target import documentation_settings
 from lakewright.errors import SpecError
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder

@@ -15,7 +15,7 @@ from lakewright.documentation.document import Ref, Source
 from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.documentation.pages.words import anchor
-from lakewright.documentation.write import json_files
+from lakewright.documentation.target import json_files
 
 
 class Page(HTMLParser):

@@ -38,7 +38,7 @@ def test_declaring_needs_no_engine() -> None:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("mappings: {a: {kind: sql}}", "kind 'sql' needs either `sql` or `file`"),
+        ("mappings: {a: {kind: sql}}", "kind 'sql' needs exactly one of `sql`, `file`"),
         ("mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}", "there is no mapping 'b'"),
         (
             "mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}\nrelations: {b: {kind: empty}}",

@@ -80,7 +80,7 @@ def test_an_output_that_a_mapping_lacks_is_named_with_those_it_has(tmp_path: Pat
         ("{kind: case, cases: {condition: maybe, input: raw}}", "'maybe' is neither true nor false"),
         ("{kind: case, cases: {condition: 'no', input: raw}}", "none of its 1 conditions holds"),
         ("{kind: repartition, input: raw}", "needs `partitions`, `columns` or both"),
-        ("{kind: recursiveSql}", "needs either `sql` or `file`"),
+        ("{kind: recursiveSql}", "needs exactly one of `sql`, `file`"),
         ("{kind: empty}", "needs either `columns` or `schema`"),
         ("{kind: unit, mappings: {}}", "needs at least one mapping"),
         ("{kind: unit, mappings: {main: {kind: alias, input: nobody}}}", "there is no mapping 'nobody'"),

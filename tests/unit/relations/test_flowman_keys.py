@@ -12,8 +12,7 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.connections.postgres import PostgresDialect
 from lakewright.connections.sql import SqlDatabase
 from lakewright.errors import SpecError
-from lakewright.relations.jdbc import SqlServerRelation
-from lakewright.relations.jdbc_statements import find_table_steps
+from lakewright.relations.jdbc import SqlServerRelation, find_table_steps
 from lakewright.relations.migration import MigrationPolicy
 from lakewright.relations.relation import Relation
 from lakewright.relations.table import TableRelation

@@ -14,8 +14,8 @@ from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
 from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.run.plan_warnings import ROWS_ADDED_AGAIN
-from lakewright.targets.appending import ADDED_ALREADY
 from lakewright.targets.context import Context
+from lakewright.targets.writing import ADDED_ALREADY
 
 TARGETS = {
     "once": {"writes": "/once", "adds": "once", "buildPolicy": "ALWAYS"},

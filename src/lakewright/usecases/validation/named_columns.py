@@ -23,7 +23,7 @@ from lakewright.relations.relation import OutputMode, Relation, StoredRelation
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.datasets import FileDataset, MappingDataset, RelationDataset
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.local import LocalTarget
+from lakewright.targets.file_output import LocalTarget
 from lakewright.targets.readers import ConsoleTarget
 from lakewright.targets.relation import FileTarget, MergeTarget
 from lakewright.targets.removal import TruncateTarget
