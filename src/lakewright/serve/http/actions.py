@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from lakewright.due.facts import Decision, Grant
+from lakewright.due.facts import Grant
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING
 from lakewright.plan.phase import LIFECYCLES, Phase
@@ -18,26 +18,14 @@ from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import ApiCall, Endpoints, EntityName, ItemName, Name, about
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.http.reads import found
-from lakewright.usecases.due import decide as decisions
+from lakewright.usecases.due.decide import decide
 from lakewright.usecases.history import find_run, run_as_json
 from lakewright.usecases.items import find_item
 from lakewright.usecases.operate_items import ACTIONS as ITEM_ACTIONS
-from lakewright.usecases.operate_items import Operated
 from lakewright.usecases.run_job import check_request
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
-__all__ = [
-    "ACTIONS",
-    "begin_apply",
-    "begin_job",
-    "begin_process",
-    "begin_undo",
-    "cancel_run",
-    "decide",
-    "document_for",
-    "operate",
-    "preview_undo",
-]
+__all__ = ["ACTIONS", "begin_job", "document_for"]
 
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
 _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
@@ -58,15 +46,11 @@ ACTIONS = Endpoints()
 _BEGUN: dict[str, Any] = {"form": "lakewright/command/1", "status": 202}
 
 
-def operate(call: ApiCall, action: str, item: str, reason: str, **options: Any) -> Operated:
-    """Do what an operator wants of an item."""
+def _operated(call: ApiCall, action: str, item: str, reason: str, **options: Any) -> list[dict[str, Any]]:
+    """Do what an operator wants of an item; return its new verdicts, and what must be known of it."""
     named: Any = [item] if action == "requeue" else item
     who = {"author": call.asker.user, "reason": _checked(reason)}
-    return ITEM_ACTIONS[action].act(call.app, named, **who, **options)
-
-
-def _operated(call: ApiCall, *what: str, **options: Any) -> list[dict[str, Any]]:
-    done = operate(call, *what, **options)
+    done = ITEM_ACTIONS[action].act(call.app, named, **who, **options)
     return [{**row.as_json(), "warnings": list(done.notes)} for row in done.rows]
 
 
@@ -113,18 +97,6 @@ def _requeue(
     return _operated(call, "requeue", item, reason, cascade=cascade, late=late)
 
 
-def decide(call: ApiCall, subject: str, choice: str, reason: str, *, basis: str | None = None) -> Decision:
-    """Record a choice that the plan offers, and return the decision.
-
-    Raises:
-        HttpFault: There is no reason.
-        NotOffered: It is not offered, or not any more.
-    """
-    who = {"author": call.asker.user, "reason": _checked(reason)}
-    with call.site.deciding:  # who presses a button twice has decided once
-        return decisions.decide(call.app, subject, choice, basis=basis, **who)
-
-
 @ACTIONS.post("/decide", "state", form="lakewright/decide/1")
 def _decide(
     call: ApiCall,
@@ -137,12 +109,14 @@ def _decide(
     ] = None,
 ) -> Any:
     """Record a choice that `GET /plan` offers; `/apply` goes by it."""
-    made = decide(call, subject, choice, reason, basis=basis)
+    who = {"author": call.asker.user, "reason": _checked(reason)}
+    with call.site.deciding:  # who presses a button twice has decided once
+        made = decide(call.app, subject, choice, basis=basis, **who)
     return {"subject": made.subject.text, "choice": made.verb.value, "basis": made.basis}
 
 
 @ACTIONS.post("/apply", "state", **_BEGUN)
-def begin_apply(
+def _begin_apply(
     call: ApiCall,
     reason: Reason,
     *,
@@ -265,7 +239,7 @@ def _begin_plan(
 
 
 @ACTIONS.post("/process", "runs", **_BEGUN)
-def begin_process(
+def _begin_process(
     call: ApiCall,
     entity: EntityName,
     reason: Reason,
@@ -278,7 +252,7 @@ def begin_process(
 
 
 @ACTIONS.post("/undo/preview", "runs", changes=False, **_BEGUN)
-def preview_undo(
+def _preview_undo(
     call: ApiCall, entity: EntityName, slice: SliceName, *, requeue: Requeue = False
 ) -> BegunCommand:
     """Begin to compare what undoing a slice would change. It changes nothing."""
@@ -286,7 +260,7 @@ def preview_undo(
 
 
 @ACTIONS.post("/undo", "runs", **_BEGUN)
-def begin_undo(
+def _undo(
     call: ApiCall, entity: EntityName, slice: SliceName, reason: Reason, *, requeue: Requeue = False
 ) -> BegunCommand:
     """Begin to undo a slice: the table is as if it had never been processed."""
@@ -323,7 +297,7 @@ def _discover(
 
 
 @ACTIONS.post("/runs/{run_id}/cancel", "runs", form="lakewright/history-show/1", status=202)
-def cancel_run(call: ApiCall, run_id: str, reason: Reason) -> dict[str, Any]:
+def _cancel_run(call: ApiCall, run_id: str, reason: Reason) -> dict[str, Any]:
     """Interrupt a run, as Ctrl-C would.
 
     It ends after the present commit, and can be resumed later.

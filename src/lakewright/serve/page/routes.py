@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import shlex
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -19,16 +20,8 @@ from starlette.routing import Route
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.errors.phrase import Phrase
 from lakewright.serve.http.access import COOKIE, Asker
-from lakewright.serve.http.actions import (
-    begin_apply,
-    begin_job,
-    begin_process,
-    begin_undo,
-    cancel_run,
-    decide,
-    operate,
-    preview_undo,
-)
+from lakewright.serve.http.actions import ACTIONS, begin_job
+from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import ApiCall
 from lakewright.serve.http.events import stream
 from lakewright.serve.http.faults import HttpFault, fault_of, status_of
@@ -44,7 +37,6 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from lakewright.due.plan import Plan
-    from lakewright.serve.http.commands import BegunCommand
     from lakewright.serve.http.site import Site
     from lakewright.spec.project import Project
 
@@ -230,28 +222,13 @@ class Pages:
 
     def _done(self, request: Request, action: str, form: Mapping[str, str]) -> str:
         """Do what a form asks, and return the page to show next."""
-        if action != "plan-only":
-            self.site.access.check_actions()
+        self.site.access.check_actions()
         call = ApiCall(self.site, self.site.app(), request.scope["asker"])
-        given: dict[str, Any] = {"reason": "", "late": False, **{k: v for k, v in form.items() if v}}
-        if action in views.LABELS:
-            more = {"late": given["late"] == "1"} if action == "requeue" else {}
-            done = operate(call, action, given["item"], given["reason"], **more)
-            self._acts += 1
-            return _back(request, "noted" if done.notes else action)
-        if action == "decide":
-            basis = given.get("basis")
-            decide(call, given.get("subject", ""), given.get("choice", ""), given["reason"], basis=basis)
-            self._acts += 1
-        elif action == "cancel":
-            cancel_run(call, given.get("run", ""), given["reason"])
-        elif action == "cancel-command":
-            self.site.commands.cancel(str(given.get("command")))
-        elif action in _BEGINS:
-            return f"/commands/{_BEGINS[action](call, given).command_id}"
-        else:
-            raise HttpFault(404, "unknown", f"there is no action {action!r}")
-        return _back(request, action)
+        done = _BY_PAGE[action](call, form) if action in _BY_PAGE else _by_api(call, action, form)
+        if isinstance(done, BegunCommand) and action != "cancel-command":
+            return f"/commands/{done.command_id}"
+        self._acts += 1
+        return _back(request, "noted" if isinstance(done, list) and done[0]["warnings"] else action)
 
     async def _login(self, request: Request) -> Response:
         if request.method == "POST":
@@ -275,49 +252,72 @@ class Pages:
         return RedirectResponse("/", 303)
 
 
-def _words(text: str) -> list[str]:
-    """Return the parameters that somebody typed, as a shell would pass them to the command line.
+_BY_API: Mapping[str, str] = {
+    "apply": "/apply",
+    "cancel": "/runs/{run_id}/cancel",
+    "cancel-command": "/commands/{command_id}/cancel",
+    "decide": "/decide",
+    "job": "/runs",
+    "plan": "/plans",
+    "process": "/process",
+    "undo": "/undo",
+    "undo-preview": "/undo/preview",
+    **{action: f"/item/{action}" for action in views.LABELS},
+}
+"""The paths of the API that do what forms ask."""
+
+_ENDPOINTS = {endpoint.path: endpoint for endpoint in ACTIONS if endpoint.method == "POST"}
+_FIELDS = {"run": "run_id", "command": "command_id", "name": "names"}
+"""The parameters of endpoints whose fields in a form have other names."""
+
+
+def _by_api(call: ApiCall, action: str, form: Values) -> Any:
+    """Do what a form asks as the API does it, and return the endpoint's answer.
+
+    Raises:
+        HttpFault: There is no such action, or a field is missing or wrong.
+    """
+    action = "plan" if action == "job" and form.get("plan") else action
+    if action not in _BY_API:
+        raise HttpFault(404, "unknown", f"there is no action {action!r}")
+    endpoint = _ENDPOINTS[_BY_API[action]]
+    given = {_FIELDS.get(name, name): value for name, value in form.items() if value}
+    of_path = {name: given.get(name, "") for name in re.findall(r"{(\w+)}", endpoint.path)}
+    schemas = endpoint.takes.model_json_schema()["properties"]
+    body = {name: _value(given[name], each) for name, each in schemas.items() if name in given}
+    return endpoint.handle(call, **of_path, **endpoint.arguments({}, body))
+
+
+def _value(text: str, schema: Mapping[str, Any]) -> Any:
+    """Return the value of a field; several are written as a shell would pass them to the command line.
 
     Raises:
         HttpFault: A quote is not closed.
     """
+    if schema.get("type") == "boolean":
+        return text == "1"
+    if schema.get("type") != "array":
+        return text
     try:
         return shlex.split(text)
     except ValueError:
         raise HttpFault(400, "usage", f"{text!r} has a quote that is not closed", "Close it.") from None
 
 
-def _apply(call: ApiCall, given: Values) -> BegunCommand:
-    names = [given["name"]] if "name" in given else []
-    return begin_apply(call, given["reason"], names=names, allow=given.get("allow", "").split())
-
-
-def _job(call: ApiCall, given: Values) -> BegunCommand:
-    verb: Literal["job", "plan"] = "plan" if given.get("plan") else "job"
-    return begin_job(
-        call,
-        verb,
-        "plan" if verb == "plan" else given["reason"],
-        job=given["job"],
-        phase=given.get("phase", "build"),
-        parameters=_words(given.get("parameters", "")),
-    )
-
-
-def _resume(call: ApiCall, given: Values) -> BegunCommand:
+def _resume(call: ApiCall, form: Values) -> BegunCommand:
     """Begin to resume a run, with the choices of that run.
 
     Raises:
         HttpFault: Another command is named instead.
     """
-    run = find_run(call.app, given.get("run", ""))
+    run = find_run(call.app, form.get("run", ""))
     if not is_resumable(run):
         told = f"run {run.run_id} is not resumed: it removes rows"
         raise HttpFault(409, "not_resumed", told, Phrase("Type ", resume_command(run), "."))
     return begin_job(
         call,
         "job",
-        given["reason"],
+        form.get("reason", ""),
         job=run.job,
         phase=run.phase,
         parameters=run.arguments,
@@ -327,32 +327,15 @@ def _resume(call: ApiCall, given: Values) -> BegunCommand:
     )
 
 
-def _examine(call: ApiCall, given: Values) -> BegunCommand:
-    if given.get("entity") not in call.app.project.entities:
+def _examine(call: ApiCall, form: Values) -> BegunCommand:
+    if form.get("entity") not in call.app.project.entities:
         raise HttpFault(404, "unknown", "there is no such entity")
-    arguments = ["doctor", "--", str(given["entity"])]
+    arguments = ["doctor", "--", str(form["entity"])]
     return call.site.commands.begin(arguments, author=call.asker.user, reason="examine")
 
 
-def _undo(call: ApiCall, given: Values, *, is_preview: bool = False) -> BegunCommand:
-    named, is_requeued = (given["entity"], given["slice"]), bool(given.get("requeue"))
-    if is_preview:
-        return preview_undo(call, *named, requeue=is_requeued)
-    return begin_undo(call, *named, given["reason"], requeue=is_requeued)
-
-
-_BEGINS: Mapping[str, Callable[[ApiCall, Values], BegunCommand]] = {
-    "apply": _apply,
-    "examine": _examine,
-    "job": _job,
-    "process": lambda call, given: begin_process(
-        call, given["entity"], given["reason"], slice=given.get("slice")
-    ),
-    "resume": _resume,
-    "undo": _undo,
-    "undo-preview": partial(_undo, is_preview=True),
-}
-"""The actions that begin a command."""
+_BY_PAGE: Mapping[str, Callable[[ApiCall, Values], BegunCommand]] = {"examine": _examine, "resume": _resume}
+"""The actions that only the page has."""
 
 
 def _back(request: Request, action: str) -> str:
