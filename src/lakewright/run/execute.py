@@ -27,11 +27,9 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step, done_reasons
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.scheduler import (
-    ParallelSchedule,
     Progress,
     Schedule,
     ScheduledStep,
-    SequentialSchedule,
     Workers,
     unreached,
 )
@@ -137,10 +135,10 @@ class _Execution:
             is_interrupted=lambda: self.interrupted_by is not None,
         )
         self.workers: Workers[ScheduledStep, TargetResult] = Workers(options.jobs)
-        self.schedule: Schedule = (
-            SequentialSchedule(self.progress.steps())
+        self.schedule = (
+            Schedule.one_by_one(self.progress.steps())
             if options.jobs == 1
-            else ParallelSchedule(self.progress.steps(), step_dependencies(plan, options.executions))
+            else Schedule(self.progress.steps(), step_dependencies(plan, options.executions))
         )
         self.is_cut_off = False
         self.begun: dict[ScheduledStep, float] = {}
@@ -219,7 +217,7 @@ class _Execution:
 
     def _give_up(self, error: Exception) -> None:
         """Wait for the running steps, and report them and those that are not reached."""
-        self.schedule, self.unreported = SequentialSchedule(()), None
+        self.schedule, self.unreported = Schedule((), {}), None
         reason = f"not reached: the run ended with an error: {text_of(error)}"
         is_listening = True
         for scheduled, result in self._rest(reason):
@@ -241,7 +239,7 @@ class _Execution:
 
     def _cut_off(self) -> None:
         """Cancel the running steps immediately, and do not start the others."""
-        self.is_cut_off, self.schedule = True, SequentialSchedule(())
+        self.is_cut_off, self.schedule = True, Schedule((), {})
         self._report()
         deadline = monotonic() + PATIENCE
         while self.workers.running and monotonic() < deadline:

@@ -6,7 +6,6 @@ one are blocked.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from lakewright.plan.dependencies import PhaseEnd
 from lakewright.plan.phase import Phase
@@ -25,11 +24,9 @@ from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.run.result import InstanceResult, PhaseResult, TargetResult
 
 __all__ = [
-    "ParallelSchedule",
     "Progress",
     "Schedule",
     "ScheduledStep",
-    "SequentialSchedule",
     "Workers",
     "unreached",
 ]
@@ -249,57 +246,11 @@ K = TypeVar("K")
 R = TypeVar("R")
 
 
-class Schedule(Protocol):
-    """The steps of a run that have not finished; false once all have."""
+class Schedule:
+    """Hands out every step whose dependencies have finished; of several, the one first in the plan.
 
-    def __bool__(self) -> bool:
-        """Return whether a step is left or in progress."""
-        ...
-
-    def next(self) -> ScheduledStep | None:
-        """Return the next step whose dependencies have finished, or None if there is none now."""
-        ...
-
-    def put_back(self, step: ScheduledStep) -> None:
-        """Put back the step that `next` returned last, so that `next` returns it again."""
-        ...
-
-    def done(self, step: ScheduledStep) -> None:
-        """Mark a step as finished."""
-        ...
-
-
-class SequentialSchedule:
-    """Hands out one step at a time, in the order of the plan."""
-
-    def __init__(self, steps: Iterable[ScheduledStep]) -> None:
-        self._left = deque(steps)
-        self._current: ScheduledStep | None = None
-
-    def __bool__(self) -> bool:
-        """Return whether a step is left or in progress."""
-        return bool(self._left) or self._current is not None
-
-    def next(self) -> ScheduledStep | None:
-        """Return the next step once the previous one has finished."""
-        if self._current is not None or not self._left:
-            return None
-        self._current = self._left.popleft()
-        return self._current
-
-    def put_back(self, step: ScheduledStep) -> None:
-        """Put the step back, so that `next` returns it again."""
-        self._current = None
-        self._left.appendleft(step)
-
-    def done(self, step: ScheduledStep) -> None:
-        """Mark a step as finished."""
-        if step is self._current:
-            self._current = None
-
-
-class ParallelSchedule:
-    """Hands out every step whose dependencies have finished; of several, the one first in the plan."""
+    It is false once all steps have finished.
+    """
 
     def __init__(
         self,
@@ -313,22 +264,30 @@ class ParallelSchedule:
         self._ready: list[int] = []
         self._take_ready()
 
+    @classmethod
+    def one_by_one(cls, steps: Iterable[ScheduledStep]) -> Schedule:
+        """Return a schedule that hands out one step at a time, in their order."""
+        listed = list(steps)
+        keys = [step.key for step in listed]
+        return cls(listed, {key: keys[at - 1 : at] if at else () for at, key in enumerate(keys)})
+
     def __bool__(self) -> bool:
         """Return whether a step is left or in progress."""
         return self._sorter.is_active()
 
     def next(self) -> ScheduledStep | None:
-        """Return the first step that may start."""
+        """Return the next step whose dependencies have finished, or None if there is none now."""
         return self._steps[heappop(self._ready)] if self._ready else None
 
     def put_back(self, step: ScheduledStep) -> None:
-        """Put the step back, so that `next` returns it again."""
+        """Put back a step that `next` returned, so that `next` returns it again."""
         heappush(self._ready, self._positions[step.key])
 
     def done(self, step: ScheduledStep) -> None:
-        """Mark a step as finished; steps that waited only for it become ready."""
-        self._sorter.done(step.key)
-        self._take_ready()
+        """Mark a step as finished, if it is one of these; steps that waited only for it become ready."""
+        if step.key in self._positions:
+            self._sorter.done(step.key)
+            self._take_ready()
 
     def _take_ready(self) -> None:
         waiting = list(self._sorter.get_ready())
