@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.api.arguments import values_of
 from lakewright.api.results import Watcher, watched
@@ -19,7 +19,6 @@ from lakewright.app import App
 from lakewright.errors import Fault, LakewrightWarning, UsageError
 from lakewright.errors.surfaces import in_python, message_of
 from lakewright.lake.frames import frame_in
-from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.result import ProcessResult
 from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.usecases.process_slices import process_slices
@@ -180,27 +179,8 @@ def _level_of_caller() -> int:
     return level
 
 
-def process_entity(
-    opened: Opened,
-    entity: str,
-    slice: str | None = None,
-    *,
-    strategy: str | None = None,
-    processing_time: str | None = None,
-    is_time_lenient: bool = False,
-    permissions: Permissions = NO_PERMISSIONS,
-    wait: bool = False,
-) -> ProcessResult:
+def process_entity(opened: Opened, entity: str, slice: str | None = None, **options: Any) -> ProcessResult:
     """Process an entity's pending slices, or one of them, as one run; `process_slices` has the rules."""
     app = opened.app
     with opened.run() as run_id, watched(app, Watcher(run_id)):
-        return process_slices(
-            app,
-            entity,
-            slice,
-            strategy=strategy,
-            processing_time=processing_time,
-            is_time_lenient=is_time_lenient,
-            permissions=permissions,
-            wait=wait,
-        )
+        return process_slices(app, entity, slice, **options)

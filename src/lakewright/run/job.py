@@ -36,7 +36,7 @@ from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.lineage.listener import LineageListener, RunNames, is_configured
+from lakewright.run.lineage.listener import LineageListener, Reporter, is_configured
 from lakewright.run.metrics import Published, Publisher
 from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
@@ -324,14 +324,9 @@ class JobRun:
     def _lineage(self, job: Job, contexts: Contexts, run: Run) -> LineageListener | None:
         if not is_configured(self.project.config, self.environ):
             return None
-        return LineageListener(
-            RunNames(self.project.name, job.name, run.run_id, job.description),
-            contexts,
-            config=self.project.config,
-            environ=self.environ,
-            redactor=self.journal.redactor,
-            clock=self.clock,
-        )
+        reporter = Reporter(self.project.config, self.environ, self.journal.redactor, self.clock)
+        subject = reporter.subject(self.project.name, job.name, run.run_id, "JOB", job.description)
+        return LineageListener(reporter, subject, run.run_id, contexts)
 
     def _jobs(self, job: Job) -> int:
         """Return how many targets run at once: as requested, as the job declares, or as configured."""

@@ -62,34 +62,6 @@ class Requests:
     options: tuple[str, ...] = ()
     umask: int = field(default_factory=client.current_umask)
 
-    def submit(
-        self,
-        arguments: Sequence[str],
-        environ: Mapping[str, str],
-        folder: Path,
-        *,
-        stdin: Stream = None,
-        stdout: Stream = None,
-        stderr: Stream = None,
-        trigger: str | None = None,
-    ) -> int:
-        """Run a command line and return its exit code.
-
-        Args:
-            arguments: Without the command's own name, as in `["process", "orders"]`.
-            environ: The environment variables of the command.
-            folder: Its working folder.
-            stdin: What it reads.
-            stdout: Where its results go.
-            stderr: Where everything else goes.
-            trigger: The name of the trigger that begins it.
-        """
-        begun = self.begin(
-            arguments, environ, folder, stdin=stdin, stdout=stdout, stderr=stderr, trigger=trigger
-        )
-        code = begun.wait()
-        return 1 if code is None else code
-
     def begin(
         self,
         arguments: Sequence[str],
@@ -101,9 +73,18 @@ class Requests:
         stderr: Stream = None,
         trigger: str | None = None,
     ) -> Request:
-        """Begin a command line, which the caller waits for; the arguments are those of `submit`.
+        """Begin a command line, which the caller waits for.
 
         It runs in a worker, with Spark warm; if none can be had, in a process with a JVM of its own.
+
+        Args:
+            arguments: Without the command's own name, as in `["process", "orders"]`.
+            environ: The environment variables of the command.
+            folder: Its working folder.
+            stdin: What it reads.
+            stdout: Where its results go.
+            stderr: Where everything else goes.
+            trigger: The name of the trigger that begins it.
         """
         told = {**environ, **({} if trigger is None else {TRIGGER: trigger})}
         line = [*self.options, *arguments]

@@ -11,7 +11,7 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.object_storage import check_conditional_writes
 from lakewright.lake.paths import is_s3
-from lakewright.run.lineage.listener import CommandEnd, CommandNames, Reporter, is_configured, telling_command
+from lakewright.run.lineage.listener import CommandEnd, Reporter, is_configured, telling_command
 from lakewright.run.session_settings import state_folder
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import SliceChain
@@ -62,6 +62,7 @@ def told_command(app: App, verb: str, entity: Entity) -> Iterator[CommandEnd]:
         yield CommandEnd()
         return
     reporter = Reporter(app.project.config, app.environ, app.redactor, app.clock)
-    names = CommandNames(app.project.name, verb, app.run_id)
-    with telling_command(names, entity, app.workspace, reporter) as end:
+    named = f"{verb}.{entity.name}"
+    subject = reporter.subject(app.project.name, named, app.run_id, "COMMAND", entity.description)
+    with telling_command(subject, entity, app.workspace, reporter) as end:
         yield end

@@ -82,7 +82,7 @@ def run(host: Host, *arguments: str, folder: Path | None = None, stdin: bytes = 
     streams = [os.pipe() for _ in range(3)]
     with os.fdopen(streams[0][1], "wb") as given:
         given.write(stdin)
-    code = host.requests.submit(
+    begun = host.requests.begin(
         arguments,
         {"PYTHONPATH": PATHS, **environ},
         folder or host.files.basedir,
@@ -90,10 +90,11 @@ def run(host: Host, *arguments: str, folder: Path | None = None, stdin: bytes = 
         stdout=streams[1][1],
         stderr=streams[2][1],
     )
+    code = begun.wait()
     for number in (streams[0][0], streams[1][1], streams[2][1]):
         os.close(number)
     with os.fdopen(streams[1][0]) as out, os.fdopen(streams[2][0]) as err:
-        return Ended(code, out.read(), err.read())
+        return Ended(1 if code is None else code, out.read(), err.read())
 
 
 def process(host: Host, *arguments: str, **environ: str) -> subprocess.Popen[str]:

@@ -42,10 +42,8 @@ __all__ = [
     "NAMESPACE",
     "URL",
     "CommandEnd",
-    "CommandNames",
     "LineageListener",
     "Reporter",
-    "RunNames",
     "Sender",
     "is_configured",
     "telling_command",
@@ -94,9 +92,12 @@ class Reporter:
     sender: Sender = field(default_factory=lambda: Sender("OpenLineage"))
     _client: OpenLineageClient | None = field(init=False, default=None)
 
-    def namespace(self, project: str) -> str:
-        """Return the namespace of a project's jobs."""
-        return self.environ.get("OPENLINEAGE_NAMESPACE") or self.config.get(NAMESPACE) or project
+    def subject(
+        self, project: str, name: str, run_id: str, kind: str, description: str | None = None
+    ) -> Subject:
+        """Return the run of a job, or a command, as events name it."""
+        namespace = self.environ.get("OPENLINEAGE_NAMESPACE") or self.config.get(NAMESPACE) or project
+        return Subject(namespace, f"{project}.{name}", run_uuid(run_id), kind, description=description)
 
     def shown(self, error: Fault | None) -> Fault | None:
         """Return an error without secrets."""
@@ -185,57 +186,23 @@ class Sender:
             log.warning("%s: events could not be sent, and the run goes on: %s", self._what, error)
 
 
-@dataclass(frozen=True, slots=True)
-class RunNames:
-    """The names that events share.
-
-    Attributes:
-        description: Of the job.
-    """
-
-    project: str
-    job: str
-    run_id: str
-    description: str | None = None
-
-
 class LineageListener:
     """Sends the events of the run that takes place in its `with` block.
 
     Args:
-        names: Project, job and run.
+        reporter: Sends them.
+        run: The run, as events name it.
+        run_id: Its id in the history.
         contexts: The contexts of the run's instances.
-        config: The project's configuration.
-        environ: The environment variables.
-        redactor: Hides secrets.
-        clock: Returns the present time.
-        sender: Sends events.
     """
 
-    def __init__(
-        self,
-        names: RunNames,
-        contexts: Contexts,
-        *,
-        config: Mapping[str, str],
-        environ: Mapping[str, str],
-        redactor: Redactor,
-        clock: Callable[[], datetime],
-        sender: Sender | None = None,
-    ) -> None:
-        self._reporter = Reporter(config, environ, redactor, clock, sender or Sender("OpenLineage"))
-        self._redactor = redactor
-        self._names = names
+    def __init__(self, reporter: Reporter, run: Subject, run_id: str, contexts: Contexts) -> None:
+        self._reporter = reporter
+        self._run = run
+        self._run_id = run_id
         self._contexts = contexts
         self._is_over = False
         self._started: set[tuple[int, Phase, str]] = set()
-        self._run = Subject(
-            self._reporter.namespace(names.project),
-            f"{names.project}.{names.job}",
-            run_uuid(names.run_id),
-            "JOB",
-            description=names.description,
-        )
 
     def __enter__(self) -> Self:
         """Tell that the run has started."""
@@ -247,7 +214,7 @@ class LineageListener:
     ) -> None:
         """Tell that the run ended with an error, if it did, and wait some time for the events left."""
         if not self._is_over:
-            fault = None if error is None else Fault(self._redactor.text(str(error) or repr(error)))
+            fault = None if error is None else Fault(self._reporter.redactor.text(str(error) or repr(error)))
             self._reporter.send(self._run, "FAIL" if error else "ABORT", error=fault)
         self._reporter.close()
 
@@ -285,11 +252,10 @@ class LineageListener:
         except Exception as why:  # an event must not fail the run
             log.debug("no event of %s: %s", step.target, why)
             return
-        names = self._names
         subject = Subject(
             self._run.namespace,
-            f"{names.project}.{names.job}.{step.target}.{step.phase.lower()}",
-            run_uuid(names.run_id, instance, step.phase, step.target),
+            f"{self._run.job}.{step.target}.{step.phase.lower()}",
+            run_uuid(self._run_id, instance, step.phase, step.target),
             "TARGET",
             parent=self._run,
             description=target.description,
@@ -301,7 +267,7 @@ class LineageListener:
                 "outputs": outputs_of(target, workspace, step.phase),
             }
 
-        metrics = {} if result is None else self._redactor.value(dict(result.metrics))
+        metrics = {} if result is None else self._reporter.redactor.value(dict(result.metrics))
         checked = [] if result is None else _assertions(target, result)
         self._reporter.send(subject, state, make, metrics=metrics, assertions=checked, error=error)
 
@@ -322,19 +288,6 @@ def _assertions(target: Target, result: TargetResult) -> list[tuple[str, bool]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class CommandNames:
-    """The names of a command's events.
-
-    Attributes:
-        verb: The command.
-    """
-
-    project: str
-    verb: str
-    run_id: str
-
-
 @dataclass(slots=True)
 class CommandEnd:
     """The outcome of a command, which the command fills in before it ends.
@@ -350,24 +303,17 @@ class CommandEnd:
 
 @contextmanager
 def telling_command(
-    names: CommandNames, entity: Entity, workspace: Workspace, reporter: Reporter
+    subject: Subject, entity: Entity, workspace: Workspace, reporter: Reporter
 ) -> Iterator[CommandEnd]:
     """Tell a collector that the command in the block starts, and how it ends.
 
     Args:
-        names: The names of its events.
+        subject: The command, as events name it.
         entity: The entity that it works on.
         workspace: The project's definitions.
         reporter: Sends the events.
     """
     end = CommandEnd()
-    subject = Subject(
-        reporter.namespace(names.project),
-        f"{names.project}.{names.verb}.{entity.name}",
-        run_uuid(names.run_id),
-        "COMMAND",
-        description=entity.description,
-    )
     make = partial(entity_datasets, entity, workspace)
     reporter.send(subject, "START", make)
     try:
