@@ -10,34 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
-from lakewright.errors.phrase import Phrase
 from lakewright.lake.columns import fields_of
-from lakewright.lake.partition import within_partition
-from lakewright.plan.dirtiness import Dirtiness, build_dirtiness
+from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.plan.step import Append
-from lakewright.relations.relation import OutputMode
+from lakewright.relations.relation import StoredRelation
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.datasets import Dataset, FileDataset, MappingDataset, RelationDataset
-from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.target import Target
-from lakewright.targets.writing import (
-    OutputModeText,
-    append_of,
-    earlier_append,
-    effective_mode,
-    observed_measures,
-    repartition,
-    telling_misfits,
-    telling_refusal,
-    told_columns,
-    write_rows,
-)
+from lakewright.targets.writing import OutputModeText, RowTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,7 +40,7 @@ class SchemaFile(Model):
     file: str = Declared(description="Path of the file, relative to the project's folder.")
 
 
-class CopyTarget(Target):
+class CopyTarget(RowTarget):
     """Copies rows in BUILD; TRUNCATE and DESTROY remove them."""
 
     source: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to copy.")
@@ -103,28 +87,22 @@ class CopyTarget(Target):
         relation, partition = self.target.stored(context.workspace)
         return relation.observe(context.workspace, partition)
 
-    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run in BUILD, by its build policy."""
-        mode = self._mode(defaults)
-        policy = self.policy(defaults)
-        found = build_dirtiness(policy, observation, each_build=mode.each_build, is_partitioned=True)
-        return telling_refusal(found, mode, observation)
+    def destination(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
+        """Return the relation and the partition of the target."""
+        return self.target.stored(workspace)
 
-    def _mode(self, defaults: TargetDefaults) -> OutputMode:
-        return self.mode or defaults.output_mode
+    def read_rows(self, workspace: Workspace) -> DataFrame:
+        """Return the rows of the source, after their columns are described in the file for that."""
+        frame = self.source.read(workspace)
+        if self.schema_file is not None:
+            file = Path(workspace.resolve_location(self.schema_file.file))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")
+        return frame
 
-    def builds_rows(self, workspace: Workspace) -> bool:
-        """Return True: it writes what it has copied."""
-        return True
-
-    def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
-        """Return that a build adds its rows to those that are there; None if it does not."""
-        return append_of(self.target.stored(workspace)[0], self._mode(defaults))
-
-    def has_appended(self, workspace: Workspace, append_id: str) -> bool:
-        """Return whether the target holds the rows of an append of that identity."""
-        relation, partition = self.target.stored(workspace)
-        return relation.find_append(workspace, append_id, partition) is not None
+    def mapping_read(self) -> str | None:
+        """Return the mapping, if the source is one."""
+        return self.source.mapping if isinstance(self.source, MappingDataset) else None
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Copy the rows, check that the target exists, or remove the rows."""
@@ -133,37 +111,11 @@ class CopyTarget(Target):
             if found.exists is Answer.NO:
                 raise VerificationError(f"{self.label}: {found.subject} does not exist", remedy="Run BUILD.")
             return Outcome()
-        work = self._build if phase is Phase.BUILD else self._remove
-        return self.in_lease(context, phase, work)
+        return self.in_lease(context, phase, self._work)
 
-    def _build(self, context: Context, phase: Phase) -> Outcome:
-        workspace = context.workspace
-        relation, partition = self.target.stored(workspace)
-        mode, skipped = effective_mode(
-            self.label, relation, workspace, partition=partition, mode=self._mode(context.defaults)
-        )
-        skipped = skipped or earlier_append(context, relation, partition=partition, mode=mode)
-        if skipped is not None:
-            return skipped
-        frame = self.source.read(workspace)
-        if self.schema_file is not None:
-            self._write_schema(workspace, frame)
-        frame = within_partition(frame, relation.partitions, partition)
-        frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
-        with telling_misfits(self.label, relation):
-            summary = write_rows(context, relation, frame, partition=partition, mode=mode)
-        for told in told_columns(relation, summary):
-            context.warn(Phrase(f"{self.label}: ", told))
-        source = self.source
-        observed = observed_measures(workspace, source.mapping) if isinstance(source, MappingDataset) else {}
-        return Outcome(metrics={"target_records": summary.rows, **observed})
-
-    def _write_schema(self, workspace: Workspace, frame: DataFrame) -> None:
-        file = Path(workspace.resolve_location(self.schema_file.file if self.schema_file else ""))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")
-
-    def _remove(self, context: Context, phase: Phase) -> Outcome:
+    def _work(self, context: Context, phase: Phase) -> Outcome:
+        if phase is Phase.BUILD:
+            return self._build(context)
         workspace = context.workspace
         relation, partition = self.target.stored(workspace)
         if phase is Phase.DESTROY and isinstance(self.target, FileDataset):

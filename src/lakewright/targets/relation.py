@@ -28,7 +28,7 @@ from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.writing import WritingTarget, observed_measures
+from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.reference import RelationReference, referenced
 
 if TYPE_CHECKING:
@@ -182,11 +182,11 @@ class MergeTarget(RelationTarget):
         relation, workspace = self.output(context.workspace), context.workspace
         counts = relation.merge(
             workspace,
-            self._frame(context),
+            self.outgoing(context),
             key=self.merge_key,
             condition=self.condition,
             clauses=[Clause(each.action, each.condition, each.columns) for each in self.clauses],
             partition=canonical_partition(relation.partitions, self.partition),
             warn=lambda text: context.warn(Phrase(f"{self.label}: ", text)),
         )
-        return Outcome(metrics={**counts, **observed_measures(workspace, self.mapping or "")})
+        return Outcome(metrics={**counts, **self._observed(context)})

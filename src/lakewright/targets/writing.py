@@ -42,20 +42,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "ADDED_ALREADY",
-    "OutputModeText",
-    "WritingTarget",
-    "append_of",
-    "earlier_append",
-    "effective_mode",
-    "observed_measures",
-    "repartition",
-    "telling_misfits",
-    "telling_refusal",
-    "told_columns",
-    "write_rows",
-]
+__all__ = ["ADDED_ALREADY", "OutputModeText", "WritingTarget", "observed_measures"]
 
 
 OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
@@ -63,17 +50,6 @@ OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 _WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
 _FIRST_WRITE = "its columns are not known yet: the first write creates it"
-
-
-def repartition(
-    frame: DataFrame, parallelism: int | None, rebalance: bool | None, defaults: TargetDefaults
-) -> DataFrame:
-    """Return the rows in at most `parallelism` partitions, one file each; 0 or less leaves it to Spark."""
-    wanted = defaults.parallelism if parallelism is None else parallelism
-    if not wanted or wanted < 0:
-        return frame
-    is_even = defaults.rebalance if rebalance is None else rebalance
-    return frame.repartition(wanted) if is_even else frame.coalesce(wanted)
 
 
 def effective_mode(
@@ -123,7 +99,90 @@ _MAY_BE_EMPTY = Phrase(
 )
 
 
-class WritingTarget(Target):
+class RowTarget(Target):
+    """Writes rows to a relation, or to a partition of it, in BUILD."""
+
+    if TYPE_CHECKING:  # each class declares them in the order in which its documentation shows its keys
+        mode: OutputModeText | None
+        parallelism: int | None
+        rebalance: bool | None
+
+    @abstractmethod
+    def destination(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
+        """Return the relation and the partition to write rows to; an empty one stands for all of it."""
+
+    @abstractmethod
+    def read_rows(self, workspace: Workspace) -> DataFrame:
+        """Return the rows to write."""
+
+    def mapping_read(self) -> str | None:
+        """Return the mapping whose rows are written, if they are those of one."""
+        return None
+
+    def is_of_partition(self) -> bool:
+        """Return whether a build may write a part of the relation only."""
+        return True
+
+    def mode_of(self, defaults: TargetDefaults) -> OutputMode:
+        """Return how it treats existing rows."""
+        return self.mode or defaults.output_mode
+
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
+        """Return whether the target must run in BUILD, by its build policy."""
+        mode = self.mode_of(defaults)
+        found = build_dirtiness(
+            self.policy(defaults),
+            observation,
+            each_build=mode.each_build,
+            is_partitioned=self.is_of_partition(),
+        )
+        return telling_refusal(found, mode, observation)
+
+    def builds_rows(self, workspace: Workspace) -> bool:
+        """Return whether it writes rows in BUILD."""
+        return True
+
+    def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
+        """Return that a build adds its rows to those that are there; None if it does not."""
+        if not self.builds_rows(workspace) or self.mode_of(defaults) is not OutputMode.APPEND:
+            return None
+        return Append(self.destination(workspace)[0].appends_once)
+
+    def has_appended(self, workspace: Workspace, append_id: str) -> bool:
+        """Return whether the relation holds the rows of an append of that identity."""
+        relation, partition = self.destination(workspace)
+        return relation.find_append(workspace, append_id, partition) is not None
+
+    def outgoing(self, context: Context) -> DataFrame:
+        """Return the rows of the partition to write, in the partitions of Spark that are wanted."""
+        relation, partition = self.destination(context.workspace)
+        frame = within_partition(self.read_rows(context.workspace), relation.partitions, partition)
+        wanted = context.defaults.parallelism if self.parallelism is None else self.parallelism
+        if not wanted or wanted < 0:
+            return frame
+        is_even = context.defaults.rebalance if self.rebalance is None else self.rebalance
+        return frame.repartition(wanted) if is_even else frame.coalesce(wanted)
+
+    def _build(self, context: Context) -> Outcome:
+        relation, partition = self.destination(context.workspace)
+        mode, skipped = effective_mode(
+            self.label, relation, context.workspace, partition=partition, mode=self.mode_of(context.defaults)
+        )
+        skipped = skipped or earlier_append(context, relation, partition=partition, mode=mode)
+        if skipped is not None:
+            return skipped
+        with telling_misfits(self.label, relation):
+            summary = write_rows(context, relation, self.outgoing(context), partition=partition, mode=mode)
+        for told in told_columns(relation, summary):
+            context.warn(Phrase(f"{self.label}: ", told))
+        return Outcome(metrics={**_metrics(summary), **self._observed(context)})
+
+    def _observed(self, context: Context) -> dict[str, Any]:
+        mapping = self.mapping_read()
+        return {} if mapping is None else observed_measures(context.workspace, mapping)
+
+
+class WritingTarget(RowTarget):
     """Creates or migrates a relation, writes a mapping's rows into it, and checks that it holds rows.
 
     Without a mapping the target only creates, checks and removes the relation.
@@ -182,6 +241,23 @@ class WritingTarget(Target):
             )
         return relation
 
+    def destination(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
+        """Return the relation and the partition."""
+        relation = self.stored(workspace)
+        return relation, canonical_partition(relation.partitions, self.partition)
+
+    def read_rows(self, workspace: Workspace) -> DataFrame:
+        """Return the rows of the mapping."""
+        return workspace.frame(self.mapping or "")  # only targets with a mapping have the phase BUILD
+
+    def mapping_read(self) -> str | None:
+        """Return the mapping."""
+        return self.mapping
+
+    def is_of_partition(self) -> bool:
+        """Return whether a partition is written."""
+        return bool(self.partition)
+
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return what creating the relation reads, or what the mapping reads; in cleanup phases, both."""
         found: frozenset[Resource] = frozenset()
@@ -217,30 +293,9 @@ class WritingTarget(Target):
             return Dirtiness.no("exists", *named)
         return super().dirtiness(phase, observation, defaults)
 
-    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run in BUILD, by its build policy."""
-        mode = self.mode_of(defaults)
-        found = build_dirtiness(
-            self.policy(defaults),
-            observation,
-            each_build=mode.each_build,
-            is_partitioned=bool(self.partition),
-        )
-        return telling_refusal(found, mode, observation)
-
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return whether it writes the rows of a mapping."""
         return self.mapping is not None
-
-    def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
-        """Return that a build adds its rows to those that are there; None if it does not."""
-        return None if self.mapping is None else append_of(self.stored(workspace), self.mode_of(defaults))
-
-    def has_appended(self, workspace: Workspace, append_id: str) -> bool:
-        """Return whether the relation holds the rows of an append of that identity."""
-        relation = self.stored(workspace)
-        partition = canonical_partition(relation.partitions, self.partition)
-        return relation.find_append(workspace, append_id, partition) is not None
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Create or migrate the relation, write its rows, check, empty or remove it."""
@@ -267,28 +322,6 @@ class WritingTarget(Target):
             relation.migrate(workspace, allow_data_loss=context.options.permissions.allow_data_loss)
         return Outcome()
 
-    def _build(self, context: Context) -> Outcome:
-        relation, workspace = self.stored(context.workspace), context.workspace
-        partition = canonical_partition(relation.partitions, self.partition)
-        mode, skipped = effective_mode(
-            self.label, relation, workspace, partition=partition, mode=self.mode_of(context.defaults)
-        )
-        skipped = skipped or earlier_append(context, relation, partition=partition, mode=mode)
-        if skipped is not None:
-            return skipped
-        mapping = self.mapping or ""  # only targets with a mapping have the phase BUILD
-        with telling_misfits(self.label, relation):
-            summary = write_rows(context, relation, self._frame(context), partition=partition, mode=mode)
-        for told in told_columns(relation, summary):
-            context.warn(Phrase(f"{self.label}: ", told))
-        return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})
-
-    def _frame(self, context: Context) -> DataFrame:
-        frame, relation = context.workspace.frame(self.mapping or ""), self.stored(context.workspace)
-        partition = canonical_partition(relation.partitions, self.partition)
-        frame = within_partition(frame, relation.partitions, partition)
-        return repartition(frame, self.parallelism, self.rebalance, context.defaults)
-
     def _verify(self, context: Context) -> Outcome:
         relation = self.managed(context.workspace)
         partition = canonical_partition(relation.partitions, self.partition)
@@ -313,17 +346,13 @@ class WritingTarget(Target):
         return Outcome(Status.SUCCESS_WITH_ERRORS, error=error)
 
     def _truncate(self, context: Context) -> Outcome:
-        relation = self.stored(context.workspace)
-        relation.truncate(context.workspace, canonical_partition(relation.partitions, self.partition))
+        relation, partition = self.destination(context.workspace)
+        relation.truncate(context.workspace, partition)
         return Outcome()
 
     def _destroy(self, context: Context) -> Outcome:
         self.managed(context.workspace).destroy(context.workspace)
         return Outcome()
-
-    def mode_of(self, defaults: TargetDefaults) -> OutputMode:
-        """Return how it treats existing rows."""
-        return self.mode or defaults.output_mode
 
 
 @contextmanager
@@ -382,11 +411,6 @@ def observed_measures(workspace: Workspace, mapping: str) -> dict[str, Any]:
 
 ADDED_ALREADY = "an earlier attempt has added its rows already"
 """The reason of a build that adds none."""
-
-
-def append_of(relation: StoredRelation, mode: OutputMode) -> Append | None:
-    """Return that writing a relation in a mode adds rows to those that are there; None if it does not."""
-    return Append(relation.appends_once) if mode is OutputMode.APPEND else None
 
 
 def earlier_append(
