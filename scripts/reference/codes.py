@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from lakewright.due.plan import Code, Reason
+from lakewright.due.words import template_of
 from lakewright.errors import LakewrightError
-from lakewright.usecases.due.words import template_of
 
 __all__ = ["ERRORS", "PLAN", "all_errors", "codes_of_errors", "codes_of_plan"]
 

@@ -54,7 +54,7 @@ def test_an_undone_slice_that_was_corrected_is_put_in_its_place_by_what_status_n
         done = shop.run("undo", name, f"{DAYS[1]}.json", "--yes")
         assert "once its file is corrected, `lakewright status` and the plan" in done.all
         put(name, DAYS[1], (1, 11), (3, 33))
-    assert "1 skipped slice changed since it was recorded" in shop.run("plan", "daily", "build").all
+    assert "is skipped, and its files have changed since" in shop.run("plan", "daily", "build").all
 
     found = shop.json("status")["findings"]
     assert [(each["code"], each["subject"]["name"]) for each in found] == [

@@ -26,10 +26,11 @@ from lakewright.due.facts import (
 from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, broken, choices_of
 from lakewright.errors import ManifestCorrupt
 
-__all__ = ["entity_plan"]
+__all__ = ["CHANGED", "LATE", "entity_plan"]
 
-_LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
-_CHANGED = (Verb.TAKE, Verb.KEEP)
+LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
+CHANGED = (Verb.TAKE, Verb.KEEP)
+"""What a person may decide about a late slice, and about one whose files have changed."""
 
 
 def entity_plan(
@@ -211,7 +212,7 @@ class _Planning:
         if now is None or now == held:
             return held
         reason = Reason(Code.CHANGED_SLICE, {"slice": held.name})
-        choices = self._choices(held.name, now.content, _CHANGED, reason.code)
+        choices = self._choices(held.name, now.content, CHANGED, reason.code)
         verb = self.facts.decided(self._subject(held.name), now.content) or self.entity.changed
         if verb is Verb.TAKE and not self._has_failed(now, Verb.KEEP):
             self.cause = reason
@@ -245,7 +246,7 @@ class _Planning:
         subject = self._subject(slice_.name)
         if self.entity.changed is not Verb.KEEP and self.facts.decided(subject, slice_.content) is None:
             reason = Reason(Code.SKIPPED_CHANGED, {"slice": slice_.name})
-            choices = self._choices(slice_.name, slice_.content, _CHANGED, reason.code)
+            choices = self._choices(slice_.name, slice_.content, CHANGED, reason.code)
             self.findings.append(Finding(reason, subject, choices))
 
     def _kept(self) -> list[Slice]:
@@ -258,7 +259,7 @@ class _Planning:
         for each in list(self._candidates()):
             is_late = newest is not None and each.key < newest
             if waiting and not is_late:
-                waiting.append(each)
+                waiting += [] if self._is_gone(each) else [each]
             elif self._is_held(each) or (not is_late and self._is_unclaimed(each)):
                 waiting += [] if is_late else [each]
             elif is_late:
@@ -281,7 +282,7 @@ class _Planning:
         return record is not None and record.state is RecordState.DAMAGED
 
     def _is_gone(self, slice_: Slice) -> bool:
-        """Return whether a slice that was never applied is gone from bronze, and add the step that asks."""
+        """Return whether a slice that is to be processed is gone from bronze, and add the step that asks."""
         record = self.entity.records.get(slice_.name)
         if slice_.name in self.entity.bronze or record is None or record.state is RecordState.PROCESSED:
             return False
@@ -340,10 +341,10 @@ class _Planning:
 
     def _add_late(self, slice_: Slice) -> None:
         reason = Reason(Code.LATE_SLICE, {"slice": slice_.name})
-        choices = self._choices(slice_.name, slice_.content, _LATE, reason.code)
+        choices = self._choices(slice_.name, slice_.content, LATE, reason.code)
         verb = self.facts.decided(choices[0].decision.subject, slice_.content)
         # A skipped slice that is taken after all is taken in its place.
-        verb = Verb.PLACE if verb is Verb.TAKE else verb if verb in _LATE else None
+        verb = Verb.PLACE if verb is Verb.TAKE else verb if verb in LATE else None
         if self.entity.effect is Effect.LAST:
             verb = verb or Verb.PLACE
         elif self.entity.effect is Effect.ANY_ORDER:

@@ -30,6 +30,7 @@ __all__ = [
     "FAILED_ITEMS",
     "IS_EARLIER",
     "LONGEST_SAID",
+    "STALE_LOCKS",
     "Lock",
     "command",
     "failed_error",
@@ -100,6 +101,9 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
 
 FAILED_ITEMS = "failed_items"
 """Detail of an error that lists the items whose failures it tells."""
+
+STALE_LOCKS = "stale_locks"
+"""The metric of a target that lists locks whose holder has ended; hooks raise an alert of it."""
 
 LONGEST_SAID = 200
 """Characters of an error's first line that are told of an item."""

@@ -151,7 +151,7 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
         return Dirtiness.unknown(observation.error)
     waits = () if observation.waits_for is None else (observation.waits_for,)
     unrecorded = observation.unrecorded
-    if not observation.pending and (observation.recovered or unrecorded):
+    if not observation.pending and unrecorded:
         return Dirtiness.yes(*unrecorded, *observation.notes, *waits)
     if not observation.pending and observation.following:
         again = f"{named_slices(observation.following)}: to be processed again if slices before are requeued"

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ BRONZE_UNREADABLE = "bronze_unreadable"
 _LET_READ = "Let the user who runs Lakewright read it, then run again."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slice:
     """A file, or a folder of files, in an entity's bronze folder.
 
@@ -81,7 +82,7 @@ class Slice:
         """Total bytes of its files."""
         return sum(file.size for file in self.files)
 
-    @property
+    @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """Identifies its content without reading it: size, latest change, number of files, digest."""
         lines = (f"{file.name}\0{file.size}\0{file.modified}" for file in self.files)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from math import inf
 from operator import itemgetter
@@ -27,7 +27,7 @@ from lakewright.lake.commit import (
 from lakewright.lake.observation import last_commit_number, observe_table, table_log
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.item import Item, Verdict, is_changed
-from lakewright.manifest.record import parse_instant
+from lakewright.manifest.record import Author, Draft, State, parse_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import discovered, item_id, slice_of_id
 from lakewright.slices.processed import (
@@ -60,6 +60,7 @@ __all__ = [
     "effective_commits",
     "foreign_commits",
     "foreign_since",
+    "new_item",
     "since_empty",
     "slices_in",
     "version_before",
@@ -322,6 +323,11 @@ class SliceChain:
             was = {} if applied is None else applied.fingerprint
             yield replace(found, fingerprint=was) if is_changed(was, found.fingerprint) else found
 
+    def in_bronze(self, slices: Iterable[Slice]) -> dict[str, Item]:
+        """Return the items of slices by id; those that the manifest does not know are as if just recorded."""
+        new = {each.item_id: new_item(each) for each in self.discovered(slices)}
+        return {**new, **self.store.read(list(new))}
+
     def holds(self, item: str) -> bool:
         """Return whether the table holds the slice of an item, whatever the manifest says."""
         return any(each.item_id == item for each in self.slices)
@@ -335,6 +341,20 @@ class SliceChain:
         """Return the items of slices that the application skips now, by their ids, in their order."""
         items = self.store.read([each.item_id for each in slices])
         return {name: item for name, item in items.items() if item.is_skipped_for(self.application)}
+
+
+def new_item(found: DiscoveredSlice) -> Item:
+    """Return the item of a slice as if it had just been recorded."""
+    content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
+    draft = Draft(
+        record_id="",
+        item_id=found.item_id,
+        state=State.NEW,
+        application=found.application,
+        author=Author.named("lakewright"),
+        payload={"schema": "lakewright/new/1", "data": content},
+    )
+    return Item(found.item_id).after(draft.recorded(sequence=1, now=datetime.min.replace(tzinfo=UTC)))
 
 
 def _recorded_content(store: Store, item: Item, application: Application) -> Mapping[str, Any]:

@@ -5,33 +5,33 @@ What each choice does is described where a plan offers it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakewright.due.facts import Effect, Subject
+from lakewright.due.plan import Code, choices_of
+from lakewright.due.slices import CHANGED, LATE
+from lakewright.due.words import advice
 from lakewright.errors import LateSliceError
-from lakewright.errors.phrase import Command, Phrase
-from lakewright.slices.discover import called_name
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
     from lakewright.slices.processed import Place
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["changed_remedy", "does_order_count", "late_error", "late_remedy"]
-
-_APPLY = Command("apply")
+__all__ = ["changed_advice", "effect_of", "late_advice", "late_error"]
 
 
-def does_order_count(entity: Entity, strategy: Strategy) -> bool:
-    """Return whether it makes a difference to rows that a slice is applied after later ones.
+def effect_of(entity: Entity, strategy: Strategy) -> Effect:
+    """Return how an entity's slices make its table: whether it makes a difference in which order they come.
 
     Without partitions, only the last slice of `full` leaves rows. With `sequence_by`, a merge keeps the newer
     rows, but not the absence of records that later slices lack.
     """
     settings = entity.settings
     if strategy is Strategy.FULL:
-        return bool(entity.partition_columns)
-    return strategy is not Strategy.MERGE or settings.sequence_by is None or settings.asserts_absence
+        return Effect.IN_ORDER if entity.partition_columns else Effect.LAST
+    is_sorted = strategy is Strategy.MERGE and settings.sequence_by is not None
+    return Effect.ANY_ORDER if is_sorted and not settings.asserts_absence else Effect.IN_ORDER
 
 
 def late_error(entity: Entity, strategy: Strategy, name: str, last: Place | None) -> LateSliceError:
@@ -39,28 +39,18 @@ def late_error(entity: Entity, strategy: Strategy, name: str, last: Place | None
     after = None if last is None else last[-1][-1]
     return LateSliceError(
         f"the slice {name} is older than {after or 'another one'}, which is already processed",
-        remedy=late_remedy(entity, strategy, (name,)),
+        remedy=late_advice(entity, strategy, name),
         details={"slice": name, "after": after},
     )
 
 
-def late_remedy(entity: Entity, strategy: Strategy, names: Sequence[str]) -> Phrase:
-    """Return what to type about late slices."""
-    if does_order_count(entity, strategy):
-        return _decided(entity.called, names, ("place", "end", "skip"))
-    return Phrase(_APPLY, " takes it: its place makes no difference.")
+def late_advice(entity: Entity, strategy: Strategy, name: str) -> str:
+    """Return what to type about a late slice."""
+    is_asked = effect_of(entity, strategy) is Effect.IN_ORDER
+    return advice(choices_of(Subject(entity.called, name), "", LATE if is_asked else (), Code.LATE_SLICE))
 
 
-def changed_remedy(entity: Entity, names: Sequence[str], *, is_skipped: bool = False) -> Phrase:
-    """Return what to type about slices whose files have changed since they were processed or skipped."""
-    if entity.settings.changed_slices == "requeue" and not is_skipped:
-        return Phrase(_APPLY, " takes the new content.")
-    return _decided(entity.called, names, ("take", "keep"))
-
-
-def _decided(entity: str, names: Sequence[str], choices: Sequence[str]) -> Phrase:
-    first, *others = choices
-    offered = f"{', '.join(f'`{each}`' for each in (first, *others[:-1]))} or `{others[-1]}`"
-    each = "" if len(names) == 1 else " for each"
-    typed = Command("decide", called_name(entity, names[0]), first)
-    return Phrase(f"Choose {offered}{each}: ", typed, ", then ", _APPLY, ".")
+def changed_advice(entity: Entity, name: str) -> str:
+    """Return what to type about a slice whose files have changed since it was processed."""
+    verbs = () if entity.settings.changed_slices == "requeue" else CHANGED
+    return advice(choices_of(Subject(entity.called, name), "", verbs, Code.CHANGED_SLICE))

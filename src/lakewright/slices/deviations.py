@@ -1,58 +1,52 @@
 """Deviations of bronze from the manifest that an entity's pending slices do not show.
 
 A processed slice has other files than when it was discovered, slices can't be read, or the folder is gone.
-They are found with the listing that discovery makes anyway; the differences that need more reading are those
-of `inventory.py`. Changed slices are requeued if the entity asks for it.
+They are what a plan says of the slices that are done, made from the listing that discovery makes anyway.
+Changed slices are requeued if the entity asks for it.
 
 Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` is Lakewright's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import reduce
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from lakewright.due import facts as due
+from lakewright.due.plan import Code, Plan
+from lakewright.due.slices import entity_plan
+from lakewright.due.words import finding_words, plan_faults, reason_text
 from lakewright.errors import Fault, SliceError
-from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Verdict, is_changed
-from lakewright.manifest.lock import command
-from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query
 from lakewright.slices.bronze import BRONZE_UNREADABLE
-from lakewright.slices.choices import changed_remedy
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import Listing, item_id, natural_key, slice_name, slice_of_id
 from lakewright.slices.processed import continued_in, place_of
-from lakewright.spec.words import counted, first_of
+from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
-    from lakewright.manifest.discovery import DiscoveredSlice
     from lakewright.manifest.record import Application
     from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
-    from lakewright.slices.discover import Listing
-    from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "SLICES_CHANGED",
+    "AS_DECLARED",
+    "NOTHING",
     "Deviations",
     "changed_items",
-    "count_vanished",
+    "changed_slices",
     "find_deviations",
-    "is_folder_missed",
-    "items_in_bronze",
     "later_processed",
-    "new_item",
+    "lost_folder_fault",
+    "slice_fact",
 ]
 
-SLICES_CHANGED = "slices_changed"
-"""The code of the fault, and the alert, that processed slices have changed."""
-
-SLICES_GONE = "slices_gone"
-"""The alert that slices which must be processed again are gone."""
+AS_DECLARED = "as declared"
+"""Stands for what an entity declares now."""
 
 MOST_NAMED = 5
 
@@ -64,37 +58,27 @@ class Deviations:
     Attributes:
         bronze: The folder.
         listing: What the folder holds.
+        plan: The plan of the slices that are done, and of those that are to be processed again, but are gone.
         changed: Processed items whose slice has changed, in order.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
         left: Names of such slices that the run leaves to others.
-        gone: Names of slices that are to be processed again after TRUNCATE or DESTROY, but are not there.
-        corrected: Names of skipped slices that have other files than when they were recorded, in order, as
-            after an undo and a correction.
         skipped: Number of skipped slices in bronze, of those that the run takes.
-        vanished: Number of processed slices that are no longer in bronze.
-        is_lost: Whether the folder does not exist although slices from it were processed.
+        lost: That the folder does not exist although slices from it were processed; None if it is there.
     """
 
-    entity: Entity
     bronze: str
     listing: Listing
+    plan: Plan
     changed: tuple[Item, ...] = ()
     requeued: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    corrected: tuple[str, ...] = ()
     skipped: int = 0
-    vanished: int = 0
-    is_lost: bool = False
-
-    @property
-    def fault(self) -> Fault | None:
-        """What an operator should look at; None if there is nothing."""
-        return self.fault_beside()
+    lost: Fault | None = None
 
     def fault_beside(self, *said: Mapping[str, Any]) -> Fault | None:
-        """Return the fault without what errors with these details say already; None if nothing is left."""
-        found = [each for each in self._faults() if each.details not in said]
+        """Return what an operator should look at, without what errors with these details say already."""
+        faults = (*filter(None, (self.lost,)), *plan_faults(self.plan))
+        found = [each for each in faults if each.details not in said]
         return reduce(Fault.and_also, found) if found else None
 
     @property
@@ -102,31 +86,17 @@ class Deviations:
         """What a user may want to know: slices that are being written, processed again, or were removed."""
         notes = []
         if self.requeued:
-            notes.append(f"processed again because of changed files: {_named(self.requeued)}")
+            notes.append(f"processed again because of changed files: {first_of(self.requeued, MOST_NAMED)}")
         if self.left:
-            notes.append(f"changed, and left to other runs to be processed again: {_named(self.left)}")
-        notes += self.corrected_notes
-        if self.vanished and not self.is_lost:
-            notes.append(
-                Phrase(
-                    f"{self.vanished} processed {'slice is' if self.vanished == 1 else 'slices are'} "
-                    "no longer in bronze; ",
-                    Command("manifest", "discover"),
-                    " lists them",
-                )
-            )
-        if self.listing.incomplete:
-            notes.append(f"not complete yet: {_named(self.listing.incomplete)}")
-        return tuple(notes)
+            left = first_of(self.left, MOST_NAMED)
+            notes.append(f"changed, and left to other runs to be processed again: {left}")
+        notes += self.noticed(Code.SKIPPED_CHANGED, *(() if self.lost else (Code.VANISHED,)))
+        written = (each for each in self.plan.waiting if each.reason.code is Code.INCOMPLETE)
+        return (*notes, *(reason_text(each.reason) for each in written))
 
-    @property
-    def corrected_notes(self) -> tuple[str, ...]:
-        """That skipped slices have changed; empty if none has."""
-        if not self.corrected:
-            return ()
-        number = counted(len(self.corrected), "skipped slice")
-        told = f"{number} changed since {_was(self.corrected)} recorded: {_named(self.corrected)}. "
-        return (Phrase(told, changed_remedy(self.entity, self.corrected, is_skipped=True)),)
+    def noticed(self, *codes: Code) -> tuple[str, ...]:
+        """Return the findings with one of these codes, as text."""
+        return tuple(finding_words(each) for each in self.plan.findings if each.reason.code in codes)
 
     def idle_reason(self, takes: Callable[[str], bool], limits: str) -> str | None:
         """Return why a target has no slice to process; None if it has processed every slice that it takes.
@@ -148,7 +118,7 @@ class Deviations:
         if self.skipped:
             are = "one that is" if self.skipped == 1 else f"{self.skipped} that are"
             return f"every slice{that} has been processed, except {are} skipped"
-        if self.listing.slices or self.is_lost:
+        if self.listing.slices or self.lost or self is NOTHING:
             return None
         if not self.listing.exists:
             return f"no slice has arrived: there is no folder {self.bronze}"
@@ -156,65 +126,42 @@ class Deviations:
 
     def changed_error(self) -> SliceError | None:
         """Return the error for changed slices, or None if none has changed."""
-        fault = next(self._changed(), None)
+        fault = next(plan_faults(self.plan), None) if self.changed else None
         if fault is None:
             return None
         return SliceError(fault.message, remedy=fault.remedy, details=fault.details)
 
-    def _faults(self) -> Iterator[Fault]:
-        yield from self._changed()
-        called = self.entity.called
-        if self.is_lost:
-            yield _fault(
-                BRONZE_UNREADABLE,
-                f"the bronze folder {self.bronze} of {called} is gone; slices from it are recorded",
-                "Mount it, or correct bronze_path.",
-            )
-        if self.listing.unreadable:
-            found = self.listing.unreadable
-            each = "; ".join(f"{name} ({why})" for name, why in islice(found.items(), MOST_NAMED))
-            yield _fault(
-                BRONZE_UNREADABLE,
-                f"{counted(len(found), 'slice')} of {called} can't be read and {_are(found)} left out: "
-                f"{each}",
-                "Make them readable, or remove them.",
-                found,
-            )
-        if self.gone:
-            yield _fault(
-                SLICES_GONE,
-                f"{counted(len(self.gone), 'slice')} of {called} {_are(self.gone)} to be processed "
-                f"again, but {_are(self.gone)} gone from {self.bronze}: {_named(self.gone)}",
-                Phrase(
-                    "Bring them back, or skip them with ",
-                    command("skip", *(f"{called}/{name}" for name in self.gone)),
-                    ".",
-                ),
-                self.gone,
-            )
 
-    def _changed(self) -> Iterator[Fault]:
-        called, names = self.entity.called, tuple(map(slice_name, self.changed))
-        if names:
-            yield _fault(
-                SLICES_CHANGED,
-                f"{counted(len(names), 'slice')} of {called} changed since {_was(names)} processed: "
-                f"{_named(names)}",
-                changed_remedy(self.entity, names),
-                names,
-            )
+NOTHING = Deviations("", Listing(), Plan())
+"""Stands for a folder that was not looked at."""
 
 
-def _fault(code: str, message: str, remedy: str, slices: Iterable[str] = ()) -> Fault:
-    return Fault(message, remedy=remedy, code=code, details={"alerts": [code], "slices": list(slices)})
+def lost_folder_fault(chain: SliceChain, listing: Listing) -> Fault | None:
+    """Return that a bronze folder is gone although slices from it are recorded; None if it is not.
 
-
-def _was(names: Sized) -> str:
-    return "it was" if len(names) == 1 else "they were"
+    A slice that another application has only announced does not count.
+    """
+    verdicts = frozenset({Verdict.PROCESSED, Verdict.READY, Verdict.FAILED})
+    query = Query(application=chain.application, verdicts=verdicts, prefix=chain.prefix)
+    if listing.exists or all(item.fingerprint is None for item in chain.store.select(query)):
+        return None
+    return Fault(
+        f"the bronze folder {chain.bronze} of {chain.entity.called} is gone; slices from it are recorded",
+        remedy="Mount it, or correct bronze_path.",
+        code=BRONZE_UNREADABLE,
+        details={"alerts": [BRONZE_UNREADABLE], "slices": []},
+    )
 
 
 def find_deviations(
-    chain: SliceChain, listing: Listing, items: Mapping[str, Item], takes: Callable[[str], bool]
+    chain: SliceChain,
+    listing: Listing,
+    items: Mapping[str, Item],
+    *,
+    changed: tuple[Item, ...],
+    gone: Iterable[str],
+    requeued: Collection[str],
+    takes: Callable[[str], bool],
 ) -> Deviations:
     """Return how bronze deviates from the recorded items of the slices that it holds.
 
@@ -222,25 +169,66 @@ def find_deviations(
         chain: The slices of an entity.
         listing: What its folder holds.
         items: The items of the slices there, by id.
+        changed: The processed ones whose slice has changed, and that are not requeued.
+        gone: Names of slices that must be processed again, and are not there.
+        requeued: Names of changed slices that were requeued, and of those after them.
         takes: Whether the run takes a slice of that name.
     """
-    entity = chain.entity
-    verdicts = [(item, item.verdict(chain.application)) for item in items.values()]
-    skipped = [item for item, verdict in verdicts if verdict is Verdict.SKIPPED]
-    found = Deviations(
-        entity,
+    verdicts = ((item, item.verdict(chain.application)) for item in items.values())
+    return Deviations(
         chain.bronze,
         listing,
-        skipped=sum(takes(slice_name(item)) for item in skipped),
-        vanished=count_vanished(chain, items),
-        is_lost=not listing.exists and is_folder_missed(chain),
+        _plan(chain, listing, items, gone),
+        changed,
+        requeued=tuple(filter(takes, requeued)),
+        left=tuple(name for name in requeued if not takes(name)),
+        skipped=sum(takes(slice_name(item)) for item, verdict in verdicts if verdict is Verdict.SKIPPED),
+        lost=lost_folder_fault(chain, listing),
     )
-    if entity.settings.changed_slices == "ignore":
-        return found
-    processed = (item for item, verdict in verdicts if verdict is Verdict.PROCESSED)
-    changed = sorted(changed_items(processed, listing.slices), key=place_of)
-    corrected = sorted(changed_items(skipped, listing.slices), key=place_of)
-    return replace(found, changed=tuple(changed), corrected=tuple(map(slice_name, corrected)))
+
+
+def _plan(chain: SliceChain, listing: Listing, items: Mapping[str, Item], gone: Iterable[str]) -> Plan:
+    bronze, held, asks = dict[str, due.Slice](), list[due.Slice](), chain.entity.settings.changed_slices
+    records = {name: due.Record(due.RecordState.WAITING, "", place=natural_key(name)) for name in gone}
+    for slice_ in listing.slices:
+        item = items[item_id(slice_.path)]
+        verdict, was = item.verdict(chain.application), slice_fact(slice_.name, item.fingerprint, slice_)
+        if verdict is Verdict.PROCESSED:
+            held.append(was)
+        if verdict in (Verdict.PROCESSED, Verdict.SKIPPED):
+            bronze[slice_.name] = slice_fact(slice_.name, slice_.fingerprint)
+            records[slice_.name] = due.Record(due.RecordState(verdict), was.content)
+    entity = due.Entity(
+        chain.entity.called,
+        AS_DECLARED,
+        bronze=bronze,
+        table=due.Table(tuple(held), AS_DECLARED),
+        records=records,
+        changed=due.Verb.KEEP if asks == "ignore" else None,
+        incomplete=listing.incomplete,
+        unreadable=listing.unreadable,
+        vanished=vanished_slices(chain, items),
+    )
+    steps, findings = entity_plan(entity, due.Facts(), frozenset())
+    is_decided = asks == "requeue"
+    return Plan(tuple(replace(s, choices=()) if is_decided else s for s in steps), findings)
+
+
+def slice_fact(name: str, fingerprint: Mapping[str, Any] | None, now: Slice | None = None) -> due.Slice:
+    """Return a slice as a fact of a plan; equal to that in bronze now unless its files have changed."""
+    if now is not None and not is_changed(fingerprint or {}, now.fingerprint):
+        fingerprint = now.fingerprint
+    text = json.dumps(dict(fingerprint or {}), sort_keys=True, default=str)
+    content = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return due.Slice(name, content, natural_key(name), 0 if now is None else now.size)
+
+
+def changed_slices(chain: SliceChain, listing: Listing, items: Mapping[str, Item]) -> tuple[Item, ...]:
+    """Return the processed items whose slice has changed, in order; none if the entity ignores that."""
+    if chain.entity.settings.changed_slices == "ignore":
+        return ()
+    processed = (item for item in items.values() if item.verdict(chain.application) is Verdict.PROCESSED)
+    return tuple(sorted(changed_items(processed, listing.slices), key=place_of))
 
 
 def changed_items(items: Iterable[Item], slices: Iterable[Slice]) -> Iterator[Item]:
@@ -252,27 +240,18 @@ def changed_items(items: Iterable[Item], slices: Iterable[Slice]) -> Iterator[It
             yield item
 
 
-def later_processed(first: Item, items: Iterable[Item], application: Application) -> tuple[Item, ...]:
-    """Return the processed items whose slices come after that of `first`, in order."""
-    after = natural_key(slice_name(first))
+def later_processed(name: str, items: Iterable[Item], application: Application) -> tuple[Item, ...]:
+    """Return the processed items whose slices come after one of a name, in order."""
+    after = natural_key(name)
     found = {natural_key(slice_name(item)): item for item in items if item.is_processed_by(application)}
     return tuple(found[key] for key in sorted(found) if key > after)
 
 
-def is_folder_missed(chain: SliceChain) -> bool:
-    """Return whether slices of a bronze folder are recorded, so that it has been there.
+def vanished_slices(chain: SliceChain, present: Mapping[str, Item]) -> tuple[str, ...]:
+    """Return the slices that an application processed and that are not among the items in bronze, by id.
 
-    A slice that another application has only announced does not count.
-    """
-    verdicts = frozenset({Verdict.PROCESSED, Verdict.READY, Verdict.FAILED})
-    query = Query(application=chain.application, verdicts=verdicts, prefix=chain.prefix)
-    return any(item.fingerprint is not None for item in chain.store.select(query))
-
-
-def count_vanished(chain: SliceChain, present: Mapping[str, Item]) -> int:
-    """Return how many slices an application processed that are not among the items in bronze, by id.
-
-    Items of a place that the lake was moved from don't count if their slices have items in bronze.
+    Items of a place that the lake was moved from don't count if their slices have items in bronze. The items
+    are not read: their number grows with time.
     """
     store, application = chain.store, chain.application
     there = sum(1 for item in present.values() if item.verdict(application) is Verdict.PROCESSED)
@@ -281,36 +260,8 @@ def count_vanished(chain: SliceChain, present: Mapping[str, Item]) -> int:
         now = store.read(list(present)).values()
         there = max(there, sum(1 for item in now if item.verdict(application) is Verdict.PROCESSED))
     if recorded <= there:
-        return 0
+        return ()
     query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
-    elsewhere = [each for each in store.candidates(query) if not each.startswith(chain.prefix)]
-    processed = (i for i in store.read(elsewhere).values() if i.verdict(application) is Verdict.PROCESSED)
-    return recorded - there - len(continued_in(store, (item.item_id for item in processed), chain.bronze))
-
-
-def items_in_bronze(chain: SliceChain, slices: Iterable[Slice]) -> dict[str, Item]:
-    """Return the items of slices by id; those that the manifest does not know are as if just recorded."""
-    new = {each.item_id: new_item(each) for each in chain.discovered(slices)}
-    return {**new, **chain.store.read(list(new))}
-
-
-def new_item(found: DiscoveredSlice) -> Item:
-    """Return the item of a slice as if it had just been recorded."""
-    content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
-    draft = Draft(
-        record_id="",
-        item_id=found.item_id,
-        state=State.NEW,
-        application=found.application,
-        author=Author.named("lakewright"),
-        payload={"schema": "lakewright/new/1", "data": content},
-    )
-    return Item(found.item_id).after(draft.recorded(sequence=1, now=datetime.min.replace(tzinfo=UTC)))
-
-
-def _named(names: Iterable[str]) -> str:
-    return first_of(list(names), MOST_NAMED)
-
-
-def _are(things: Sized) -> str:
-    return "is" if len(things) == 1 else "are"
+    gone = [each for each in store.candidates(query) if each not in present]
+    left = set(gone) - continued_in(store, gone, chain.bronze).keys()
+    return tuple(sorted(map(slice_of_id, left), key=natural_key))

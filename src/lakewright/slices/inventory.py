@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import StorageUnavailable, TargetError
 from lakewright.manifest.item import Verdict, has_same_amounts
 from lakewright.manifest.store import Query
-from lakewright.slices.deviations import changed_items
+from lakewright.slices.deviations import changed_items, later_processed
 from lakewright.slices.discover import (
     find_slice,
     item_id,
     list_slices,
-    natural_key,
-    slice_name,
 )
-from lakewright.slices.processed import continued_in
-from lakewright.slices.recover_from_log import as_if_recovered, unrecorded_commits
+from lakewright.slices.processed import continued_in, without_continued
+from lakewright.slices.recover_from_log import unrecorded_commits, unrecorded_items
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Differences", "Inventory"]
-
 
 _CLOSED = (Verdict.PROCESSED, Verdict.SKIPPED)
 
@@ -109,10 +106,12 @@ class Inventory:
             }
             for item in changed_items(known, slices)
         )
+        closed = (each.item_id for each in known if each.verdict(application) in _CLOSED)
+        continued = continued_in(chain.store, closed, chain.bronze)  # by `manifest move`
         differences.missing += (
             {**_entry(item, application), "is_elsewhere": not item.item_id.startswith(chain.prefix)}
-            for item in _standing(chain, known)
-            if item.item_id not in present
+            for item in known
+            if item.item_id not in present and item.item_id not in continued
         )
         differences.unrecorded += _unrecorded(chain, known)
 
@@ -154,10 +153,10 @@ class Inventory:
         if entity is None or name is None:
             return None, ()
         chain = self.chain_of(entity)
-        standing = _standing(chain, list(chain.store.select(Query(application=chain.application))))
-        processed = (other for other in standing if other.is_processed_by(chain.application))
-        named = sorted((natural_key(slice_name(other)), other.item_id) for other in processed)
-        return entity, tuple(each for key, each in named if key > natural_key(name))
+        known = chain.store.select(Query(application=chain.application))
+        standing = without_continued(chain.store, known, chain.bronze)
+        later = later_processed(name, standing, chain.application)
+        return entity, tuple(each.item_id for each in later)
 
     def _place(self, item: Item) -> tuple[Entity | None, str | None]:
         note = item.new.note if item.new is not None else {}
@@ -182,16 +181,9 @@ def _new_entries(chain: SliceChain, items: Collection[Item]) -> list[dict[str, A
     recovered: Mapping[str, Item] = {}
     # The look for what is not recorded tells that the table can't be read.
     with suppress(TargetError, StorageUnavailable):
-        recovered = as_if_recovered(chain, items)
+        recovered = unrecorded_items(chain, items)
     verdicts = {name: item.verdict(chain.application).value for name, item in recovered.items()}
     return [{**_entry(item), "recovered": verdicts.get(item.item_id)} for item in items]
-
-
-def _standing(chain: SliceChain, items: Sequence[Item]) -> list[Item]:
-    """Return an entity's items without closed ones that `manifest move` has continued in its bronze."""
-    ids = [item.item_id for item in items if item.verdict(chain.application) in _CLOSED]
-    continued = continued_in(chain.store, ids, chain.bronze)
-    return [item for item in items if item.item_id not in continued]
 
 
 def _unrecorded(chain: SliceChain, known: Sequence[Item]) -> Iterator[dict[str, Any]]:

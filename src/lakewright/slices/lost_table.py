@@ -1,18 +1,20 @@
-"""A silver table that is gone, older than the manifest, changed by others, or disagrees with it on slices.
+"""A lake that was moved or renamed, and a table that is gone, older than the manifest, or changed by others.
 
-Into a table that is gone or older, the next slice alone would come without the rows of slices before it. Rows
-that other programs have changed are gone on with, unless a run refuses the table as a whole.
+Items are named by their URI, which a move changes: all slices would be processed again, on top of their own
+rows. Into a table that is gone or older, the next slice alone would come without the rows of slices before
+it. Rows that other programs have changed are gone on with, unless a run refuses the table as a whole.
 
 Source: `processing-manifest.md`, "State" (Processed); commits carry the token of their item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakewrightError, TargetError
-from lakewright.errors.phrase import Phrase
+from lakewright.errors import Fault, LakeMoved, LakewrightError, TargetError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import (
     Commit,
     commit_text,
@@ -23,8 +25,10 @@ from lakewright.lake.commit import (
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.readiness import Group, Reading
-from lakewright.manifest.record import Record
-from lakewright.slices.discover import slice_name
+from lakewright.manifest.record import Application, Record
+from lakewright.slices.application import is_of_lakewright
+from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.processed import first_processed, processed_items
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
@@ -34,7 +38,6 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
-    from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
@@ -45,12 +48,12 @@ __all__ = [
     "ROWS_CHANGED",
     "check_table_not_lost",
     "commits_of_others",
-    "find_older_table",
+    "find_loss",
     "find_other_writers",
+    "former_name_error",
     "has_no_commit",
     "lacked_items",
-    "lost_table_error",
-    "older_table_error",
+    "moved_lake_error",
     "others_fault",
     "refusal_of",
     "table_refusal",
@@ -60,13 +63,80 @@ _MOST_ITEMS = 100
 """Number of processed slices, newest first, among which those that an older table lacks are looked for."""
 
 
-def lost_table_error(chain: SliceChain, processed: Item | None) -> TargetError | None:
-    """Return the error of a table that does not exist although a slice is processed into it, or None.
+def moved_lake_error(chain: SliceChain, names: Callable[[], Set[str]]) -> LakeMoved | None:
+    """Return the error of slices that were processed elsewhere, if none were processed here; None without.
+
+    All slices of a moved lake would be processed again.
 
     Args:
-        chain: The slices of the entity, whose table does not exist.
-        processed: A slice that counts as processed into it; None if there is none.
+        chain: The slices of the entity.
+        names: Returns the names of the slices that are in its bronze folder now; not called where slices were
+            processed here.
     """
+    store, application, place = chain.store, chain.application, item_id(chain.bronze)
+    if first_processed(store, application, chain.prefix) is not None:
+        return None
+    present = names()
+    if not present:
+        return None
+    # Another run may have processed the first slice here since the question above.
+    found = (
+        item for item in processed_items(store, application) if not item.item_id.startswith(chain.prefix)
+    )
+    before = next((item for item in found if slice_name(item) in present), None)
+    if before is None:
+        return None
+    old = before.item_id.rpartition("/")[0]
+    return LakeMoved(
+        f"slices of {application} were processed in {old}, and are in {place} now",
+        remedy=Phrase(
+            "If the lake was moved or copied, update the manifest with ",
+            Command("manifest", "move", old, place),
+            ". If these are other slices, run DESTROY first to start over.",
+        ),
+        details={"old": old, "new": place},
+    )
+
+
+def former_name_error(chain: SliceChain) -> LakeMoved | None:
+    """Return the error of a table that holds slices of another application, and none of its own; or None."""
+    own, silver = chain.application, chain.silver
+    if chain.first_processed is not None or chain.last_number is not None:
+        return None
+    if observe_table(chain.lake, silver).is_empty:
+        return None
+    others = {app.key for standing in chain.store.standings() for app in standing.processed}
+    formers = (replace(chain, application=Application.named(*key)) for key in sorted(others, key=str))
+    former = next((each.application for each in formers if _has_committed(each)), None)
+    if former is None:
+        return None
+    return LakeMoved(
+        f"{silver} holds slices of {former}, and none of {own}: the project or the entity has another name "
+        "now",
+        remedy="Give it its former name back to go on with the table. To start over, run TRUNCATE, which "
+        "empties it.",
+        details={"old": str(former), "new": str(own)},
+    )
+
+
+def _has_committed(chain: SliceChain) -> bool:
+    return is_of_lakewright(chain.application) and chain.last_number is not None
+
+
+def find_loss(chain: SliceChain) -> TargetError | None:
+    """Return the error of a table that is gone, or lacks commits of processed slices, or None."""
+    error = None
+    for _ in range(2):  # another run may have committed, and then recorded, a slice since the first look
+        is_there = observe_table(chain.lake, chain.silver).exists
+        error = _older_table_error(chain) if is_there else _lost_table_error(chain)
+        if error is None:
+            break
+    return error
+
+
+def _lost_table_error(chain: SliceChain) -> TargetError | None:
+    """Return the error of a table that does not exist although a slice is processed into it, or None."""
+    processed = chain.first_processed
     if processed is None:
         return None
     return TargetError(
@@ -80,15 +150,12 @@ def lost_table_error(chain: SliceChain, processed: Item | None) -> TargetError |
     )
 
 
-def older_table_error(chain: SliceChain, last: int | None) -> TargetError | None:
+def _older_table_error(chain: SliceChain) -> TargetError | None:
     """Return the error of a table that lacks commits which the manifest has recorded, or None.
 
     It is an older copy. A RESTORE does not count: it keeps the numbers of commits.
-
-    Args:
-        chain: The slices of the entity, whose table exists.
-        last: The number of the application's last commit in the table's log; None if there is none.
     """
+    last = chain.last_number
     lacked = lacked_items(chain, last)
     if not lacked:
         return None
@@ -105,16 +172,6 @@ def older_table_error(chain: SliceChain, last: int | None) -> TargetError | None
             " makes it again from its slices.",
         ),
     )
-
-
-def find_older_table(chain: SliceChain) -> TargetError | None:
-    """Return the error of a table that is older than the manifest, or None; the table is looked at."""
-    error = None
-    for _ in range(2):  # another run may have committed, and then recorded, a slice since the first look
-        error = older_table_error(chain, chain.last_number)
-        if error is None:
-            break
-    return error
 
 
 def lacked_items(chain: SliceChain, last: int | None) -> tuple[Item, ...]:
@@ -151,19 +208,9 @@ def check_table_not_lost(context: ProcessingContext, entity: Entity) -> TableSta
         TargetError: Slices count as processed, but the table does not exist, or lacks their commits.
     """
     chain = context.chain(entity)
-    state = observe_table(chain.lake, chain.silver)
-    if state.exists:
-        older = find_older_table(chain)
-        if older is not None:
-            raise older
-        return state
-    error = lost_table_error(chain, chain.first_processed)
-    # Another run may have made the table and recorded its slice since the first look.
-    if error is not None:
-        state = observe_table(chain.lake, chain.silver)
-        if not state.exists:
-            raise error
-    return state
+    if (error := find_loss(chain)) is not None:
+        raise error
+    return observe_table(chain.lake, chain.silver)
 
 
 def has_no_commit(store: Store, item: Item, application: Application) -> bool:

@@ -18,14 +18,8 @@ from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
 from lakewright.slices.application import applications_before
-from lakewright.slices.chain import OPEN
-from lakewright.slices.deviations import (
-    Deviations,
-    find_deviations,
-    items_in_bronze,
-    later_processed,
-    new_item,
-)
+from lakewright.slices.chain import OPEN, new_item
+from lakewright.slices.deviations import NOTHING, Deviations, changed_slices, find_deviations, later_processed
 from lakewright.slices.discover import (
     called_name,
     discovered,
@@ -35,15 +29,9 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
-from lakewright.slices.moved_lake import former_name_error, moved_lake_error
+from lakewright.slices.lost_table import former_name_error, moved_lake_error
 from lakewright.slices.processed import Place, is_late, place_of, processed_items
-from lakewright.slices.recover_from_log import (
-    as_if_recovered,
-    as_if_rewound,
-    count_commits,
-    record_rewinds,
-    recover_slices,
-)
+from lakewright.slices.recover_from_log import record_log, unrecorded_items
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -76,27 +64,24 @@ class Pending:
         waiting: Items that must wait for `held`.
         held: The first item that holds back those after it, or None.
         late: Ids of ready items that are older than one already processed.
-        deviations: How bronze deviates from what the manifest has recorded; None if bronze was not looked at.
+        deviations: How bronze deviates from what the manifest has recorded.
         others: Items that are left to other targets and instances, and are ready or wait.
         awaited: The first item that another application must process before the entity; it and those after
             it are among `waiting`.
         waits_for: What is awaited, as text; None if nothing is.
-        recovered: Items that the manifest lacks, which a run first records as the table's log tells; empty if
-            that was done.
-        rewound: Items of slices that an undo or a rebuild concerns which the manifest lacks, as they are once
-            a run has recorded it from the table's log; empty if that was done.
+        unrecorded: Items as a run first records them from the table's log, as the manifest lacks slices or
+            rewinds of the table; empty if that was done.
     """
 
     ready: tuple[Item, ...] = ()
     waiting: tuple[Item, ...] = ()
     held: Item | None = None
     late: frozenset[str] = frozenset()
-    deviations: Deviations | None = None
+    deviations: Deviations = NOTHING
     others: tuple[Item, ...] = ()
     awaited: Item | None = None
     waits_for: str | None = None
-    recovered: tuple[Item, ...] = ()
-    rewound: tuple[Item, ...] = ()
+    unrecorded: tuple[Item, ...] = ()
 
     def taken_by(self, selection: SliceSelection) -> Pending:
         """Return the items that a selection takes; those it leaves are in `others`.
@@ -116,7 +101,7 @@ class Pending:
             held=self.held if is_held else None,
             awaited=self.awaited if waiting else None,
             others=others,
-            recovered=tuple(item for item in self.recovered if selection.takes(slice_name(item))),
+            unrecorded=tuple(item for item in self.unrecorded if selection.takes(slice_name(item))),
         )
 
     def all_waiting(self) -> Pending:
@@ -141,7 +126,7 @@ def find_pending(
         entity: The entity.
         is_recorded: Whether slices that the manifest does not know are recorded there; otherwise they are
             only treated as if they were.
-        looks_at_log: Whether the table's log is asked for rewinds that the manifest lacks.
+        looks_at_log: Whether the table's log is asked for what the manifest lacks.
 
     Raises:
         LakeMoved: The slices were processed under another place, or into the table under another name.
@@ -152,60 +137,47 @@ def find_pending(
     slices = listing.slices
     names = {each.name for each in slices}
     moved = moved_lake_error(chain, lambda: names)
-    if moved is None and slices and chain.first_processed is None:
-        known = chain.store.read([item_id(each.path) for each in slices]).values()
-        moved = former_name_error(chain, (mark.application for item in known for mark in item.processed))
+    if moved is None and slices:
+        moved = former_name_error(chain)
     if moved is not None:
         raise moved
-    rewound: dict[str, Item] = {}
-    recovered: dict[str, Item] = {}
+    unrecorded: dict[str, Item] = {}
     if is_recorded:
-        is_rewound = record_rewinds(context, entity)
         found = context.ledger.discover(chain.discovered(slices), run_id=context.holder.run_id)
         items = {item.item_id: item for item in (*found.new, *found.known)}
-        items |= recover_slices(context, entity, items.values())
-        if is_rewound:
-            count_commits(context, entity)
+        items |= record_log(context, entity, items)
     else:
-        items = items_in_bronze(chain, slices)
-        rewound = as_if_rewound(chain) if looks_at_log else {}
-        items |= rewound
-        recovered = as_if_recovered(chain, items.values())
-        items |= recovered
-    deviations = find_deviations(chain, listing, items, context.options.selection.takes)
-    if _is_requeued_here(context, entity, deviations):
-        deviations, items = _requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
+        items = chain.in_bronze(slices)
+        unrecorded = unrecorded_items(chain, items.values()) if looks_at_log else {}
+        items |= unrecorded
+    selection, requeued = context.options.selection, tuple[str, ...]()
+    changed = changed_slices(chain, listing, items)
+    # Another run would leave the requeued slices, and make them late by processing newer ones.
+    if changed and selection.takes(slice_name(changed[0])) and requeues_changed(context, entity):
+        again = _requeue_changed(context, entity, changed, items, slices, is_recorded=is_recorded)
+        requeued, items, changed = tuple(map(slice_name, again.values())), {**items, **again}, ()
     gone = _add_open_items(chain, items)
+    deviations = find_deviations(
+        chain, listing, items, changed=changed, gone=gone, requeued=requeued, takes=selection.takes
+    )
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
     # The last processed slice matters only to those that are ready.
     is_ready = any(item.verdict(context.application) is Verdict.READY for item in items.values())
     last = chain.last_processed(items) if is_ready else None
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before, last=last)
-    deviations = _limited(replace(deviations, gone=gone), context.options.selection)
     pending = _after_unsettled(pending, listing)
     pending = replace(
         _held_by_change(entity, pending, deviations),
         deviations=deviations,
-        recovered=tuple(sorted(recovered.values(), key=place_of)),
-        rewound=tuple(sorted(rewound.values(), key=place_of)),
+        unrecorded=tuple(sorted(unrecorded.values(), key=place_of)),
     )
-    pending = pending.taken_by(context.options.selection)
+    pending = pending.taken_by(selection)
     if pending.awaited is not None:
         pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))
     sizes = ((item.fingerprint or {}).get("size") for item in pending.ready)
     context.lake.expect(entity.name, sum(int(size or 0) for size in sizes))
     return pending, slices
-
-
-def _is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:
-    """Return whether this run requeues changed slices: it may, and it takes the first one.
-
-    Another run would leave the requeued slices, and make them late by processing newer ones.
-    """
-    if not deviations.changed or not requeues_changed(context, entity):
-        return False
-    return context.options.selection.takes(slice_name(deviations.changed[0]))
 
 
 def requeues_changed(context: ProcessingContext, entity: Entity) -> bool:
@@ -222,44 +194,32 @@ def requeues_changed(context: ProcessingContext, entity: Entity) -> bool:
 def _requeue_changed(
     context: ProcessingContext,
     entity: Entity,
-    deviations: Deviations,
+    changed: tuple[Item, ...],
     items: Mapping[str, Item],
+    slices: Iterable[Slice],
     *,
     is_recorded: bool,
-) -> tuple[Deviations, dict[str, Item]]:
+) -> dict[str, Item]:
     """Requeue changed slices, and those after them unless late slices are applied; return the new items."""
-    first, changed = deviations.changed[0], deviations.changed
-    is_alone = entity.settings.late_slices == "apply"
-    later = () if is_alone else later_processed(first, items.values(), context.application)
-    again = changed if is_alone else (first, *later)
-    found = {
-        each.item_id: each
-        for each in discovered(deviations.listing.slices, context.application, entity.called)
-        if any(item.item_id == each.item_id for item in again)
-    }
-    if is_recorded:
-        fingerprints = {name: each.fingerprint for name, each in found.items()}
-        reason = f"changed after it was processed: {', '.join(map(slice_name, changed[:MOST_NAMED]))}"
-        for item in changed if is_alone else (first,):
-            context.ledger.requeue(
-                item.item_id,
-                reason,
-                fingerprint=fingerprints[item.item_id],
-                cascade=tuple(other.item_id for other in later),
-                fingerprints=fingerprints,
-            )
-        new = dict(context.ledger.store.read([item.item_id for item in again]))
-    else:
-        new = {name: new_item(each) for name, each in found.items()}
-    names = tuple(map(slice_name, again))
-    return replace(deviations, changed=(), requeued=names), {**items, **new}
-
-
-def _limited(deviations: Deviations, selection: SliceSelection) -> Deviations:
-    """Return the deviations with requeued slices that the selection does not take as left to others."""
-    taken = tuple(name for name in deviations.requeued if selection.takes(name))
-    left = tuple(name for name in deviations.requeued if not selection.takes(name))
-    return replace(deviations, requeued=taken, left=left)
+    first, is_alone = changed[0], entity.settings.late_slices == "apply"
+    later = () if is_alone else later_processed(slice_name(first), items.values(), context.application)
+    again = [item.item_id for item in (changed if is_alone else (first, *later))]
+    listed = {each.item_id: each for each in discovered(slices, context.application, entity.called)}
+    found = {name: listed[name] for name in again if name in listed}
+    if not is_recorded:
+        return {name: new_item(each) for name, each in found.items()}
+    fingerprints = {name: each.fingerprint for name, each in found.items()}
+    reason = f"changed after it was processed: {', '.join(map(slice_name, changed[:MOST_NAMED]))}"
+    for item in changed if is_alone else (first,):
+        context.ledger.requeue(
+            item.item_id,
+            reason,
+            fingerprint=fingerprints[item.item_id],
+            cascade=tuple(other.item_id for other in later),
+            fingerprints=fingerprints,
+        )
+    recorded = context.ledger.store.read(again)
+    return {name: recorded[name] for name in again}
 
 
 def _add_open_items(chain: SliceChain, items: dict[str, Item]) -> tuple[str, ...]:
@@ -400,7 +360,7 @@ def holding_error(context: ProcessingContext, entity: Entity, pending: Pending) 
     if pending.held is not None:
         return held_error(context, entity, pending.held)
     is_strict = entity.settings.changed_slices == "fail"
-    return pending.deviations.changed_error() if is_strict and pending.deviations is not None else None
+    return pending.deviations.changed_error() if is_strict else None
 
 
 def held_error(context: ProcessingContext, entity: Entity, item: Item) -> LakewrightError:

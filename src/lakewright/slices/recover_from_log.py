@@ -24,11 +24,9 @@ from lakewright.lake.observation import table_log
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
-from lakewright.slices.chain import OPEN, AppliedSlice, counter_of, slices_in
-from lakewright.slices.deviations import items_in_bronze
+from lakewright.slices.chain import AppliedSlice, counter_of, slices_in
 from lakewright.slices.discover import slice_name, slice_of_id
-from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.slices.processed import place_of
+from lakewright.slices.lost_table import moved_lake_error
 from lakewright.slices.result import metrics_content, summary_from_commit
 from lakewright.slices.rewind.plan import greatest_marks
 from lakewright.slices.rewind.settle import record_landed
@@ -37,18 +35,13 @@ from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "as_if_recovered",
-    "as_if_rewound",
-    "count_commits",
     "find_recovery",
-    "record_rewinds",
-    "recover_slices",
+    "record_log",
     "unrecorded_commits",
     "unrecorded_items",
     "unrecorded_rewinds",
@@ -66,12 +59,10 @@ class Recovery:
     """What a table's log tells of slices that the manifest never began.
 
     Attributes:
-        last: The number of the table's last commit.
         held: The items of slices that the table holds as they are, with their commits, oldest first.
         undone: The items of slices that were undone and are to be skipped, each with the reason.
     """
 
-    last: int
     held: tuple[tuple[Item, Commit], ...]
     undone: tuple[tuple[Item, str], ...]
 
@@ -82,28 +73,34 @@ def find_recovery(chain: SliceChain, items: Iterable[Item]) -> Recovery | None:
     The log is read only while the manifest's counter of commits is behind the table's.
     """
     untouched = [item for item in items if _is_untouched(item, chain.application)]
-    last = chain.last_number if untouched else None
-    if last is None or last <= chain.last_given_number:
+    if not untouched or not chain.lacks_commits:
         return None
     if moved_lake_error(chain, lambda: set(map(slice_name, untouched))) is not None:
         return None  # the manifest is not lost: `manifest move` continues its records
     held = tuple(unrecorded_commits(chain, untouched))
     known = {item.item_id for item, _ in held}
     undone = tuple(_undone(chain, (item for item in untouched if item.item_id not in known)))
-    return Recovery(last, held, undone)
+    return Recovery(held, undone)
 
 
-def as_if_recovered(chain: SliceChain, items: Iterable[Item]) -> dict[str, Item]:
+def unrecorded_items(chain: SliceChain, items: Iterable[Item]) -> dict[str, Item]:
     """Return the items that the next run first records from the table's log, as they are then, by id.
 
     Nothing is recorded. Slices that the table holds count as processed, undone ones as skipped.
+
+    Args:
+        chain: The slices of the entity.
+        items: The items of those in bronze, which the manifest may not list at all, and of open ones.
     """
-    found, by = find_recovery(chain, items), chain.application
-    if found is None:
-        return {}
-    held = (replace(item, processed=(*item.processed, _unwritten_mark(item, by))) for item, _ in found.held)
-    undone = (replace(item, skipped=(*item.skipped, _unwritten_mark(item, by))) for item, _ in found.undone)
-    return {item.item_id: item for item in (*held, *undone)}
+    found, by = _as_if_rewound(chain), chain.application
+    recovery = find_recovery(chain, ({each.item_id: each for each in items} | found).values())
+    if recovery is None:
+        return found
+    for item, _ in recovery.held:
+        found[item.item_id] = replace(item, processed=(*item.processed, _unwritten_mark(item, by)))
+    for item, _ in recovery.undone:
+        found[item.item_id] = replace(item, skipped=(*item.skipped, _unwritten_mark(item, by)))
+    return found
 
 
 def _unwritten_mark(item: Item, application: Application) -> Mark:
@@ -112,21 +109,51 @@ def _unwritten_mark(item: Item, application: Application) -> Mark:
     return Mark("", application, None, since, item.sequence)
 
 
-def recover_slices(context: ProcessingContext, entity: Entity, items: Collection[Item]) -> dict[str, Item]:
-    """Record slices as processed that the table holds and the manifest never began; return their items by id.
+def record_log(context: ProcessingContext, entity: Entity, items: Mapping[str, Item]) -> dict[str, Item]:
+    """Record what the log of an entity's table tells and the manifest lacks; return the items by id.
 
     The manifest's counter of commits is raised to the table's, so that the log is read once.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        items: The items of its slices in bronze, by id.
     """
-    ledger, chain = context.ledger, context.chain(entity)
-    found = find_recovery(chain, items)
-    if found is None:
-        return {}
+    chain, ledger = context.chain(entity), context.ledger
+    recorded = _record_rewinds(context, entity, chain)
+    recovery = find_recovery(chain, {**items, **recorded}.values())
+    if recovery is not None:
+        recorded |= _record_slices(context, entity, recovery, items.values())
+    if (recorded or recovery is not None) and (last := chain.last_number) is not None:
+        raise_counter(ledger.store, counter_of(chain.silver), last)
+    return recorded
+
+
+def _record_rewinds(context: ProcessingContext, entity: Entity, chain: SliceChain) -> dict[str, Item]:
+    recorded: dict[str, Item] = {}
+    for rewind in unrecorded_rewinds(chain):
+        slices = list(map(asdict, rewind.slices))
+        told = {**rewind.commit.content["rewind"], "slices": slices, "watermarks": rewind.watermarks}
+        commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": told})
+        if items := record_landed(context, entity, None, commit):
+            recorded |= {each.item_id: each for each in items}
+            context.warn(
+                f"{entity.called}: the manifest lacked version {commit.version} of the table, and it is "
+                f"recorded now: {rewind.words} ({told['reason']})"
+            )
+    return recorded
+
+
+def _record_slices(
+    context: ProcessingContext, entity: Entity, recovery: Recovery, items: Collection[Item]
+) -> dict[str, Item]:
+    ledger, by = context.ledger, context.application
     recovered: dict[str, Item] = {}
-    for item, commit in found.held:
+    for item, commit in recovery.held:
         summary, content = summary_from_commit(LandedCommit(commit.version, commit.content), entity.strategy)
         done = ledger.recover_processed(
             item,
-            context.application,
+            by,
             token=commit.content["number"],
             content={"slice": slice_name(item), **content, **metrics_content(summary)},
             run_id=context.holder.run_id,
@@ -134,17 +161,14 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
         recovered[item.item_id] = done
     # Otherwise the next run would apply them again.
     undone = {
-        item.item_id: ledger.skip(item.item_id, reason, application=context.application)
-        for item, reason in found.undone
+        item.item_id: ledger.skip(item.item_id, reason, application=by) for item, reason in recovery.undone
     }
-    raise_counter(ledger.store, counter_of(chain.silver), found.last)
     # No warning for a table that only moved: its commits are numbered from 1 again, and nothing is lost.
-    if recovered or not any(context.application.key in item.tokens for item in items):
-        untouched = sum(_is_untouched(item, context.application) for item in items)
+    if recovered or not any(by.key in item.tokens for item in items):
+        untouched = sum(_is_untouched(item, by) for item in items)
         context.warn(
-            f"{entity.name}: the manifest does not know the table's commits up to {found.last}; according to "
-            f"its log the table holds {len(recovered)} of {untouched} slices as they are: recorded as "
-            "processed"
+            f"{entity.name}: the manifest lacks commits of the table; according to its log the table holds "
+            f"{len(recovered)} of {untouched} slices as they are: recorded as processed"
         )
     if undone:
         context.warn(
@@ -338,7 +362,7 @@ def _as_applied(
     return replace(rewound, note=note, is_skipped=False, token=applied.number, content=content)
 
 
-def as_if_rewound(chain: SliceChain) -> dict[str, Item]:
+def _as_if_rewound(chain: SliceChain) -> dict[str, Item]:
     """Return the items of slices as they are once the rewinds that the manifest lacks are recorded, by id."""
     found: dict[str, Item] = {}
     for rewind in unrecorded_rewinds(chain):
@@ -359,43 +383,3 @@ def _rewound(item: Item, rewound: RewoundSlice, application: Application) -> Ite
     tokens = {key: number for key, number in item.tokens.items() if key != application.key}
     skipped = (*item.skipped, _unwritten_mark(item, application)) if rewound.is_skipped else item.skipped
     return replace(item, processed=processed, skipped=skipped, tokens=tokens, revision=item.revision + 1)
-
-
-def record_rewinds(context: ProcessingContext, entity: Entity) -> bool:
-    """Record the rewinds that the log of an entity's table tells and the manifest lacks; return whether any.
-
-    The counter of commits is left as it is: slices that the manifest lacks as well are found by it.
-    """
-    rewinds = unrecorded_rewinds(context.chain(entity))
-    for rewind in rewinds:
-        slices = list(map(asdict, rewind.slices))
-        told = {**rewind.commit.content["rewind"], "slices": slices, "watermarks": rewind.watermarks}
-        commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": told})
-        if record_landed(context, entity, None, commit):
-            context.warn(
-                f"{entity.called}: the manifest lacked version {commit.version} of the table, and it is "
-                f"recorded now: {rewind.words} ({told['reason']})"
-            )
-    return bool(rewinds)
-
-
-def count_commits(context: ProcessingContext, entity: Entity) -> None:
-    """Raise the manifest's counter of commits to the last one of an entity's table."""
-    chain = context.chain(entity)
-    if (last := chain.last_number) is not None:
-        raise_counter(chain.store, counter_of(chain.silver), last)
-
-
-def unrecorded_items(chain: SliceChain, slices: Iterable[Slice]) -> tuple[Item, ...]:
-    """Return the items that the next run of an entity records from the table's log, as they are then.
-
-    Args:
-        chain: The slices of the entity.
-        slices: Those in bronze, which the manifest may not list at all.
-    """
-    found = as_if_rewound(chain)
-    if chain.lacks_commits:
-        open_ = {item.item_id: item for item in chain.items(*OPEN)}
-        items = items_in_bronze(chain, slices) | open_
-        found |= as_if_recovered(chain, (items | found).values())
-    return tuple(sorted(found.values(), key=place_of))

@@ -32,7 +32,6 @@ from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.choices import late_error
-from lakewright.slices.deviations import items_in_bronze
 from lakewright.slices.discover import (
     check_not_empty,
     find_slice,
@@ -127,7 +126,7 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
     """
     lake = context.lake
     slice_ = _find(context, entity, name)
-    (item,) = items_in_bronze(context.chain(entity), (slice_,)).values()
+    (item,) = context.chain(entity).in_bronze((slice_,)).values()
     side = side_of(entity, lake, REHEARSAL)
     silver = entity.places(lake.settings).silver
     with _alone(context, entity, silver):

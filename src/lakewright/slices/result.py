@@ -25,10 +25,10 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.lake.observation import observe_table
-from lakewright.manifest.lock import FAILED_ITEMS
+from lakewright.manifest.lock import FAILED_ITEMS, IS_EARLIER
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
-from lakewright.slices.deviations import Deviations
+from lakewright.slices.deviations import NOTHING, Deviations
 from lakewright.slices.discover import slice_of_id
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
@@ -158,7 +158,7 @@ class ProcessResult:
     is_stopped: bool = False
     warnings: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = ()
-    deviations: Deviations | None = None
+    deviations: Deviations = NOTHING
     other_writers: Fault | None = None
     unrecorded: tuple[str, ...] = ()
 
@@ -183,7 +183,7 @@ class ProcessResult:
     def warning(self) -> Fault | None:
         """What an operator should look at beside the errors, or None."""
         said = (error.details for error in self.errors)
-        found = None if self.deviations is None else self.deviations.fault_beside(*said)
+        found = self.deviations.fault_beside(*said)
         return found if self.other_writers is None else self.other_writers.and_also(found)
 
     @property
@@ -229,18 +229,20 @@ class ProcessResult:
         waiting = ((name, "waits", "", "", "") for name in self.waiting)
         columns = ("slice", "state", "strategy", "records", "error")
         rows = (*processed, *failed, *unrecorded, *errors, *waiting)
-        noted = () if self.deviations is None else self.deviations.notes
-        return html_table("Slices", columns, rows, (*self.all_warnings, *self.notes, *noted))
+        noted = (*self.all_warnings, *self.notes, *self.deviations.notes)
+        return html_table("Slices", columns, rows, noted)
 
     @property
     def status(self) -> Status:
-        """How the processing ended."""
+        """How the processing ended; what failed earlier in the same run, as in VALIDATE, is its failure."""
         if self.is_stopped:
             return Status.ABORTED
         if self.failed:
             return Status.FAILED
         if self.error is not None:
-            return Status.BLOCKED if isinstance(self.error, OperatorError) else Status.FAILED
+            is_own = self.error.details.get(IS_EARLIER)
+            is_left = isinstance(self.error, OperatorError) and not is_own
+            return Status.BLOCKED if is_left else Status.FAILED
         if self.warning is not None:
             return Status.SUCCESS_WITH_ERRORS
         return Status.SUCCESS if self.slices else Status.SKIPPED

@@ -199,9 +199,8 @@ class Observer:
             is_recorded=False,
             looks_at_log=False,  # it is idle most of the time
         )
-        unsettled = pending.deviations.listing.unsettled if pending.deviations else frozenset()
-        found = (*pending.ready, *pending.recovered)  # a run records those that only the table knows of
-        ready = [f"{item.item_id} {item.revision} {item.fingerprint}" for item in found]
+        unsettled = pending.deviations.listing.unsettled
+        ready = [f"{item.item_id} {item.revision} {item.fingerprint}" for item in pending.ready]
         return (_digest(*ready) if ready else ""), not unsettled
 
 

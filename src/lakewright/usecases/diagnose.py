@@ -31,9 +31,9 @@ from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.storage_errors import store_fault
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
-from lakewright.slices.deviations import Deviations, is_folder_missed
+from lakewright.slices.deviations import lost_folder_fault
 from lakewright.slices.discover import list_bronze
-from lakewright.slices.lost_table import find_older_table, lost_table_error
+from lakewright.slices.lost_table import find_loss
 from lakewright.slices.processed import without_continued
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spark.class_archive import archive_path
@@ -364,10 +364,8 @@ def _bronze(app: App, entity: Entity) -> str:
     chain = chain_of(app, entity)
     place = chain.bronze
     listing = list_bronze(place, app.lake)
-    if not listing.exists and is_folder_missed(chain):
-        lost = Deviations(entity, place, listing, is_lost=True).fault
-        if lost is not None:
-            raise StorageUnavailable(lost.message, remedy=lost.remedy or "")
+    if (lost := lost_folder_fault(chain, listing)) is not None:
+        raise StorageUnavailable(lost.message, remedy=lost.remedy or "")
     slices = listing.slices
     last = f", the last is {slices[-1].name}" if slices else ""
     return f"{counted(len(slices), 'slice')} in {place}{last}"
@@ -395,14 +393,10 @@ def _silver(app: App, entity: Entity) -> str:
     chain = chain_of(app, entity)
     silver = chain.silver
     state = observe_table(app.lake, silver)
+    if (lost := find_loss(chain)) is not None:
+        raise lost
     if not state.exists:
-        lost = lost_table_error(chain, chain.first_processed)
-        if lost is not None:
-            raise lost
         return f"{silver} does not exist yet: the first slice creates it"
-    older = find_older_table(chain)
-    if older is not None:
-        raise older
     gone = [] if state.version is None else missing_files(app.lake, silver, state.version)
     if gone:
         files = counted(len(gone), "data file")

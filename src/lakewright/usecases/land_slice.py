@@ -21,7 +21,7 @@ from lakewright.lake.frames import (
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of
-from lakewright.slices.choices import changed_remedy
+from lakewright.slices.choices import changed_advice
 from lakewright.slices.discover import called_name, find_slice, item_id
 from lakewright.slices.land import LandedSlice, land_slice
 from lakewright.spec.suggestions import suggestion
@@ -141,5 +141,5 @@ def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
         return
     now = inventory_of(app).fingerprint_now(item) or {}
     asks = entity.settings.changed_slices != "ignore" and is_changed(item.fingerprint or now, now)
-    remedy = Phrase(". ", changed_remedy(entity, (landed.name,))) if asks else ""
+    remedy = Phrase(". ", changed_advice(entity, landed.name)) if asks else ""
     log.warning("%s: slice %s was processed before it was replaced%s", entity.called, landed.name, remedy)

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
+from lakewright.due.facts import Effect
 from lakewright.errors import Fault, SequenceConflict, StorageUnavailable, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.manifest import transfer
@@ -31,7 +32,7 @@ from lakewright.manifest.transfer import Imported
 from lakewright.slices.application import application_of
 from lakewright.slices.audit import Repair, audit, repairs
 from lakewright.slices.chain import counter_of
-from lakewright.slices.choices import does_order_count
+from lakewright.slices.choices import effect_of
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.spec.words import first_of
@@ -322,7 +323,7 @@ def _order_notes(app: App, items: Iterable[Item], entities: Mapping[str, Entity]
     """Yield that items are applied after later slices, where that makes a difference."""
     for item in items:
         entity = entities[item.item_id]
-        if does_order_count(entity, strategy_of_jobs(app.project, entity)):
+        if effect_of(entity, strategy_of_jobs(app.project, entity)) is Effect.IN_ORDER:
             called = called_name(entity.called, item)
             yield f"{called}: it is applied after later slices: its older rows may become the current ones"
 

@@ -25,7 +25,7 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.discover import find_slice, item_id, list_slices
-from lakewright.slices.moved_lake import moved_lake_error
+from lakewright.slices.lost_table import moved_lake_error
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.slices.replay_slices import UNFIT_SLICE
 from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table

@@ -119,7 +119,7 @@ def test_a_redelivered_day_is_left_to_apply_which_puts_it_in_its_place(shop: InP
 
     planned = shop.json("plan", "daily", "build", "day=2024-05-04")
     (warning,) = [target["warning"] for target in planned["instances"][0]["phases"][-1]["targets"]]
-    assert warning["message"] == "1 slice of orders changed since it was processed: 2024-05-02.json"
+    assert warning["message"] == "orders: the files of 2024-05-02.json have changed since it was processed"
     assert warning["remedy"] == "`lakewright apply` takes the new content."
     other = shop.json("job", "daily", "build", "day=2024-05-04")
     assert (other["status"], builds(other)[0][-1]) == ("SUCCESS_WITH_ERRORS", "2024-05-04.json")

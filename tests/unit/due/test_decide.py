@@ -12,12 +12,12 @@ from tests.unit.due.test_settled import lake, made, opened
 from lakewright.due.facts import Decision, Entity, Facts, Kind, Slice, Subject, Table, Verb
 from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, Reason, State, Step, choices_of
+from lakewright.due.words import plan_document
 from lakewright.errors import LakewrightError, NotOffered
 from lakewright.usecases.due import decide as module
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.take import plan_of_project
-from lakewright.usecases.due.words import plan_document
 
 __all__ = ["lake", "made"]
 

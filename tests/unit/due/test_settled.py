@@ -14,6 +14,7 @@ from benchmarks.clean_lake import write_clean_lake
 from deltalake import DeltaTable
 
 from lakewright.app import App
+from lakewright.due.words import plan_document
 from lakewright.manifest.journal import BUILD, CALM, SETTLED
 from lakewright.manifest.store import Document, Put, Write
 from lakewright.run.builds import BuildState, RecordedBuild, recording
@@ -22,7 +23,6 @@ from lakewright.slices.discover import list_bronze
 from lakewright.stores.sql.store import SqlStore
 from lakewright.usecases.due.settle import settle
 from lakewright.usecases.due.take import plan_of_project
-from lakewright.usecases.due.words import plan_document
 from lakewright.usecases.operate_items import requeue_items
 
 DAYS = 3

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lakewright.slices.choices import changed_remedy, does_order_count, late_error, late_remedy
+from lakewright.due.facts import Effect
+from lakewright.slices.choices import changed_advice, effect_of, late_advice, late_error
 from lakewright.slices.discover import natural_key
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.entity_settings import EntitySettings
@@ -36,8 +37,8 @@ def entity(*partitions: str, **settings: Any) -> Any:
 def test_a_decision_is_named_only_where_the_order_of_slices_counts(
     strategy: Strategy, declared: Any, counts: bool
 ) -> None:
-    assert does_order_count(declared, strategy) is counts
-    remedy = late_remedy(declared, strategy, ("a",))
+    assert (effect_of(declared, strategy) is Effect.IN_ORDER) is counts
+    remedy = late_advice(declared, strategy, "a")
     assert ("`lakewright decide stock/a place`, then `lakewright apply`" in remedy) is counts
     assert remedy.startswith("`lakewright apply`") is not counts
 
@@ -48,14 +49,7 @@ def test_the_error_of_a_late_slice_names_the_later_one() -> None:
     assert error.details == {"slice": "2024-05-02", "after": "2024-05-10"}
 
 
-def test_of_several_slices_the_first_one_is_typed() -> None:
-    remedy = changed_remedy(entity(), ("a", "b"))
-    assert remedy == (
-        "Choose `take` or `keep` for each: `lakewright decide stock/a take`, then `lakewright apply`."
-    )
-
-
 def test_what_the_entity_has_decided_is_not_asked() -> None:
-    by_itself = entity(changed_slices="requeue")
-    assert changed_remedy(by_itself, ("a",)) == "`lakewright apply` takes the new content."
-    assert "decide stock/a take" in changed_remedy(by_itself, ("a",), is_skipped=True)
+    asked = "Choose `take` or `keep`: `lakewright decide stock/a take`, then `lakewright apply`."
+    assert changed_advice(entity(), "a") == asked
+    assert changed_advice(entity(changed_slices="requeue"), "a") == "`lakewright apply` takes it."

@@ -19,7 +19,7 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices import lost_table
 from lakewright.slices.chain import SliceChain, counter_of
-from lakewright.slices.lost_table import check_table_not_lost, find_older_table, older_table_error
+from lakewright.slices.lost_table import check_table_not_lost, find_loss
 from lakewright.spec.models.places import Address
 from lakewright.stores.memory import MemoryStore
 
@@ -29,7 +29,7 @@ ENTITY: Any = SimpleNamespace(name="orders", called="orders", places=lambda _: S
 
 
 @pytest.mark.parametrize(
-    ("looks", "is_refused"), [([ABSENT, ABSENT], True), ([ABSENT, TableState(True, version=0)], False)]
+    ("looks", "is_refused"), [([ABSENT, ABSENT], True), ([ABSENT, *2 * [TableState(True, version=0)]], False)]
 )
 def test_a_table_is_lost_only_if_it_is_still_missing_after_a_processed_slice_was_found(
     monkeypatch: pytest.MonkeyPatch, looks: list[TableState], is_refused: bool
@@ -38,9 +38,13 @@ def test_a_table_is_lost_only_if_it_is_still_missing_after_a_processed_slice_was
     answers = iter(looks)
     monkeypatch.setattr(lost_table, "observe_table", lambda *_: next(answers))
     monkeypatch.setattr(lost_table, "rebuild_command", lambda _: Command("rebuild", "orders"))
-    monkeypatch.setattr(lost_table, "find_older_table", lambda *_: None)
     slices = SimpleNamespace(
-        lake=LAKE, silver=SILVER, entity=ENTITY, first_processed=Item("file:///bronze/orders/d1.csv")
+        lake=LAKE,
+        silver=SILVER,
+        entity=ENTITY,
+        first_processed=Item("file:///bronze/orders/d1.csv"),
+        last_number=1,
+        last_given_number=1,
     )
     context: Any = SimpleNamespace(chain=lambda _: slices)
     if is_refused:
@@ -84,7 +88,9 @@ def test_a_table_that_lacks_commits_of_processed_slices_is_an_older_copy(
     monkeypatch: pytest.MonkeyPatch, versions: tuple[int | None, ...], last: int | None, lacked: str | None
 ) -> None:
     monkeypatch.setattr(lost_table, "rebuild_command", lambda _: Command("rebuild", "orders"))
-    error = older_table_error(chain(*versions), last)
+    monkeypatch.setattr(lost_table, "observe_table", lambda *_: TableState(True, version=0))
+    monkeypatch.setattr("lakewright.slices.chain.last_commit_number", lambda *_: last)
+    error = find_loss(chain(*versions))
     if lacked is None:
         assert error is None
     else:
@@ -100,6 +106,7 @@ def test_a_slice_that_a_run_commits_and_records_between_two_looks_is_not_lacked(
     looks = iter((2, 3))
     monkeypatch.setattr(lost_table, "rebuild_command", lambda _: Command("rebuild", "orders"))
     monkeypatch.setattr("lakewright.slices.chain.last_commit_number", lambda *_: next(looks))
-    found: Any = find_older_table(chain(0, 1, 2))
+    monkeypatch.setattr(lost_table, "observe_table", lambda *_: TableState(True, version=0))
+    found: Any = find_loss(chain(0, 1, 2))
     assert found is None
     assert list(looks) == []

@@ -13,7 +13,7 @@ from lakewright.errors import LakeMoved, UsageError
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.relocate import relocate
-from lakewright.slices.deviations import new_item
+from lakewright.slices.chain import new_item
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.slices.recover_from_log import find_recovery
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild

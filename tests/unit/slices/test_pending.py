@@ -11,7 +11,7 @@ import pytest
 
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Agent, Application, Author, Draft, State
-from lakewright.slices import moved_lake
+from lakewright.slices import lost_table
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import sort_pending
 
@@ -140,14 +140,14 @@ def test_a_slice_that_another_run_processes_during_the_check_is_not_taken_for_on
     """Two drivers begin with the first slice of an entity at the same moment."""
     found = item("1", *PROCESSED)
     answers = iter([iter(()), iter([found]), iter(()), iter([found])])
-    monkeypatch.setattr(moved_lake, "first_processed", lambda *_: next(next(answers), None))
-    monkeypatch.setattr(moved_lake, "processed_items", lambda *_: next(answers))
+    monkeypatch.setattr(lost_table, "first_processed", lambda *_: next(next(answers), None))
+    monkeypatch.setattr(lost_table, "processed_items", lambda *_: next(answers))
 
     def chain(place: str) -> Any:
         return SimpleNamespace(store=None, application=US, bronze=place, prefix=f"{place}/")
 
-    assert moved_lake.moved_lake_error(chain("file:///bronze"), lambda: {"1"}) is None
+    assert lost_table.moved_lake_error(chain("file:///bronze"), lambda: {"1"}) is None
 
-    moved = moved_lake.moved_lake_error(chain("file:///elsewhere"), lambda: {"1"})
+    moved = lost_table.moved_lake_error(chain("file:///elsewhere"), lambda: {"1"})
     assert moved is not None
     assert "processed in file:///bronze, and are in file:///elsewhere" in moved.message

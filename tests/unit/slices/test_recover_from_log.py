@@ -158,7 +158,6 @@ def test_a_slice_that_has_changed_since_is_recovered_as_it_was_applied(tmp_path:
     found = place.look()
 
     assert (names(found.ready), found.late) == ([], frozenset())
-    assert found.deviations is not None
     assert [slice_name(each) for each in found.deviations.changed] == ["s2"]
     assert place.verdicts() == dict.fromkeys(("s1", "s2", "s3"), Verdict.PROCESSED)
 

@@ -15,7 +15,7 @@ from tests.unit.slices.test_recover_from_log import Place, names
 from lakewright.lake.delta_log import read_history
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.rewind import rewound_slices
-from lakewright.slices.recover_from_log import record_rewinds, unrecorded_rewinds
+from lakewright.slices.recover_from_log import record_log, unrecorded_rewinds
 
 pa: Any = import_module("pyarrow")
 
@@ -111,7 +111,7 @@ def test_of_two_processes_that_record_an_undo_the_second_leaves_what_was_done_si
     place.ledger.skip(place.item("s2").item_id, "meanwhile", application=place.application)
     before = copy.copy(place.item("s2"))
     monkeypatch.setattr("lakewright.slices.recover_from_log.unrecorded_rewinds", lambda *_: seen)
-    record_rewinds(place.bench, place.entity)
+    record_log(place.bench, place.entity, {})
     assert place.item("s2") == before
 
 

@@ -31,7 +31,6 @@ from lakewright.schema.fault import Fault as RowFault
 from lakewright.schema.fault import Reason
 from lakewright.slices.application import application_of
 from lakewright.slices.bronze import BRONZE_UNREADABLE
-from lakewright.slices.deviations import SLICES_CHANGED
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.slices.pending import find_pending
 from lakewright.slices.result import SliceReport
@@ -54,6 +53,7 @@ targets:
   orders: {{kind: entity, entity: orders}}
 """
 NOW = datetime(2022, 1, 1, tzinfo=UTC)
+SLICES_CHANGED = "slices_changed"
 NAMES = ("2022-1", "2022-2", "2022-10")
 
 
@@ -113,7 +113,7 @@ def test_a_changed_slice_is_told_with_the_command_to_type_a2(tmp_path: Path) -> 
 
     fault = fault_of(observed(context))
 
-    assert fault.message == "1 slice of orders changed since it was processed: 2022-2"
+    assert fault.message == "orders: the files of 2022-2 have changed since it was processed"
     assert fault.remedy == (
         "Choose `take` or `keep`: `lakewright decide orders/2022-2 take`, then `lakewright apply`."
     )
@@ -136,7 +136,7 @@ def test_the_entity_may_fail_because_of_changed_slices_a2(tmp_path: Path) -> Non
     found = observed(context)
 
     assert found.hold is not None
-    assert "changed since it was processed: 2022-2" in found.hold.message
+    assert "the files of 2022-2 have changed since it was processed" in found.hold.message
     assert (found.pending, found.waiting, found.warning) == ((), ("2022-11",), None)
     outcome = built(context)
     assert outcome.status is Status.FAILED
@@ -173,10 +173,11 @@ def test_links_to_nothing_and_unreadable_folders_are_told_a2(tmp_path: Path) -> 
 
     fault = fault_of(observed(context))
 
-    assert "3 slices of orders can't be read and are left out" in fault.message
-    assert f"2022-3 ({bronze}/2022-3 is a link to {tmp_path}/nowhere, which does not exist)" in fault.message
+    link = f"{bronze}/2022-3 is a link to {tmp_path}/nowhere, which does not exist"
+    assert f"orders: 2022-3 can't be read: {link}; " in fault.message
     assert "2022-4/part is a link to" in fault.message
-    assert "2022-5 (" in fault.message
+    assert "2022-5 can't be read: " in fault.message
+    assert fault.details == {"alerts": [BRONZE_UNREADABLE], "slices": ["2022-3", "2022-4", "2022-5"]}
 
 
 def test_a_slice_with_linked_folders_has_their_files_a2(tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ def test_a_skipped_slice_that_was_corrected_is_told_by_the_plan_a2(tmp_path: Pat
     write(bronze, "2022-11", 1, 2)
     (note,) = observed(context).notes
     assert note == (
-        "1 skipped slice changed since it was recorded: 2022-11. Choose `take` or `keep`: "
+        "2022-11 is skipped, and its files have changed since. Choose `take` or `keep`: "
         "`lakewright decide orders/2022-11 take`, then `lakewright apply`."
     )
     assert note in built(context).reasons
@@ -334,7 +335,7 @@ def test_a_changed_slice_is_told_beside_a_failed_one_a2(tmp_path: Path) -> None:
     assert found.hold is not None
     assert "key 1 occurs twice" in found.hold.message
     assert str(found.hold.error.remedy).startswith("Correct the slice. Then `lakewright manifest resolve ")
-    changed = "1 slice of orders changed since it was processed: 2022-10"
+    changed = "orders: the files of 2022-10 have changed since it was processed"
     assert fault_of(found).message == changed
     outcome = built(context)
     assert outcome.status.is_failure
@@ -357,13 +358,17 @@ def test_slices_that_are_gone_after_truncate_are_told_a2(tmp_path: Path) -> None
     context = processed(tmp_path)
     orders = Target.named(context.workspace, "orders")
     orders.execute(context, Phase.DESTROY)
-    (tmp_path / "lake/bronze/orders/2022-2").unlink()
+    for name in ("2022-2", "2022-10"):
+        (tmp_path / "lake/bronze/orders" / name).unlink()
 
     found = observed(context)
 
-    assert found.pending == ("2022-1", "2022-10")
-    assert "1 slice of orders is to be processed again, but is gone from" in fault_of(found).message
-    assert "`lakewright manifest skip orders/2022-2`" in str(fault_of(found).remedy)
+    assert found.pending == ("2022-1",)
+    assert fault_of(found).message == (
+        "orders: 2022-2 is to be processed, and is gone from bronze; "
+        "2022-10 is to be processed, and is gone from bronze"
+    )
+    assert "`lakewright decide orders/2022-2 skip`" in str(fault_of(found).remedy)
 
 
 def test_a_clean_step_with_a_warning_ends_with_errors_in_one_instance_only_a2() -> None:
@@ -421,7 +426,7 @@ def test_processed_slices_that_were_removed_from_bronze_are_counted(tmp_path: Pa
     (tmp_path / "lake/bronze/orders/2022-1").unlink()
     found = observed(context)
     (note,) = found.notes
-    assert note == ("1 processed slice is no longer in bronze; `lakewright manifest discover` lists them")
+    assert note == "processed, but no longer in bronze: 2022-1. `lakewright manifest discover`"
     assert (found.warning, found.pending) == (None, ())
 
 
@@ -556,7 +561,7 @@ def test_rows_that_another_program_changed_are_told_until_a_slice_is_processed(t
 
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
     both = fault_of(observed(context)).message.splitlines()
-    assert both == [fault.message, "1 slice of orders changed since it was processed: 2022-2"]
+    assert both == [fault.message, "orders: the files of 2022-2 have changed since it was processed"]
 
     truncated = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
     assert observed(truncated).warning is None

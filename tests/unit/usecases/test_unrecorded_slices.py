@@ -74,14 +74,14 @@ def test_discover_tells_which_new_slices_are_not_processed(
 
 def test_plan_names_what_the_run_records_and_processes_only_the_rest(tmp_path: Path) -> None:
     planned = " ".join(restored(tmp_path).run("plan", "daily", "build", "day=2024-05-05").out.split())
-    assert f"1 slice to process: {NEXT}; the manifest lacks commits of the table" in planned
-    assert f"the run first records 1 slice as the table's log tells, without processing it: {NEW}" in planned
+    assert f"1 slice to process: {NEXT}; the manifest lacks what the table's log tells" in planned
+    assert f"the run first records 1 slice: {NEW}" in planned
     assert "refuses" not in planned
 
 
 def test_a_run_is_planned_if_there_is_only_something_to_record(tmp_path: Path) -> None:
     planned = restored(tmp_path, BY_DAY).run("plan", "daily", "build", "day=2024-05-04").out
-    assert "WOULD_RUN orders (entity): the manifest lacks commits" in planned, planned
+    assert "WOULD_RUN orders (entity): the manifest lacks what" in planned, planned
     assert "to process" not in planned
 
 

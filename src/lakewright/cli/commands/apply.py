@@ -14,8 +14,7 @@ from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line, remedy_branches, took
 from lakewright.due.facts import Grant
 from lakewright.due.plan import Choice, Finding, Plan, Step
-from lakewright.errors.phrase import Command, Phrase
-from lakewright.usecases.due.words import (
+from lakewright.due.words import (
     WORTH_KNOWING,
     choice_argv,
     choice_words,
@@ -25,6 +24,7 @@ from lakewright.usecases.due.words import (
     reason_text,
     step_words,
 )
+from lakewright.errors.phrase import Command, Phrase
 
 __all__ = ["apply", "decide", "due_page", "due_summary"]
 
@@ -94,8 +94,8 @@ def apply(
     The exit code is 1 if a step failed, and 4 if something needs a person.
     """
     from lakewright.cli.commands.job import run_watched
+    from lakewright.due.words import plan_document, step_words
     from lakewright.usecases.due.take import apply_plan, plan_of_project
-    from lakewright.usecases.due.words import plan_document, step_words
 
     grants, begin = frozenset(map(Grant, allowed)), call.clock()
     if dry_run:

@@ -70,8 +70,8 @@ def plan(
 def _show_due(call: Call, *, detailed_exitcode: bool) -> int:
     """Show what is due in all entities."""
     from lakewright.cli.commands.apply import due_page
+    from lakewright.due.words import SCHEMA, plan_document
     from lakewright.usecases.due.take import plan_of_project
-    from lakewright.usecases.due.words import SCHEMA, plan_document
 
     found = plan_of_project(call.app)
     call.output.schema = SCHEMA

@@ -32,8 +32,8 @@ __all__ = ["status"]
 @click.pass_obj
 def status(call: Call, /) -> None:
     """Show what is running, what is due, needs you or waits, the triggers and the last runs."""
+    from lakewright.due.words import SCHEMA
     from lakewright.usecases.due.status import project_status
-    from lakewright.usecases.due.words import SCHEMA
 
     call.accept_faults(are_told=False)
     found = project_status(call.app)

@@ -22,6 +22,7 @@ from lakewright.errors import (
     StoreUnavailable,
     retryable_codes,
 )
+from lakewright.manifest.lock import STALE_LOCKS
 from lakewright.manifest.payload import text_of
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
@@ -32,7 +33,6 @@ from lakewright.run.hooks.event import RUNNING, Connect, Event, Hook, HookContex
 from lakewright.run.result import RunResult, TargetResult, status_of_part
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
-from lakewright.targets.entity.stale_locks import STALE_LOCKS
 
 __all__ = ["HookNotifier", "RunDescription"]
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from starlette.responses import JSONResponse, Response
 
+from lakewright.due.words import SCHEMA as PLAN
+from lakewright.due.words import plan_document
 from lakewright.serve.http.endpoint import (
     After,
     ApiCall,
@@ -22,8 +24,6 @@ from lakewright.usecases.declarations import SECTIONS, list_section, show_defini
 from lakewright.usecases.draw_graph import declared_graph, graph_as_json, starting_triggers
 from lakewright.usecases.due.status import project_status
 from lakewright.usecases.due.take import plan_of_project
-from lakewright.usecases.due.words import SCHEMA as PLAN
-from lakewright.usecases.due.words import plan_document
 from lakewright.usecases.entities import read_entity, read_standings
 from lakewright.usecases.history import compare_runs, list_runs, run_as_json, run_with_targets
 from lakewright.usecases.items import count_items, list_backlog, list_items, show_item

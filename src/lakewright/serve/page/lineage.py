@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.documentation.document import Ref
 from lakewright.due.facts import Kind
+from lakewright.due.words import reason_text
 from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import format_instant
@@ -18,7 +19,6 @@ from lakewright.serve.page.drawing import FlowDrawing, draw_flows, focus_link
 from lakewright.serve.page.views import View, declared_columns
 from lakewright.usecases.data_flow import Flows, read_column_flow, read_flows
 from lakewright.usecases.declarations import show_definition
-from lakewright.usecases.due.words import reason_text
 from lakewright.usecases.entities import EntityStanding, read_standings
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from lakewright.errors.phrase import Command
 from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.spec import words
-from lakewright.usecases.due.words import (
+from lakewright.due.words import (
     choice_argv,
     choice_words,
     consent_argv,

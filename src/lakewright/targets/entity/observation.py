@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakeMoved, LakewrightError, LeaseHeld, TargetError, UsageError
+from lakewright.errors import Fault, LakeMoved, LakewrightError, LeaseHeld, UsageError
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
-from lakewright.slices.application import entity_of
-from lakewright.slices.choices import late_remedy
+from lakewright.slices.choices import late_advice
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
-from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error, refusal_of
+from lakewright.slices.lost_table import find_loss, find_other_writers, refusal_of
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error, requeues_changed
 from lakewright.slices.processing_time import future_times_fault
@@ -46,27 +45,29 @@ _MOST_NAMED = 3
 
 def observe_entity(work: EntityWork) -> Observation:
     """Return the state of an entity's silver table and of its slices; nothing is recorded."""
-    options = work.context.options
     pending, hold = _find_slices(work)
     # In this order: a run that goes on meanwhile makes the table first, and then records its slice.
     processed = work.chain.first_processed
     state = work.table_state()
-    lost, misfit = _loss(work, state, processed), refusal_of(work.processing, work.entity, state)
-    holding = (lost, misfit, _time_error(work, pending), _rewind_error(work)) if pending.ready else ()
+    lost, misfit = find_loss(work.chain), refusal_of(work.processing, work.entity, state)
+    rewind = work.chain.rewind
+    is_rewinding = rewind is not None and work.context.ledger.is_rewinding(rewind)
+    held_by = rewind.error() if rewind is not None and is_rewinding else None
+    holding = (lost, misfit, _time_error(work, pending), held_by) if pending.ready else ()
     if (error := next(filter(None, holding), None)) is not None:
         is_locked = isinstance(error, LeaseHeld)
         pending, hold = pending.all_waiting(), Hold(error.message, error.as_fault(), is_locked=is_locked)
-    if options.wait and hold is not None and hold.is_locked:
+    if work.context.options.wait and hold is not None and hold.is_locked:
         pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
     is_filled = True if processed is not None else (None if state.is_empty is None else not state.is_empty)
-    preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
-    deviations, selection = pending.deviations, work.selection
+    selection, refused = work.selection, _refused_late(work, pending)
     others = None if processed is None else find_other_writers(work.processing, work.entity)
-    late = _refused_late(work, pending.others, pending)
-    timely = (item for item in pending.others if item not in late)
+    late = [slice_name(item) for item in pending.others if item.item_id in refused]
+    ended = () if rewind is None or is_rewinding else (_ended_note(rewind),)
+    notes = _notes(work, state, pending, refused, None if hold is not None else misfit)
     return Observation(
-        " ".join(filter(None, (str(work.silver_resource), str(work.selection)))),
+        " ".join(filter(None, (str(work.silver_resource), str(selection)))),
         exists=Answer.of(state.exists),
         filled=Answer.of(is_filled),
         changes=(
@@ -77,121 +78,87 @@ def observe_entity(work: EntityWork) -> Observation:
         ),
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
-        others=tuple(map(slice_name, timely)),
+        others=tuple(name for name in map(slice_name, pending.others) if name not in late),
         late=_late_note(work, late, "a run") if late else None,
-        recovered=tuple(map(slice_name, pending.recovered)),
-        unrecorded=(*_rewind_note(work), *_rewound_note(pending)),
-        overtaken=tuple(slice_name(item) for item in pending.overtaken() if item not in late),
-        following=_following(work, deviations),
+        recovered=tuple(map(slice_name, pending.unrecorded)),
+        unrecorded=(*ended, *_unrecorded_note(pending)),
+        overtaken=tuple(name for name in map(slice_name, pending.overtaken()) if name not in late),
+        following=_following(work, pending.deviations),
         waits_for=pending.waits_for,
         hold=hold,
-        idle=None if deviations is None else deviations.idle_reason(selection.takes, str(selection)),
-        notes=(
-            *(() if preview is None else (preview,)),
-            *(() if deviations is None else deviations.notes),
-            *_renamed_note(work, pending),
-            *_fold_note(work, pending),
-            *_recovery_note(work, pending),
-            *_beside_note(work),
-            *_misfit_note(misfit, hold),
-            *outdated_rows(state, work.entity, work.lake.settings),
-            *narrowed_columns(state, work.entity),
-            *_past_note(work, state, pending),
-            *_time_note(work, pending),
-            *_late_notes(work, pending),
-            *_refused_notes(pending),
-        ),
-        warning=_warning(pending, hold, others, _future_fault(work, pending))
+        idle=pending.deviations.idle_reason(selection.takes, str(selection)),
+        notes=tuple(filter(None, (*notes, None if is_rewinding else _beside_note(work)))),
+        warning=_warning(pending, hold, others, _future_fault(work, pending, refused))
         if lost is None or hold is not None
         else lost.as_fault(),
     )
 
 
-def _renamed_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return that slices were processed for an entity that is not declared, as this one had another name."""
-    project = work.context.workspace.project
-    marks = (mark.application for item in pending.ready for mark in item.processed)
-    found = {entity_of(project.name, application) for application in marks} - {None, *project.entities}
-    return tuple(
-        f"its slices were processed for {name}, which the project does not declare: if the entity was "
-        f"renamed, the run makes a new table of all slices, and that of {name} stays"
-        for name in sorted(map(str, found))
-    )
+def _notes(
+    work: EntityWork,
+    state: TableState,
+    pending: Pending,
+    refused: Set[str],
+    misfit: LakewrightError | None,
+) -> Iterator[str | None]:
+    """Yield the effects of the next slices, and what else a user may want to know of them and the table.
+
+    Args:
+        work: The entity.
+        state: The state of its table.
+        pending: Its slices.
+        refused: The ids of the late ones that a run refuses.
+        misfit: Why no further slice will be processed, if none waits whose hold says so.
+    """
+    processing, entity = work.processing, work.entity
+    yield preview_next_slice(processing, entity, pending) if work.context.options.preview else None
+    yield from pending.deviations.notes
+    yield planned_folds(processing, entity, pending.ready, late=pending.late)
+    if misfit is not None:
+        do = Phrase(" (", misfit.remedy, ")") if misfit.remedy else ""
+        yield Phrase(f"no further slice will be processed: {misfit.message}", do)
+    yield from outdated_rows(state, entity, work.lake.settings)
+    yield from narrowed_columns(state, entity)
+    if pending.ready and lacks_past(processing, entity, state):
+        yield planned_past(entity)
+    if (error := planned_time_error(processing, entity, pending.ready, pending.late)) is not None:
+        yield Phrase(f"the run refuses it: {error.message}. ", error.remedy or "")
+    own = [slice_name(item) for item in pending.ready if item.item_id in refused]
+    if own:
+        yield _late_note(work, own, "the run")
+    taken = [slice_name(item) for item in pending.ready if item.item_id in pending.late - refused]
+    warning = late_slice_warning(entity, processing.strategy_for(entity))
+    if taken and warning is not None:
+        yield f"{_are_late(taken)}: {warning}"
+    yield from _refused_notes(pending)
 
 
-def _fold_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return how many slices would be folded into one commit, or why none would be."""
-    note = planned_folds(work.processing, work.entity, pending.ready, late=pending.late)
-    return () if note is None else (note,)
-
-
-def _past_note(work: EntityWork, state: TableState, pending: Pending) -> tuple[str, ...]:
-    """Return that past versions are loaded before the first slice, if they would be."""
-    if not pending.ready or not lacks_past(work.processing, work.entity, state):
-        return ()
-    return (planned_past(work.entity),)
-
-
-def _future_fault(work: EntityWork, pending: Pending) -> Fault | None:
+def _future_fault(work: EntityWork, pending: Pending, refused: Set[str]) -> Fault | None:
     """Return that slices which the run processes have times in the future; None if none has."""
-    context, late = work.processing, _refused_late(work, pending.ready, pending)
-    taken = (item for item in pending.ready if item not in late)
+    context = work.processing
+    taken = (item for item in pending.ready if item.item_id not in refused)
     given = ((slice_name(item), context.times(work.entity).of_item(item)) for item in taken)
     return future_times_fault(work.entity.called, given, context.strategy_for(work.entity), context.clock())
 
 
-def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return that the run refuses the processing time of the next slice, if it does."""
-    error = planned_time_error(work.processing, work.entity, pending.ready, pending.late)
-    return () if error is None else (Phrase(f"the run refuses it: {error.message}. ", error.remedy or ""),)
+def _refused_late(work: EntityWork, pending: Pending) -> Set[str]:
+    """Return the ids of the slices that are late, and that a run refuses."""
+    late = (item for item in (*pending.ready, *pending.others) if item.item_id in pending.late)
+    return {item.item_id for item in late if not is_late_allowed(work.processing, work.entity, item)}
 
 
-def _refused_late(work: EntityWork, items: Iterable[Item], pending: Pending) -> tuple[Item, ...]:
-    """Return those of some items that are late, and that a run refuses."""
-    late = (item for item in items if item.item_id in pending.late)
-    return tuple(item for item in late if not is_late_allowed(work.processing, work.entity, item))
-
-
-def _late_notes(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return that the run refuses late slices, or what those do to later rows that it takes."""
-    refused = _refused_late(work, pending.ready, pending)
-    notes = [_late_note(work, refused, "the run")] if refused else []
-    names = [
-        slice_name(item) for item in pending.ready if item.item_id in pending.late and item not in refused
-    ]
-    warning = late_slice_warning(work.entity, work.processing.strategy_for(work.entity))
-    if names and warning is not None:
-        notes.append(f"{_are_late(names)}: {warning}")
-    return tuple(notes)
-
-
-def _late_note(work: EntityWork, refused: Sequence[Item], by: str) -> str:
-    names, strategy = list(map(slice_name, refused)), work.processing.strategy_for(work.entity)
+def _late_note(work: EntityWork, names: Sequence[str], by: str) -> str:
     told = f"{_are_late(names)}: {by} refuses {'it' if len(names) == 1 else 'them'}. "
-    return Phrase(told, late_remedy(work.entity, strategy, names))
+    return Phrase(told, late_advice(work.entity, work.processing.strategy_for(work.entity), names[0]))
 
 
 def _are_late(names: Sequence[str]) -> str:
     return f"{first_of(names, _MOST_NAMED)} {'is' if len(names) == 1 else 'are'} late"
 
 
-def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return that slices may have been processed already, if the manifest lacks commits of the table."""
-    if pending.recovered:
-        names = first_of([*map(slice_name, pending.recovered)], _MOST_NAMED)
-        return (
-            f"the manifest lacks commits of the table: the run first records "
-            f"{counted(len(pending.recovered), 'slice')} as the table's log tells, without processing "
-            f"{'it' if len(pending.recovered) == 1 else 'them'}: {names}",
-        )
-    if not pending.ready or not work.chain.lacks_commits:
-        return ()
-    return ("the manifest lacks commits of the table: the run first records the slices that these hold",)
-
-
 def _refused_notes(pending: Pending) -> tuple[str, ...]:
     """Return which ready slices the run fails because of their files, as far as the listing shows it."""
-    if pending.deviations is None or pending.deviations.is_lost:
+    if pending.deviations.lost:
         return ()
     present = {item_id(slice_.path): slice_ for slice_ in pending.deviations.listing.slices}
     found: dict[str, list[str]] = {}
@@ -213,10 +180,10 @@ def _refusal(item: Item, present: Slice | None) -> str | None:
     return "0 bytes" if present.size == 0 else None
 
 
-def _following(work: EntityWork, deviations: Deviations | None) -> tuple[str, ...]:
+def _following(work: EntityWork, deviations: Deviations) -> tuple[str, ...]:
     """Return the processed slices that are ready once an earlier instance of the run requeues others."""
     settings, selection = work.entity.settings, work.selection
-    if deviations is None or not deviations.changed or not requeues_changed(work.processing, work.entity):
+    if not deviations.changed or not requeues_changed(work.processing, work.entity):
         return ()
     changed = set(map(slice_name, deviations.changed))
     taken = [each.name for each in deviations.listing.slices if selection.takes(each.name)]
@@ -233,7 +200,7 @@ def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: 
     future after them.
     """
     said = () if hold is None else (hold.error.details,)
-    found = None if pending.deviations is None else pending.deviations.fault_beside(*said)
+    found = pending.deviations.fault_beside(*said)
     found = future if found is None else found.and_also(future)
     found = found if others is None else others.and_also(found)
     return hold.error.and_also(found) if hold is not None and pending.ready else found
@@ -296,21 +263,6 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
     return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
 
 
-def _loss(work: EntityWork, state: TableState, processed: Item | None) -> TargetError | None:
-    """Return that the table is gone, or lacks slices that count as processed; None if neither is so."""
-    if not state.exists:
-        return lost_table_error(work.chain, processed)
-    return None if processed is None else find_older_table(work.chain)
-
-
-def _misfit_note(misfit: LakewrightError | None, hold: Hold | None) -> tuple[str, ...]:
-    """Return that no further slice will be processed, if none waits whose hold says so."""
-    if misfit is None or hold is not None:
-        return ()
-    do = Phrase(" (", misfit.remedy, ")") if misfit.remedy else ""
-    return (Phrase(f"no further slice will be processed: {misfit.message}", do),)
-
-
 def _time_error(work: EntityWork, pending: Pending) -> UsageError | None:
     """Return why slices cannot have the declared processing times; None if they can."""
     try:
@@ -320,44 +272,26 @@ def _time_error(work: EntityWork, pending: Pending) -> UsageError | None:
     return None
 
 
-def _rewind(work: EntityWork) -> tuple[Rewind, bool] | None:
-    """Return the rewind of the table that has begun and is not recorded, and whether its process is alive."""
-    rewind = work.chain.rewind
-    return None if rewind is None else (rewind, work.context.ledger.is_rewinding(rewind))
+def _ended_note(rewind: Rewind) -> str:
+    """Return that an undo or a rebuild died: the next run ends it."""
+    return f"the {rewind.words} did not end: the run first records what it did, or drops it"
 
 
-def _rewind_error(work: EntityWork) -> LeaseHeld | None:
-    """Return the error of an undo or a rebuild of the table that goes on; None if none does."""
-    found = _rewind(work)
-    return found[0].error() if found is not None and found[1] else None
-
-
-def _rewind_note(work: EntityWork) -> tuple[str, ...]:
-    """Return that an undo or a rebuild died, if one did: the next run ends it."""
-    found = _rewind(work)
-    if found is None or found[1]:
+def _unrecorded_note(pending: Pending) -> tuple[str, ...]:
+    """Return which slices the run first records, as the manifest lacks them or a rewind of the table."""
+    if not pending.unrecorded:
         return ()
-    return (f"the {found[0].words} did not end: the run first records what it did, or drops it",)
+    names = first_of([*map(slice_name, pending.unrecorded)], _MOST_NAMED)
+    number = counted(len(pending.unrecorded), "slice")
+    return (f"the manifest lacks what the table's log tells: the run first records {number}: {names}",)
 
 
-def _rewound_note(pending: Pending) -> tuple[str, ...]:
-    """Return that the run records an undo or a rebuild that the manifest lacks, if it does."""
-    if not pending.rewound:
-        return ()
-    names = first_of([*map(slice_name, pending.rewound)], _MOST_NAMED)
-    return (
-        "the manifest lacks an undo or a rebuild of the table: the run first records it as the table's log "
-        f"tells it, of {counted(len(pending.rewound), 'slice')}: {names}",
-    )
-
-
-def _beside_note(work: EntityWork) -> tuple[str, ...]:
-    """Return what a rewind has left beside the table, if that is known without Spark and none goes on."""
-    found = _rewind(work)
-    if work.silver.location is None or table_log(work.lake, work.silver) is None or (found and found[1]):
-        return ()
+def _beside_note(work: EntityWork) -> str | None:
+    """Return what a rewind has left beside the table, if that is known without Spark."""
+    if work.silver.location is None or table_log(work.lake, work.silver) is None:
+        return None
     left = left_beside(work.lake, work.entity)
-    return () if left is None else (Phrase(f"{left.words}; ", left.advice),)
+    return None if left is None else Phrase(f"{left.words}; ", left.advice)
 
 
 def _after_waiting(work: EntityWork, pending: Pending) -> Pending:

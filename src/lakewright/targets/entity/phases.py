@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lakewright.due.plan import Code
 from lakewright.errors import (
     Fault,
-    ItemFailed,
     LakewrightError,
     LeaseHeld,
-    OperatorError,
     VerificationError,
 )
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.table import drop_feature, drop_table, set_comments, set_properties, truncate_table
-from lakewright.manifest.lock import FAILED_ITEMS
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import FAILED_ITEMS, STALE_LOCKS, Lock
+from lakewright.manifest.record import format_instant
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -42,12 +43,8 @@ from lakewright.targets.entity.observation import (
     observe_entity,
     property_changes,
 )
-from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
 from lakewright.targets.entity.table_rules import broken_invariants
 from lakewright.targets.entity.work import EntityWork
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["PHASES"]
 
@@ -125,49 +122,47 @@ def _build(work: EntityWork) -> Outcome:
     processing = work.processing
     check_table_not_lost(processing, work.entity)
     # Before processing, which takes stale locks over.
-    stale = stale_locks(processing, work.entity)
-    return with_stale_locks(_process(work), stale)
+    stale = _stale_locks(work)
+    return _with_stale_locks(_process(work), stale)
+
+
+def _stale_locks(work: EntityWork) -> tuple[Lock, ...]:
+    """Return the locks on an entity's slices whose holder has ended or whose lease has expired."""
+    return tuple(work.context.ledger.stale_locks(work.chain.items(Verdict.LOCKED)))
+
+
+def _with_stale_locks(outcome: Outcome, found: Sequence[Lock]) -> Outcome:
+    """Return the outcome of BUILD with the stale locks that it found added to metrics and reasons."""
+    if not found:
+        return outcome
+    reasons = (
+        f"found {lock.item_id} locked by {lock.holder} since {format_instant(lock.processing.since)}: "
+        f"{lock.stale_reason}"
+        for lock in found
+    )
+    metrics = {**outcome.metrics, STALE_LOCKS: [lock.as_json() for lock in found]}
+    return replace(outcome, metrics=metrics, reasons=(*outcome.reasons, *reasons))
 
 
 def _process(work: EntityWork) -> Outcome:
     result = process_pending(work.processing, work.entity)
-    if result.error is not None:
-        return Outcome(
-            _failed_status(result.error, work.context.run_id),
-            metrics=_metrics(result),
-            reasons=(
-                *_failed_slices(result),
-                *(fault.message for fault in result.faults),
-                *_notes(work, result),
-            ),
-            error=_as_one_fault(result.errors).and_also(result.warning),
-        )
+    metrics, notes, error = _metrics(result), _notes(work, result), result.warning
+    if result.errors:
+        reasons = (*_failed_slices(result), *(fault.message for fault in result.faults), *notes)
+        error = _as_one_fault(result.errors).and_also(result.warning)
+        return Outcome(result.status, metrics=metrics, reasons=reasons, error=error)
     if result.is_stopped:
-        reasons = ("the run was asked to stop", *_notes(work, result))
-        return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=reasons)
-    done = "every slice has been processed"
-    if result.others:
-        done = "every slice that it takes has been processed"
-    idle: str | None = None
-    corrected: tuple[str, ...] = ()
-    if (deviations := result.deviations) is not None:
-        idle = deviations.idle_reason(work.selection.takes, str(work.selection))
-        corrected = deviations.corrected_notes
+        return Outcome(result.status, metrics=metrics, reasons=("the run was asked to stop", *notes))
+    corrected = result.deviations.noticed(Code.SKIPPED_CHANGED)
     waits = () if result.waits_for is None else (result.waits_for,)
-    outcome = (
-        Outcome(
-            metrics={**_metrics(result), **_maintain(work)},
-            reasons=(*waits, *result.warnings, *_notes(work, result), *corrected),
-        )
-        if result.slices
-        else Outcome(
-            Status.SKIPPED,
-            reasons=(*(waits or (idle or done,)), *result.warnings, *corrected),
-        )
-    )
-    if result.warning is None:
-        return outcome
-    return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=result.warning)
+    if result.slices:
+        metrics |= _maintain(work)
+        reasons = (*waits, *result.warnings, *notes, *corrected)
+        return Outcome(result.status, metrics=metrics, reasons=reasons, error=error)
+    done = f"every slice{' that it takes' if result.others else ''} has been processed"
+    idle = result.deviations.idle_reason(work.selection.takes, str(work.selection))
+    reasons = (*(waits or (idle or done,)), *result.warnings, *corrected)
+    return Outcome(result.status, reasons=reasons, error=error)
 
 
 def _notes(work: EntityWork, result: ProcessResult) -> tuple[str, ...]:
@@ -188,14 +183,6 @@ def _failed_slices(result: ProcessResult) -> tuple[str, ...]:
     count = len(result.waiting)
     waits = f", and {counted(count, 'slice')} {'waits' if count == 1 else 'wait'}" if count else ""
     return (f"{', '.join(result.failed)} failed{waits}", *unrecorded)
-
-
-def _failed_status(error: LakewrightError, run_id: str) -> Status:
-    """Return FAILED for a failure of this run, BLOCKED for a lock or failure that another run left."""
-    if not isinstance(error, OperatorError):
-        return Status.FAILED
-    is_own = isinstance(error, ItemFailed) and error.details.get("run_id") == run_id
-    return Status.FAILED if is_own else Status.BLOCKED
 
 
 def _metrics(result: ProcessResult) -> dict[str, Any]:

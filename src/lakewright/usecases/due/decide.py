@@ -113,7 +113,7 @@ def _record(app: App, choice: Choice, *, author: str, reason: str) -> None:
         resolve_item(app, item, author=author, reason=reason)
     if verb is Verb.END:
         requeue_items(app, [item], late=True, author=author, reason=reason)
-    elif verb is Verb.SKIP and about in (Code.LATE_SLICE, Code.FAILED_SLICE):
+    elif verb is Verb.SKIP and about in (Code.LATE_SLICE, Code.FAILED_SLICE, Code.SLICE_GONE):
         skip_item(app, item, author=author, reason=reason)
     elif verb is Verb.KEEP and about in (Code.CHANGED_SLICE, Code.FAILED_SLICE) and not has_failed:
         accept_item(app, item, author=author, reason=reason)

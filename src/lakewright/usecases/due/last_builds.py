@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.outputs import stale
 from lakewright.due.plan import Code
+from lakewright.due.words import reason_text
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
 from lakewright.lake.place_marks import UNSEEN
@@ -17,7 +18,6 @@ from lakewright.manifest.journal import BUILD
 from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.run.builds import BuildState, RecordedBuild, build_key, marked_builds, read_builds
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds
-from lakewright.usecases.due.words import reason_text
 
 if TYPE_CHECKING:
     from lakewright.app import App

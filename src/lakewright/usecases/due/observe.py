@@ -5,8 +5,6 @@ What can't be known without Spark, or can't be read, is unknown, with the reason
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from lakewright.due.facts import (
     Check,
     Decision,
-    Effect,
     Entity,
     Entry,
     Facts,
@@ -44,7 +41,7 @@ from lakewright.lake.observation import missing_files, observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.place_marks import mark_of
 from lakewright.lake.storage_errors import lost_files_error
-from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.lock import failure_remedy, failure_words, invalid_error
 from lakewright.manifest.record import Application
@@ -56,8 +53,8 @@ from lakewright.slices.application import (
     is_of_lakewright,
 )
 from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, counter_of
-from lakewright.slices.choices import does_order_count
-from lakewright.slices.deviations import Deviations, is_folder_missed
+from lakewright.slices.choices import effect_of
+from lakewright.slices.deviations import AS_DECLARED, lost_folder_fault, slice_fact
 from lakewright.slices.discover import (
     item_id,
     list_bronze,
@@ -66,8 +63,7 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
-from lakewright.slices.lost_table import find_older_table, table_refusal
-from lakewright.slices.moved_lake import former_name_error, moved_lake_error
+from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
 from lakewright.slices.processed import processed_items
 from lakewright.slices.recover_from_log import unrecorded_items
@@ -86,6 +82,7 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.standing import Standing
     from lakewright.manifest.store import Put
+    from lakewright.slices.bronze import Slice as BronzeSlice
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity as Declared
 
@@ -95,7 +92,7 @@ _LATE = {"refuse": None, "apply": Verb.END}
 _CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEEP}
 """What the settings `late_slices` and `changed_slices` decide."""
 
-_AS_DECLARED, _OTHERWISE = "as declared", "otherwise"
+_OTHERWISE = "otherwise"
 _OF_CALM = (Code.VANISHED, Code.BAD_ROWS)
 """What may be noticed of an entity that is calm."""
 
@@ -305,7 +302,7 @@ class _Observed:
             return None
         return Entity(
             self.declared.called,
-            _AS_DECLARED,
+            AS_DECLARED,
             vanished=known.vanished,
             aside=known.aside,
             quarantine=self.chain.places.quarantine,
@@ -317,19 +314,13 @@ class _Observed:
         return without_unsettled(listing, settle_of(self.app.project.config), self.app.clock())
 
     @cached_property
-    def _fingerprints(self) -> dict[str, Mapping[str, Any]]:
-        """The fingerprints of the slices in bronze, by name; each is computed once."""
-        return {each.name: each.fingerprint for each in self.listing.slices}
+    def _present(self) -> dict[str, BronzeSlice]:
+        return {each.name: each for each in self.listing.slices}
 
     @cached_property
     def bronze(self) -> dict[str, Slice]:
         """The slices in bronze, by name."""
-        return {
-            each.name: Slice(
-                each.name, _token(self._fingerprints[each.name]), natural_key(each.name), each.size
-            )
-            for each in self.listing.slices
-        }
+        return {name: slice_fact(name, each.fingerprint, each) for name, each in self._present.items()}
 
     @cached_property
     def items(self) -> dict[str, Item]:
@@ -351,7 +342,8 @@ class _Observed:
         chain = self.chain
         if not self._lacks_commits:
             return {}
-        found = unrecorded_items(chain, self.listing.slices)
+        open_ = {each.item_id: each for each in chain.items(*OPEN)}
+        found = unrecorded_items(chain, (chain.in_bronze(self.listing.slices) | open_).values()).values()
         is_held = Verdict.PROCESSED
         return {slice_name(item): item for item in found if item.verdict(chain.application) is not is_held}
 
@@ -368,21 +360,10 @@ class _Observed:
         chain, listing = self.chain, self.listing
         moved = moved_lake_error(chain, lambda: {each.name for each in listing.slices})
         if moved is None and chain.silver.location is not None:
-            moved = former_name_error(chain, self._former_names())
+            moved = former_name_error(chain)
         if moved is not None:
             return moved.as_fault()
-        if listing.exists or not is_folder_missed(chain):
-            return None
-        return Deviations(self.declared, chain.bronze, listing, is_lost=True).fault
-
-    def _former_names(self) -> Iterator[Application]:
-        """Yield the applications that may be the entity's while it, or the project, had another name."""
-        project = self.app.project
-        for each in {each for standing in self.calm.standings for each in standing.processed}:
-            name = entity_of(project.name, each)
-            is_undeclared = name is not None and name not in project.entities
-            if is_undeclared or each.name.rpartition("/")[2] == self.declared.name:
-                yield each
+        return lost_folder_fault(chain, listing)
 
     def entity(self) -> Entity | None:
         """Return its facts; None if only Spark can tell them.
@@ -396,12 +377,12 @@ class _Observed:
             return None
         if state.version is not None:
             self._check_files(state.version)
-        is_older = state.exists and find_older_table(chain) is not None
+        is_older = state.exists and find_loss(chain) is not None
         is_there = state.exists and not is_older
         held = tuple(self._held()) if is_there else ()
         table = Table(
             held,
-            (_AS_DECLARED if self._is_as_declared(state) else _OTHERWISE) if held else None,
+            (AS_DECLARED if self._is_as_declared(state) else _OTHERWISE) if held else None,
             is_there,
             "" if is_there else self._lost_table,
             is_older=is_older,
@@ -411,8 +392,8 @@ class _Observed:
         processed = {name for name, each in records.items() if each.state is RecordState.PROCESSED}
         return Entity(
             declared.called,
-            _AS_DECLARED,
-            _effect(declared, self._strategy),
+            AS_DECLARED,
+            effect_of(declared, self._strategy),
             self.bronze,
             table,
             records,
@@ -463,7 +444,7 @@ class _Observed:
             name: Record(
                 RecordState.FAILED,
                 self._slice(name, value["fingerprint"]).content,
-                _AS_DECLARED if value["declared"] == now else _OTHERWISE,
+                AS_DECLARED if value["declared"] == now else _OTHERWISE,
                 value["attempt"],
                 why=value["error"]["message"],
                 remedy=remedy_of(value["error"]),
@@ -528,11 +509,7 @@ class _Observed:
 
     def _slice(self, name: str, fingerprint: Mapping[str, Any] | None) -> Slice:
         """Return a slice of the table or the manifest; equal to that in bronze unless this has changed."""
-        now, recorded = self.bronze.get(name), fingerprint or {}
-        if now is None:
-            return Slice(name, _token(recorded), natural_key(name))
-        is_same = not is_changed(recorded, self._fingerprints[name])
-        return now if is_same else replace(now, content=_token(recorded))
+        return slice_fact(name, fingerprint, self._present.get(name))
 
     def _held(self) -> Iterator[Entry]:
         """Yield what the table holds, oldest first; a slice in the place of its last processing."""
@@ -545,7 +522,7 @@ class _Observed:
 
     def _recorded_of_gone(self, name: str) -> Mapping[str, Any] | None:
         """Return the fingerprint that the manifest has of a slice which is gone; None for others."""
-        item = None if name in self._fingerprints else self.items.get(name)
+        item = None if name in self._present else self.items.get(name)
         return None if item is None else item.fingerprint
 
     def _is_requeued(self, item: Item) -> bool:
@@ -574,7 +551,7 @@ class _Observed:
         own = self._slice(name, self._recorded_content(name, item, state))
         attempt = "" if item.failed is None else item.failed.record_id
         why, remedy = failure_words(item) or "", failure_remedy(item)
-        return Record(state, own.content, _AS_DECLARED, attempt, own.place, why, remedy)
+        return Record(state, own.content, AS_DECLARED, attempt, own.place, why, remedy)
 
     def _recorded_content(self, name: str, item: Item, state: RecordState) -> Mapping[str, Any] | None:
         """Return the fingerprint with which the manifest has a slice.
@@ -596,7 +573,7 @@ class _Observed:
 
     def _is_missing(self, name: str, item: Item) -> bool:
         """Return whether a slice that waits is gone; one that another program announced is yet to come."""
-        is_there = name in self._fingerprints or name in {*self.listing.incomplete, *self.listing.unreadable}
+        is_there = name in self._present or name in {*self.listing.incomplete, *self.listing.unreadable}
         return not is_there and (item.revision > 1 or item.fingerprint is not None)
 
     def locks(self) -> dict[Subject, Lock]:
@@ -629,15 +606,3 @@ class _Observed:
 
 def _is_late_failure(item: Item) -> bool:
     return item.failed is not None and not item.failed.note.get("holds_back", True)
-
-
-def _effect(entity: Declared, strategy: Strategy) -> Effect:
-    if does_order_count(entity, strategy):
-        return Effect.IN_ORDER
-    return Effect.LAST if strategy is Strategy.FULL else Effect.ANY_ORDER
-
-
-def _token(fingerprint: Mapping[str, Any]) -> str:
-    """Return a short text that stands for a fingerprint."""
-    text = json.dumps(dict(fingerprint), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

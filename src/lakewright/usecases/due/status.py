@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from lakewright.due.words import plan_document, plan_rows
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING
 from lakewright.manifest.store import Query
@@ -14,7 +15,6 @@ from lakewright.notebook import html_table
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.due.take import plan_of_project
-from lakewright.usecases.due.words import plan_document, plan_rows
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Rows
 from lakewright.usecases.triggers import list_triggers, withheld_triggers

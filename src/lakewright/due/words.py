@@ -5,25 +5,30 @@ Source: the form `lakewright/plan/2` is described in `docs/reference/json.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due.facts import Kind, Verb
-from lakewright.due.plan import Action, Code, State
+from lakewright.due.plan import Action, Code, Finding, Severity, State, Step
+from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
-    from lakewright.due.plan import Choice, Finding, Plan, Reason, Step
+    from lakewright.due.plan import Choice, Plan, Reason
 
 __all__ = [
     "SCHEMA",
     "WORTH_KNOWING",
+    "advice",
     "choice_argv",
     "choice_words",
     "consent_argv",
+    "finding_words",
     "looks",
     "plan_document",
+    "plan_faults",
     "plan_parts",
     "plan_rows",
     "reason_text",
@@ -71,7 +76,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.REFRESH: "nobody knows whether these have changed, and `refresh` says to build it again: {places}",
     Code.UNCHECKED: "it was not checked since it was built",
     Code.CHECK_FAILED: "a check failed",
-    Code.SLICE_GONE: "{slice} was never applied, and is gone from bronze",
+    Code.SLICE_GONE: "{slice} is to be processed, and is gone from bronze",
     Code.SKIPPED_CHANGED: "{slice} is skipped, and its files have changed since",
     Code.INCOMPLETE: "not complete yet: {slices}",
     Code.UNREADABLE: "{slice} can't be read: {why}",
@@ -94,6 +99,13 @@ _LOOKS: Mapping[Code, tuple[str, ...]] = {
     Code.LEFT_ITEM: ("manifest", "release", "{item}"),
 }
 """The commands that show more about a finding, or end it."""
+
+_ALERTS: Mapping[Code, str] = {
+    Code.CHANGED_SLICE: "slices_changed",
+    Code.SLICE_GONE: "slices_gone",
+    Code.UNREADABLE: "bronze_unreadable",
+}
+"""The alerts, and the codes of faults, of what a run leaves to a person."""
 
 _DOES: Mapping[Action, str] = {
     Action.RECORD: "record {slices}",
@@ -171,6 +183,37 @@ def looks(reason: Reason) -> list[Command]:
     """Return the commands that show more about what was noticed."""
     words = _LOOKS.get(reason.code, ())
     return [Command(*(word.format_map(reason.params) for word in words))] if words else []
+
+
+def advice(choices: Sequence[Choice]) -> str:
+    """Return what to type where a person has these choices; without any, a plan knows what to do."""
+    if not choices:
+        return Phrase(Command("apply"), " takes it.")
+    *others, last = (f"`{each.verb}`" for each in choices)
+    offered = f"{', '.join(others)} or {last}" if others else last
+    return Phrase(f"Choose {offered}: ", Command(*choice_argv(choices[0])), ", then ", Command("apply"), ".")
+
+
+def finding_words(finding: Finding) -> str:
+    """Return what was noticed, and what to type."""
+    more = [advice(finding.choices)] if finding.choices else looks(finding.reason)
+    return Phrase.joined(". ", [reason_text(finding.reason), *more])
+
+
+def plan_faults(plan: Plan) -> Iterator[Fault]:
+    """Yield what a plan leaves to a person, and the errors that were noticed: one fault for each code."""
+    found: dict[Code, list[Step | Finding]] = {}
+    errors = (each for each in plan.findings if each.reason.severity is Severity.ERROR)
+    for each in chain[Step | Finding](plan.asked, errors):
+        found.setdefault(each.reason.code, []).append(each)
+    for code, alike in found.items():
+        first, texts = alike[0], [reason_text(each.reason) for each in alike]
+        yield Fault(
+            f"{first.subject.name}: {first_of(texts, MOST_NAMED, '; ')}",
+            remedy=advice(first.choices) if isinstance(first, Step) else "Make it readable, or remove it.",
+            code=_ALERTS[code],
+            details={"alerts": [_ALERTS[code]], "slices": [each.reason.params["slice"] for each in alike]},
+        )
 
 
 def plan_parts(plan: Plan) -> tuple[tuple[str, tuple[Step, ...]], ...]:
