@@ -31,7 +31,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.payload import failure
-from lakewright.slices.choices import late_error
+from lakewright.slices.deviations import late_error
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.processing_time import TICK, future_warning

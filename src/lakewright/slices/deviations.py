@@ -1,4 +1,4 @@
-"""Deviations of bronze from the manifest that an entity's pending slices do not show.
+"""Deviations of bronze from the manifest and from the order of slices, and what to type about them.
 
 A processed slice has other files than when it was discovered, slices can't be read, or the folder is gone.
 They are what a plan says of the slices that are done, made from the listing that discovery makes anyway.
@@ -17,29 +17,35 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due import facts as due
-from lakewright.due.plan import Code, Plan
-from lakewright.due.slices import entity_plan
-from lakewright.due.words import finding_words, plan_faults, reason_text
-from lakewright.errors import Fault, SliceError
+from lakewright.due.plan import Code, Plan, choices_of
+from lakewright.due.slices import CHANGED, LATE, entity_plan
+from lakewright.due.words import advice, finding_words, plan_faults, reason_text
+from lakewright.errors import Fault, LateSliceError, SliceError
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.store import Query
 from lakewright.slices.bronze import BRONZE_UNREADABLE
+from lakewright.slices.chain import continued_in, place_of
 from lakewright.slices.discover import Listing, item_id, natural_key, slice_name, slice_of_id
-from lakewright.slices.processed import continued_in, place_of
+from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.slices.bronze import Slice
-    from lakewright.slices.chain import SliceChain
+    from lakewright.slices.chain import Place, SliceChain
+    from lakewright.spec.models.entity import Entity
 
 __all__ = [
     "AS_DECLARED",
     "NOTHING",
     "Deviations",
+    "changed_advice",
     "changed_items",
     "changed_slices",
+    "effect_of",
     "find_deviations",
+    "late_advice",
+    "late_error",
     "later_processed",
     "lost_folder_fault",
     "slice_fact",
@@ -265,3 +271,38 @@ def vanished_slices(chain: SliceChain, present: Mapping[str, Item]) -> tuple[str
     gone = [each for each in store.candidates(query) if each not in present]
     left = set(gone) - continued_in(store, gone, chain.bronze).keys()
     return tuple(sorted(map(slice_of_id, left), key=natural_key))
+
+
+def effect_of(entity: Entity, strategy: Strategy) -> due.Effect:
+    """Return how an entity's slices make its table: whether it makes a difference in which order they come.
+
+    Without partitions, only the last slice of `full` leaves rows. With `sequence_by`, a merge keeps the newer
+    rows, but not the absence of records that later slices lack.
+    """
+    settings = entity.settings
+    if strategy is Strategy.FULL:
+        return due.Effect.IN_ORDER if entity.partition_columns else due.Effect.LAST
+    is_sorted = strategy is Strategy.MERGE and settings.sequence_by is not None
+    return due.Effect.ANY_ORDER if is_sorted and not settings.asserts_absence else due.Effect.IN_ORDER
+
+
+def late_error(entity: Entity, strategy: Strategy, name: str, last: Place | None) -> LateSliceError:
+    """Return the error of a late slice; `last` is the place of the last processed one, if it is known."""
+    after = None if last is None else last[-1][-1]
+    return LateSliceError(
+        f"the slice {name} is older than {after or 'another one'}, which is already processed",
+        remedy=late_advice(entity, strategy, name),
+        details={"slice": name, "after": after},
+    )
+
+
+def late_advice(entity: Entity, strategy: Strategy, name: str) -> str:
+    """Return what to type about a late slice."""
+    is_asked = effect_of(entity, strategy) is due.Effect.IN_ORDER
+    return advice(choices_of(due.Subject(entity.called, name), "", LATE if is_asked else (), Code.LATE_SLICE))
+
+
+def changed_advice(entity: Entity, name: str) -> str:
+    """Return what to type about a slice whose files have changed since it was processed."""
+    verbs = () if entity.settings.changed_slices == "requeue" else CHANGED
+    return advice(choices_of(due.Subject(entity.called, name), "", verbs, Code.CHANGED_SLICE))

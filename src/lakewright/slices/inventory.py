@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import StorageUnavailable, TargetError
 from lakewright.manifest.item import Verdict, has_same_amounts
 from lakewright.manifest.store import Query
+from lakewright.slices.chain import continued_in, without_continued
 from lakewright.slices.deviations import changed_items, later_processed
 from lakewright.slices.discover import (
     find_slice,
     item_id,
     list_slices,
 )
-from lakewright.slices.processed import continued_in, without_continued
 from lakewright.slices.recover_from_log import unrecorded_commits, unrecorded_items
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import Application, Record
 from lakewright.slices.application import is_of_lakewright
+from lakewright.slices.chain import first_processed, processed_items
 from lakewright.slices.discover import item_id, slice_name
-from lakewright.slices.processed import first_processed, processed_items
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible

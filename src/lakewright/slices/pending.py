@@ -18,7 +18,7 @@ from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
 from lakewright.slices.application import applications_before
-from lakewright.slices.chain import OPEN, new_item
+from lakewright.slices.chain import OPEN, Place, is_late, new_item, place_of, processed_items
 from lakewright.slices.deviations import NOTHING, Deviations, changed_slices, find_deviations, later_processed
 from lakewright.slices.discover import (
     called_name,
@@ -30,7 +30,6 @@ from lakewright.slices.discover import (
     without_unsettled,
 )
 from lakewright.slices.lost_table import former_name_error, moved_lake_error
-from lakewright.slices.processed import Place, is_late, place_of, processed_items
 from lakewright.slices.recover_from_log import record_log, unrecorded_items
 from lakewright.spec.models.entity import Strategy
 

@@ -137,9 +137,10 @@ def _record_rewinds(context: ProcessingContext, entity: Entity, chain: SliceChai
         commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": told})
         if items := record_landed(context, entity, None, commit):
             recorded |= {each.item_id: each for each in items}
+            names = first_of([slice_of_id(each.item_id) for each in rewind.slices], _MOST_NAMED)
             context.warn(
                 f"{entity.called}: the manifest lacked version {commit.version} of the table, and it is "
-                f"recorded now: {rewind.words} ({told['reason']})"
+                f"recorded now: {told['reason']}: {names}"
             )
     return recorded
 
@@ -238,23 +239,6 @@ class UnrecordedRewind:
     commit: Commit
     slices: tuple[RewoundSlice, ...]
     watermarks: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def words(self) -> str:
-        """What it has made of its slices."""
-        return first_of(list(self._words()), _MOST_NAMED)
-
-    def _words(self) -> Iterator[str]:
-        kinds = {
-            "skipped": [each for each in self.slices if each.is_skipped],
-            "ready again": [each for each in self.slices if not each.is_skipped and each.token is None],
-            "in the table": [each for each in self.slices if each.token is not None],
-        }
-        for what, found in kinds.items():
-            if len(found) == 1:
-                yield f"{slice_of_id(found[0].item_id)} is {what}"
-            elif found:
-                yield f"{counted(len(found), 'slice')} are {what}"
 
 
 def unrecorded_rewinds(chain: SliceChain) -> tuple[UnrecordedRewind, ...]:

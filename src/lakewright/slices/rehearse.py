@@ -31,7 +31,8 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.slices.attempt import slice_error, slice_request
-from lakewright.slices.choices import late_error
+from lakewright.slices.chain import is_late
+from lakewright.slices.deviations import late_error
 from lakewright.slices.discover import (
     check_not_empty,
     find_slice,
@@ -42,7 +43,6 @@ from lakewright.slices.discover import (
 )
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.pending import find_pending
-from lakewright.slices.processed import is_late
 from lakewright.slices.processing_time import future_warning
 from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of

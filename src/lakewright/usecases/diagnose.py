@@ -31,10 +31,10 @@ from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.storage_errors import store_fault
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.slices.chain import without_continued
 from lakewright.slices.deviations import lost_folder_fault
 from lakewright.slices.discover import list_bronze
 from lakewright.slices.lost_table import find_loss
-from lakewright.slices.processed import without_continued
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.cluster import check_master, is_cluster

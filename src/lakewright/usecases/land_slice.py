@@ -21,7 +21,7 @@ from lakewright.lake.frames import (
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of
-from lakewright.slices.choices import changed_advice
+from lakewright.slices.deviations import changed_advice
 from lakewright.slices.discover import called_name, find_slice, item_id
 from lakewright.slices.land import LandedSlice, land_slice
 from lakewright.spec.suggestions import suggestion

@@ -32,7 +32,7 @@ from lakewright.manifest.transfer import Imported
 from lakewright.slices.application import application_of
 from lakewright.slices.audit import Repair, audit, repairs
 from lakewright.slices.chain import counter_of
-from lakewright.slices.choices import effect_of
+from lakewright.slices.deviations import effect_of
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.spec.words import first_of

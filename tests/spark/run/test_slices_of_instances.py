@@ -120,7 +120,7 @@ def test_a_redelivered_day_is_left_to_apply_which_puts_it_in_its_place(shop: InP
     planned = shop.json("plan", "daily", "build", "day=2024-05-04")
     (warning,) = [target["warning"] for target in planned["instances"][0]["phases"][-1]["targets"]]
     assert warning["message"] == "orders: the files of 2024-05-02.json have changed since it was processed"
-    assert warning["remedy"] == "`lakewright apply` takes the new content."
+    assert warning["remedy"] == "`lakewright apply` takes it."
     other = shop.json("job", "daily", "build", "day=2024-05-04")
     assert (other["status"], builds(other)[0][-1]) == ("SUCCESS_WITH_ERRORS", "2024-05-04.json")
     assert [each["reason"]["code"] for each in shop.json("status")["steps"]] == ["changed_slice"]
@@ -128,7 +128,7 @@ def test_a_redelivered_day_is_left_to_apply_which_puts_it_in_its_place(shop: InP
     # At their own days, the slices would change what has become history.
     same = shop.json("job", "daily", "build", "day=2024-05-02,2024-05-04")
     assert same["status"] == "SUCCESS_WITH_ERRORS"
-    assert "`lakewright apply` takes the new content" in json.dumps(same)
+    assert "`lakewright apply` takes it" in json.dumps(same)
 
     done = shop.run("apply")
     assert done.code == 0, done.all

@@ -14,7 +14,8 @@ from tests.unit.slices.test_recover_from_log import Place, names
 
 from lakewright.lake.delta_log import read_history
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.rewind import rewound_slices
+from lakewright.manifest.rewind import RewoundSlice, rewound_slices
+from lakewright.slices.discover import slice_of_id
 from lakewright.slices.recover_from_log import record_log, unrecorded_rewinds
 
 pa: Any = import_module("pyarrow")
@@ -43,7 +44,15 @@ def undone(place: Place, name: str, *, is_skipped: bool = True, base: int = 0, *
 
 
 def found(place: Place) -> list[str]:
-    return [each.words for each in unrecorded_rewinds(place.chain)]
+    """Return what the log tells of slices that the manifest lacks."""
+    slices = (slice_ for each in unrecorded_rewinds(place.chain) for slice_ in each.slices)
+    return [f"{slice_of_id(each.item_id)} is {_state(each)}" for each in slices]
+
+
+def _state(rewound: RewoundSlice) -> str:
+    if rewound.token is not None:
+        return "in the table"
+    return "skipped" if rewound.is_skipped else "ready again"
 
 
 def test_an_undo_is_recorded_once_whatever_a_later_version_tells_besides(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
-from lakewright.slices.choices import late_advice
+from lakewright.slices.deviations import late_advice
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import find_loss, find_other_writers, refusal_of

@@ -52,9 +52,8 @@ from lakewright.slices.application import (
     entity_of,
     is_of_lakewright,
 )
-from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, counter_of
-from lakewright.slices.choices import effect_of
-from lakewright.slices.deviations import AS_DECLARED, lost_folder_fault, slice_fact
+from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, counter_of, processed_items
+from lakewright.slices.deviations import AS_DECLARED, effect_of, lost_folder_fault, slice_fact
 from lakewright.slices.discover import (
     item_id,
     list_bronze,
@@ -65,7 +64,6 @@ from lakewright.slices.discover import (
 )
 from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
-from lakewright.slices.processed import processed_items
 from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_rows
