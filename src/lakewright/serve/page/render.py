@@ -12,9 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
-from lakewright.errors.phrase import Command
-from lakewright.manifest.record import format_instant, parse_instant
-from lakewright.spec import words
 from lakewright.due.words import (
     choice_argv,
     choice_words,
@@ -23,6 +20,9 @@ from lakewright.due.words import (
     reason_text,
     step_words,
 )
+from lakewright.errors.phrase import Command
+from lakewright.manifest.record import format_instant, parse_instant
+from lakewright.spec import words
 
 if TYPE_CHECKING:
     from lakewright.manifest.redact import Redactor
