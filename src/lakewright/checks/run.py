@@ -19,7 +19,7 @@ from lakewright.checks.check import (
 )
 from lakewright.checks.count import Count, Tally, tallied
 from lakewright.errors import LakewrightError, TargetError
-from lakewright.lake.spark_errors import analysis_error, first_line, query_failure
+from lakewright.lake.spark_errors import message_of
 from lakewright.spec.suggestions import hint
 from lakewright.transform.steps import find_name
 from lakewright.workspace.query import all_rows, mapping_names
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["AssertionRun", "CheckRequest", "check_not_run", "run_checks"]
+
+_MOMENT = "while the check ran"
 
 SHOWN_COLUMNS = 8
 """Columns that a page shows of failing rows."""
@@ -109,7 +111,7 @@ def run_checks(
     try:
         frame = read()
     except Exception as error:  # the page shows any error of Spark
-        return [check_not_run(each, _message(error)) for each in requests]
+        return [check_not_run(each, message_of(error, _MOMENT)) for each in requests]
     begun = [_begin(workspace, frame, each) for each in requests]
     tallies = _count([each for each in begun if isinstance(each, Count)])
     return [
@@ -127,7 +129,7 @@ def _begin(workspace: Workspace, frame: DataFrame, request: CheckRequest) -> Cou
                 raise TargetError(f"there is no column {name!r}; {hint(name, frame.columns)}")
         found = request.check.count(_subject(workspace, frame, request))
     except Exception as error:  # such as an unknown column; the page shows it
-        return check_not_run(request, _message(error))
+        return check_not_run(request, message_of(error, _MOMENT))
     if isinstance(found, Answer):
         status = CheckStatus.SUCCESS if found.holds else CheckStatus.FAILED
         return replace(check_not_run(request), status=status, message=found.message)
@@ -163,7 +165,7 @@ def _counted(request: CheckRequest, count: Count, tally: Tally | None) -> CheckR
     try:
         found = tally or tallied([count], SHOWN_COLUMNS)[0]
     except Exception as error:  # the page shows it
-        return check_not_run(request, _message(error))
+        return check_not_run(request, message_of(error, _MOMENT))
     return replace(
         check_not_run(request),
         status=CheckStatus.FAILED if found.failed else CheckStatus.SUCCESS,
@@ -171,14 +173,3 @@ def _counted(request: CheckRequest, count: Count, tally: Tally | None) -> CheckR
         failed=found.failed,
         sample=found.sample,
     )
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, LakewrightError):
-        return error.message
-    if isinstance(error, analysis_error()):
-        return f"Spark rejects it: {first_line(error)}"
-    if (found := query_failure(error, "while the check ran")) is not None:
-        return found.message
-    first = next(iter(str(error).splitlines()), "")
-    return f"{type(error).__name__}: {first}"

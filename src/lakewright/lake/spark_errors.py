@@ -35,6 +35,7 @@ __all__ = [
     "first_line",
     "is_entry_alone",
     "located_rejection",
+    "message_of",
     "query_failure",
     "reason_with_position",
     "spark_errors",
@@ -146,6 +147,22 @@ _VALUE = re.compile(
 )
 _LONGEST = 200
 """Characters of a record that an error shows."""
+
+
+def message_of(error: Exception, moment: str) -> str:
+    """Return what any error says, on one line: one of Lakewright, of Spark, or of Python.
+
+    Args:
+        error: What was raised.
+        moment: What went on, such as `while target 'regions' ran BUILD`.
+    """
+    if isinstance(error, LakewrightError):
+        return error.message
+    if isinstance(error, analysis_error()):
+        return f"Spark rejects it: {first_line(error)}"
+    if (failure := query_failure(error, moment)) is not None:
+        return failure.message
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def query_failure(error: BaseException, moment: str) -> LakewrightError | None:

@@ -15,7 +15,8 @@ from lakewright.documentation.document import Document, Ending, Item, LastRun, R
 from lakewright.documentation.gathering.entities import entity_item
 from lakewright.documentation.gathering.items import mapping_item, relation_item, target_item
 from lakewright.documentation.lineage.connect import connect_items
-from lakewright.errors import LakewrightError, SpecError
+from lakewright.errors import LakewrightError
+from lakewright.lake.spark_errors import message_of
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.record import format_instant
 from lakewright.mappings.mapping import Mapping as MappingModel
@@ -145,14 +146,9 @@ class _Gatherer:
         """Return the item, or its declared parts and a note with the error if gathering fails."""
         try:
             return gather(name)
-        except SpecError as error:
-            return self._declared_item(category, name, error.faults[0].message)
-        except LakewrightError as error:
-            return self._declared_item(category, name, error.message)
         except Exception as error:  # Spark raises errors of many types
             log.debug("%s %s could not be documented", category, name, exc_info=True)
-            first_line = next(iter(str(error).splitlines()), "")
-            return self._declared_item(category, name, f"{type(error).__name__}: {first_line}")
+            return self._declared_item(category, name, message_of(error, "while it was documented"))
 
     def _declared_item(self, category: str, name: str, note: str) -> Item:
         project = self.workspace.project

@@ -10,7 +10,8 @@ from lakewright.checks.check import Check, CheckResult
 from lakewright.checks.run import CheckRequest, check_not_run, run_checks
 from lakewright.documentation.document import Column, Item, Ref, Source
 from lakewright.documentation.lineage.spark_plan import column_sources
-from lakewright.errors import LakewrightError, TargetError
+from lakewright.errors import TargetError
+from lakewright.lake.spark_errors import message_of
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.plan.phase import Phase
 from lakewright.relations.relation import Relation
@@ -194,10 +195,8 @@ def _try(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
     """Return what `find` returns, or nothing and the error message."""
     try:
         return find(), None
-    except LakewrightError as error:
-        return (), error.message
     except Exception as error:  # Spark raises errors of many types
-        return (), f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+        return (), message_of(error, "while it was documented")
 
 
 def _column(declared: Field) -> Column:
