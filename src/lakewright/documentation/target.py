@@ -109,6 +109,7 @@ class DocumentTarget(Target):
     and the target ends as SUCCESS_WITH_ERRORS.
     """
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})
     feeds_others: ClassVar[bool] = False
 
     collectors: Listed[Collector] = Declared(
@@ -117,10 +118,6 @@ class DocumentTarget(Target):
     generators: Listed[Generator] = Declared(
         default=(), description="What to write; by default a page in generated-documentation."
     )
-
-    def phases(self) -> frozenset[Phase]:
-        """Return VERIFY."""
-        return frozenset({Phase.VERIFY})
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the folders that the generators write."""

@@ -118,19 +118,15 @@ def _texts(failures: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
 class ValidateTarget(AssertionTarget):
     """Checks assertions in VALIDATE, and by default stops at the first one that fails."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VALIDATE})
+
     mode: ErrorModeText = Declared(
         default=ErrorMode.FAIL_FAST,
         description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
     )
 
-    def phases(self) -> frozenset[Phase]:
-        """Return VALIDATE."""
-        return frozenset({Phase.VALIDATE})
-
 
 class VerifyTarget(AssertionTarget):
     """Checks assertions in VERIFY, and by default all of them even if one fails."""
 
-    def phases(self) -> frozenset[Phase]:
-        """Return VERIFY."""
-        return frozenset({Phase.VERIFY})
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})

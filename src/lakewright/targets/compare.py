@@ -35,6 +35,7 @@ _SHOWN = 10
 class CompareTarget(Target):
     """Compares two datasets in VERIFY: each row must occur equally often in both, in any order."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})
     feeds_others: ClassVar[bool] = False
 
     actual: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to check.")
@@ -48,10 +49,6 @@ class CompareTarget(Target):
     def references(self) -> Iterable[Reference]:
         """Return what the datasets refer to."""
         return [*self.actual.references_below("actual"), *self.expected.references_below("expected")]
-
-    def phases(self) -> frozenset[Phase]:
-        """Return VERIFY."""
-        return frozenset({Phase.VERIFY})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the datasets read."""

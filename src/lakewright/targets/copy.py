@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
 
@@ -43,6 +43,10 @@ class SchemaFile(Model):
 class CopyTarget(RowTarget):
     """Copies rows in BUILD; TRUNCATE and DESTROY remove them."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset(
+        {Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY}
+    )
+
     source: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to copy.")
     target: Annotated[Dataset, KindOf("dataset")] = Declared(
         description="Dataset to copy to: file or relation."
@@ -61,10 +65,6 @@ class CopyTarget(RowTarget):
     def references(self) -> Iterable[Reference]:
         """Return what the datasets refer to."""
         return [*self.source.references_below("source"), *self.target.references_below("target")]
-
-    def phases(self) -> frozenset[Phase]:
-        """Return BUILD, VERIFY, TRUNCATE and DESTROY."""
-        return frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the source reads; in VERIFY, those of the target."""

@@ -18,11 +18,8 @@ __all__ = ["EmptyTarget"]
 class EmptyTarget(Target):
     """Does nothing and is never dirty; `before` and `after` of other targets can refer to it."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset(Phase) - {Phase.VALIDATE}
     feeds_others: ClassVar[bool] = False
-
-    def phases(self) -> frozenset[Phase]:
-        """Return all phases except VALIDATE."""
-        return frozenset(Phase) - {Phase.VALIDATE}
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target never runs."""

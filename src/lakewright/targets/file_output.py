@@ -7,7 +7,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
 
@@ -45,6 +45,10 @@ __all__ = [
 class FileOutput(Target):
     """Writes a file in BUILD unless it is there, checks in VERIFY that it is, and removes it."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset(
+        {Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY}
+    )
+
     @abstractmethod
     def place(self, workspace: Workspace) -> str:
         """Return the path or URI of the file."""
@@ -52,10 +56,6 @@ class FileOutput(Target):
     @abstractmethod
     def write(self, context: Context, place: str) -> Outcome:
         """Write the file; readers see it when it is complete."""
-
-    def phases(self) -> frozenset[Phase]:
-        """Return BUILD, VERIFY, TRUNCATE and DESTROY."""
-        return frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY})
 
     def inputs(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that are read in BUILD."""

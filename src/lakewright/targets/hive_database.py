@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
@@ -32,15 +32,13 @@ class HiveDatabaseTarget(Target):
     database that holds tables is dropped only with `--allow-data-loss`.
     """
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
+
     database: str = Declared(description="Name of the database.")
     catalog: str | None = Declared(default=None, description="Catalog that holds it; default: Spark's.")
     location: str | None = Declared(
         default=None, description="Folder of its tables, relative to the project's folder."
     )
-
-    def phases(self) -> frozenset[Phase]:
-        """Return CREATE, VERIFY and DESTROY."""
-        return frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 
     @property
     def qualified(self) -> str:

@@ -119,6 +119,7 @@ def _number(value: Any) -> int | float | None:
 class MeasureTarget(Target):
     """Takes measures in VERIFY; each measure returns metrics."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})
     feeds_others: ClassVar[bool] = False
 
     measures: NamedMap[Annotated[Measure, KindOf("measure")]] = Declared(
@@ -132,10 +133,6 @@ class MeasureTarget(Target):
             for name, measure in self.measures.items()
             for each in measure.references_below("measures", name)
         ]
-
-    def phases(self) -> frozenset[Phase]:
-        """Return VERIFY."""
-        return frozenset({Phase.VERIFY})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the measures read."""

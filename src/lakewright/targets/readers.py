@@ -28,12 +28,9 @@ __all__ = ["BlackholeTarget", "ConsoleTarget", "CountTarget"]
 class _Reader(Target):
     """Reads rows in BUILD, and keeps none."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD})
     feeds_others: ClassVar[bool] = False
     always_builds: ClassVar[bool] = True
-
-    def phases(self) -> frozenset[Phase]:
-        """Return BUILD."""
-        return frozenset({Phase.BUILD})
 
 
 class _MappingReader(_Reader):

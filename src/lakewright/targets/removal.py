@@ -53,9 +53,7 @@ class _RelationTarget(Target):
 class DropTarget(_RelationTarget):
     """Removes a relation in CREATE and in DESTROY; VERIFY fails if it still exists."""
 
-    def phases(self) -> frozenset[Phase]:
-        """Return CREATE, VERIFY and DESTROY."""
-        return frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 
     def managed(self, workspace: Workspace) -> ManagedRelation:
         """Return the relation.
@@ -124,14 +122,12 @@ class DropTarget(_RelationTarget):
 class TruncateTarget(_RelationTarget):
     """Empties a relation or partitions in BUILD and in TRUNCATE; VERIFY fails if any rows are left."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE})
+
     partitions: Selection = Declared(
         default_factory=dict,
         description="Values, lists or ranges (both ends included); by default all partitions.",
     )
-
-    def phases(self) -> frozenset[Phase]:
-        """Return BUILD, VERIFY and TRUNCATE."""
-        return frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE})
 
     def stored(self, workspace: Workspace) -> StoredRelation:
         """Return the relation.
@@ -201,14 +197,12 @@ class TruncateTarget(_RelationTarget):
 class DeleteFileTarget(Target):
     """Removes a file or folder in BUILD, if it exists."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD})
+
     location: str = Declared(
         min_length=1, description="Path or URI; a path is relative to the project's folder."
     )
     recursive: bool = Declared(default=True, description="Whether a folder that holds files is removed too.")
-
-    def phases(self) -> frozenset[Phase]:
-        """Return BUILD."""
-        return frozenset({Phase.BUILD})
 
     def place(self, workspace: Workspace) -> str:
         """Return what is removed.
@@ -274,6 +268,7 @@ SHORTEST_HOURS = 7 * 24
 class DeltaVacuumTarget(_RelationTarget):
     """Removes the files that no version of a Delta table within the retention needs, in BUILD."""
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD})
     always_builds: ClassVar[bool] = True
 
     retention_time: DurationText | None = Declared(
@@ -294,10 +289,6 @@ class DeltaVacuumTarget(_RelationTarget):
                 "version, or writes meanwhile, would lose its files"
             )
         return self
-
-    def phases(self) -> frozenset[Phase]:
-        """Return BUILD."""
-        return frozenset({Phase.BUILD})
 
     def table(self, workspace: Workspace) -> DeltaRelation:
         """Return the relation.

@@ -52,10 +52,12 @@ class Target(Named):
     """A unit of work that a job takes through the phases.
 
     Attributes:
+        own_phases: The phases in which targets of this kind have work.
         feeds_others: Whether other targets may read what targets of this kind write.
         always_builds: Whether each BUILD runs, as nothing that it leaves tells a later one that it is done.
     """
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset()
     feeds_others: ClassVar[bool] = True
     always_builds: ClassVar[bool] = False
 
@@ -160,9 +162,9 @@ class Target(Named):
         labels = (self.metadata or {}).get("labels") or {}
         return frozenset(text for key, value in labels.items() for text in (key, f"{key}={value}"))
 
-    @abstractmethod
     def phases(self) -> frozenset[Phase]:
         """Return the phases in which the target has work, judged by its definition alone."""
+        return self.own_phases
 
     def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
         """Return the phases in which the target has work, given the relations that it names."""

@@ -56,6 +56,8 @@ class EntityTarget(Target):
     They affect the whole table and all slices, whichever the target takes.
     """
 
+    own_phases: ClassVar[frozenset[Phase]] = frozenset(Phase)
+
     entity: str = Declared(description="Name of the entity.")
     strategy: Annotated[Strategy, BeforeValidator(_strategy_name)] | None = Declared(
         default=None, description="Strategy to use instead of the entity's own."
@@ -98,10 +100,6 @@ class EntityTarget(Target):
         entity = workspace.entity(self.entity)
         groups = {"group": entity.group, "connectiongroup": entity.connectiongroup}
         return super().labels(workspace) | {f"{key}={value}" for key, value in groups.items() if value}
-
-    def phases(self) -> frozenset[Phase]:
-        """Return all phases."""
-        return frozenset(Phase)
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the slices in bronze; also in TRUNCATE and DESTROY, to run before their writers."""
