@@ -79,7 +79,10 @@ class Terminal:
         widths = [max(cell.cell_len for cell in cells) for cells in zip(heads, *rows, strict=True)]
         shown = _fitting(widths, self.console.width)
         for cells in (heads, *rows):
-            row = _aligned(cells[:shown], widths)
+            padded = [cell.copy() for cell in cells[:shown]]
+            for cell, width in zip(padded, widths, strict=False):
+                cell.pad_right(width - cell.cell_len)
+            row = self._plain(GAP).join(padded)
             row.rstrip()
             yield row
             if cells is heads:
@@ -142,19 +145,3 @@ def _fitting(widths: Iterable[int], width: int) -> int:
             break
         count += 1
     return max(count, 1)
-
-
-def _aligned(cells: list[Text], widths: list[int]) -> Text:
-    *others, last = cells
-    padded = [_padded(cell, width) for cell, width in zip(others, widths, strict=False)]
-    row = padded[0].copy() if padded else last.copy()
-    for cell in [*padded[1:], last] if padded else []:
-        row.append(GAP)
-        row.append_text(cell)
-    return row
-
-
-def _padded(cell: Text, width: int) -> Text:
-    padded = cell.copy()
-    padded.append(" " * (width - cell.cell_len))
-    return padded

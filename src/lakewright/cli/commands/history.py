@@ -26,7 +26,7 @@ from lakewright.cli.page import (
     took,
 )
 from lakewright.cli.progress import working
-from lakewright.cli.render.run import details, metric_text
+from lakewright.cli.render.run import metric_text, target_branch
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
@@ -228,16 +228,8 @@ def _choice(document: Mapping[str, Any]) -> str:
 
 
 def _phase(phase: Mapping[str, Any]) -> Branch:
-    return Branch(line(phase["phase"]), tuple(_target(target) for target in phase["targets"]))
-
-
-def _target(target: Mapping[str, Any]) -> Branch:
-    time = Span(f" {seconds(target['seconds'])}", "dim") if target["seconds"] else ""
-    message = target["error"]["message"].splitlines()[:1] if target["error"] else []  # stands below
-    said = [reason for reason in target["reasons"] if reason not in message]
-    reasons = Phrase(": ", Phrase.joined("; ", said)) if said else ""
-    head = line(status(target["status"]), f" {target['name']} ({target['kind']})", time, reasons)
-    return Branch(head, tuple(details(target["metrics"], target["error"], target["warnings"])))
+    shown = (target_branch(target, has_time=bool(target["seconds"])) for target in phase["targets"])
+    return Branch(line(phase["phase"]), tuple(shown))
 
 
 def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:

@@ -42,6 +42,7 @@ __all__ = [
     "run_page",
     "slice_branch",
     "slice_line",
+    "target_branch",
     "warning_lines",
 ]
 
@@ -76,20 +77,21 @@ def run_page(result: RunResult, *, is_whole: bool = False, has_errors: bool = Tr
     What was skipped is only counted, with its reasons, unless `is_whole`. Without `has_errors`, the errors
     that `failure_lines` tells are left to it.
     """
-    result = result if has_errors else _with_errors_elsewhere(result)
+    told = frozenset() if has_errors else frozenset(id(target) for _, target in _failures(result))
     yield line(
         Span(f"{result.project}/{result.job}", "bold"),
         f" up to {result.phase.value.lower()}, run {result.run_id}",
     )
     if is_whole:
-        yield from map(_instance, result.instances)
+        for each in result.instances:
+            yield _instance(each, (_whole_phase(phase, told) for phase in each.phases))
         return
     for is_quiet, group in groupby(result.instances, key=_is_quiet):
         instances = list(group)
         if is_quiet and len(instances) > 1:
             yield _quiet_instances(instances)
         else:
-            yield from map(_folded_instance, instances)
+            yield from (_folded_instance(each, told) for each in instances)
 
 
 def _happened(target: TargetResult) -> bool:
@@ -117,29 +119,25 @@ def _notes(phases: Iterable[PhaseResult]) -> Iterable[str]:
     return dict.fromkeys(phase.note or "nothing takes part" for phase in phases if not phase.targets)
 
 
-def _folded_instance(instance: InstanceResult) -> Branch:
-    named = assignments(instance.parameters) or "without parameters"
-    head = line(Span(named, "bold"), " ", status(instance.status.value))
-    shown = [_folded_phase(phase) for phase in instance.phases if any(map(_happened, phase.targets))]
+def _folded_instance(instance: InstanceResult, told: frozenset[int]) -> Branch:
+    shown = [_folded_phase(phase, told) for phase in instance.phases if any(map(_happened, phase.targets))]
     quiet = [phase for phase in instance.phases if not any(map(_happened, phase.targets))]
     skipped = [target for phase in quiet for target in phase.targets]
     if quiet:
         names = ", ".join(phase.phase.value for phase in quiet)
         why = Phrase.joined("; ", filter(None, (_reasons(skipped), *_notes(quiet))))
         shown.append(Branch(line(names, " ", status(Status.SKIPPED.value), Span(Phrase(": ", why), "dim"))))
-    return Branch(head, tuple(shown))
+    return _instance(instance, shown)
 
 
-def _folded_phase(phase: PhaseResult) -> Branch:
-    time = Span(f" {seconds(phase.seconds)}" if phase.seconds else "", "dim")
-    head = line(phase.phase.value, " ", status(phase.status.value), time)
-    branches = [_targets([target]) for target in phase.targets if _happened(target)]
+def _folded_phase(phase: PhaseResult, told: frozenset[int]) -> Branch:
+    branches = [_targets([target], told) for target in phase.targets if _happened(target)]
     skipped = [target for target in phase.targets if not _happened(target)]
     branches += [
         Branch(line(status(Status.SKIPPED.value), Span(Phrase(" ", said), "dim")))
         for said in _by_reason(skipped)
     ]
-    return Branch(head, tuple(branches))
+    return _phase(phase, branches, phase.seconds)
 
 
 def _by_reason(skipped: Sequence[TargetResult]) -> Iterator[str]:
@@ -196,31 +194,6 @@ def _failures(result: RunResult) -> Iterator[tuple[InstanceResult, TargetResult]
             is_repeated = target.name in failed and not target.status.is_failure
             if target.error is not None and not is_repeated:
                 yield instance, target
-
-
-def _with_errors_elsewhere(result: RunResult) -> RunResult:
-    """Return the result with a reference to stderr in place of each error that is told there."""
-    told = {id(target) for _, target in _failures(result)}
-
-    def of(target: TargetResult) -> TargetResult:
-        if id(target) not in told:
-            return target
-        metrics = target.metrics if any(target.metrics.values()) else {}
-        reasons = (*_own_reasons(target), ERROR_ELSEWHERE)
-        return replace(target, error=None, reasons=reasons, metrics=metrics)
-
-    return replace(
-        result,
-        instances=tuple(
-            replace(
-                instance,
-                phases=tuple(
-                    replace(phase, targets=tuple(map(of, phase.targets))) for phase in instance.phases
-                ),
-            )
-            for instance in result.instances
-        ),
-    )
 
 
 def _refers_to_earlier(target: TargetResult) -> bool:
@@ -301,21 +274,23 @@ def maintenance_line(found: Mapping[str, Any]) -> Line:
     return line("nothing to do", kept)
 
 
-def _instance(instance: InstanceResult) -> Branch:
+def _instance(instance: InstanceResult | InstancePlan, phases: Iterable[Branch]) -> Branch:
     named = assignments(instance.parameters) or "without parameters"
-    head = line(Span(named, "bold"), " ", status(instance.status.value))
-    return Branch(head, tuple(_phase(phase) for phase in instance.phases))
+    return Branch(line(Span(named, "bold"), " ", status(instance.status.value)), tuple(phases))
 
 
-def _phase(phase: PhaseResult) -> Branch:
-    if not phase.targets:
-        return Branch(
-            line(phase.phase.value, Span(Phrase(" skipped: ", phase.note or "nothing takes part"), "dim"))
-        )
-    time = Span(f" {seconds(phase.seconds)}" if phase.seconds else "", "dim")
-    head = line(phase.phase.value, " ", status(phase.status.value), time)
+def _phase(phase: PhaseResult | PhasePlan, branches: Iterable[Branch], took: float = 0.0) -> Branch:
+    """Return a phase with what took part in it, or why nothing did."""
+    if shown := tuple(branches):
+        time = Span(f" {seconds(took)}" if took else "", "dim")
+        return Branch(line(phase.phase.value, " ", status(phase.status.value), time), shown)
+    why = Phrase(" skipped: ", phase.note or "nothing takes part")
+    return Branch(line(phase.phase.value, Span(why, "dim")))
+
+
+def _whole_phase(phase: PhaseResult, told: frozenset[int]) -> Branch:
     grouped = groupby(phase.targets, key=_sameness)
-    return Branch(head, tuple(_targets(list(targets)) for _, targets in grouped))
+    return _phase(phase, (_targets(list(targets), told) for _, targets in grouped), phase.seconds)
 
 
 def _sameness(target: TargetResult) -> tuple[object, ...]:
@@ -323,24 +298,36 @@ def _sameness(target: TargetResult) -> tuple[object, ...]:
     return (target.status, target.reasons) if is_plain else (target.name,)
 
 
-def _targets(targets: Sequence[TargetResult]) -> Branch:
+def _targets(targets: Sequence[TargetResult], told: frozenset[int]) -> Branch:
+    """Return targets that ended alike; of those that are told elsewhere, the error is left out."""
     first = targets[0]
-    names = (
-        ", ".join(target.name for target in targets) if len(targets) > 1 else f"{first.name} ({first.kind})"
-    )
-    time = Span(f" {seconds(first.seconds)}", "dim") if first.status.is_success else ""
-    said = _own_reasons(first)
+    named = "" if len(targets) == 1 else ", ".join(target.name for target in targets)
+    return target_branch(first.as_json(), named, has_time=first.status.is_success, is_told=id(first) in told)
+
+
+def target_branch(
+    target: Mapping[str, Any], named: str = "", *, has_time: bool, is_told: bool = False
+) -> Branch:
+    """Return the tree of a target from its JSON document.
+
+    Args:
+        target: The document.
+        named: The names of several targets that ended alike.
+        has_time: Whether to show how long it took.
+        is_told: Whether its error is told elsewhere.
+    """
+    metrics, error = target["metrics"], target["error"]
+    # The message of an error is told besides.
+    message = error["message"].splitlines() if error else []
+    said = [reason for reason in target["reasons"] if not reason or reason.splitlines()[0] not in message]
+    if is_told:
+        said.append(ERROR_ELSEWHERE)
+        error, metrics = None, metrics if any(metrics.values()) else {}
+    time = Span(f" {seconds(target['seconds'])}", "dim") if has_time else ""
     reasons = Phrase(": ", Phrase.joined("; ", said)) if said else ""
-    return Branch(
-        line(status(first.status.value), f" {names}", time, reasons),
-        tuple(details(first.metrics, first.error.as_json() if first.error else None, first.warnings)),
-    )
-
-
-def _own_reasons(target: TargetResult) -> list[str]:
-    """Return the reasons of a target without the message of its error, which is told besides."""
-    message = target.error.message.splitlines() if target.error is not None else []
-    return [reason for reason in target.reasons if not reason or reason.splitlines()[0] not in message]
+    shown = named or f"{target['name']} ({target['kind']})"
+    head = line(status(target["status"]), f" {shown}", time, reasons)
+    return Branch(head, tuple(details(metrics, error, target["warnings"])))
 
 
 def details(
@@ -414,7 +401,8 @@ def plan_page(plan: Plan) -> Iterator[Block]:
         f" up to {plan.phase.value.lower()}, {counted(len(plan.instances), 'instance')}",
     )
     for instance in plan.instances:
-        yield _planned_instance(instance)
+        told: dict[tuple[str, str], Phase] = {}
+        yield _instance(instance, (_planned_phase(_told_once(phase, told)) for phase in instance.phases))
     if plan.warning is not None:
         yield fault_branch(plan.warning, is_warning=True)
     yield line(Span(plan_summary(plan), "bold"))
@@ -441,13 +429,6 @@ def removal_page(plan: Plan) -> Iterator[Block]:
                         yield fault_branch(step.warning, is_warning=True)
 
 
-def _planned_instance(instance: InstancePlan) -> Branch:
-    named = assignments(instance.parameters) or "without parameters"
-    head = line(Span(named, "bold"), " ", status(instance.status.value))
-    told: dict[tuple[str, str], Phase] = {}
-    return Branch(head, tuple(_planned_phase(_told_once(phase, told)) for phase in instance.phases))
-
-
 def _told_once(phase: PhasePlan, told: dict[tuple[str, str], Phase]) -> PhasePlan:
     """Return a phase with the phase that told a long reason of a target before, in the place of the reason.
 
@@ -463,13 +444,8 @@ def _told_once(phase: PhasePlan, told: dict[tuple[str, str], Phase]) -> PhasePla
 
 
 def _planned_phase(phase: PhasePlan) -> Branch:
-    if not phase.steps:
-        return Branch(
-            line(phase.phase.value, Span(Phrase(" skipped: ", phase.note or "nothing takes part"), "dim"))
-        )
-    head = line(phase.phase.value, " ", status(phase.status.value))
     grouped = groupby(phase.steps, key=_planned_sameness)
-    return Branch(head, tuple(branch for _, steps in grouped for branch in _steps(list(steps))))
+    return _phase(phase, (_steps(list(steps)) for _, steps in grouped))
 
 
 def _planned_sameness(step: Step) -> tuple[object, ...]:
@@ -478,10 +454,10 @@ def _planned_sameness(step: Step) -> tuple[object, ...]:
     return (step.target,) if has_details else (step.status, step.reasons)
 
 
-def _steps(steps: Sequence[Step]) -> Iterator[Branch]:
+def _steps(steps: Sequence[Step]) -> Branch:
     first = steps[0]
     names = ", ".join(step.target for step in steps) if len(steps) > 1 else f"{first.target} ({first.kind})"
-    yield Branch(
+    return Branch(
         line(status(first.status.value), f" {names}: ", _step_reasons(first)), tuple(_step_details(first))
     )
 
