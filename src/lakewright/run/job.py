@@ -178,44 +178,28 @@ class JobRun:
         """Run the job and return the result; the history records the run from its start."""
         about = {"job": self.request.job, "phase": self.request.phase, "run": run_id}
         with span(f"job {self.request.job}", **about, project=self.project.name) as traced:
-            result = self._run(
-                run_id=run_id, holder=holder, listener=listener, interruption=interruption, facts=facts
+            run = Run(
+                run_id=run_id,
+                project=self.project.name,
+                job=self.request.job,
+                phase=self.request.phase.value,
+                parameters=self.request.given,
+                started=self.clock(),
+                holder=holder,
+                facts={**facts, **self.request.facts},
             )
+            result = self._run(run, listener, interruption)
             traced.note(status=result.status.value)
             if not result.is_success:
                 traced.fail(result.summary)
         return result
 
-    def _run(
-        self,
-        *,
-        run_id: str,
-        holder: Holder,
-        listener: Listener,
-        interruption: Interruption,
-        facts: Mapping[str, Any],
-    ) -> RunResult:
-        started = self.clock()
-        job = self.project.job(self.request.job)
+    def _run(self, run: Run, listener: Listener, interruption: Interruption) -> RunResult:
+        job = self.project.job(run.job)
         jobs = self._jobs(job)
         plan, contexts = self._planned()
         if jobs > 1 and plan.status is not Planned.CLEAN:
             import_engine()
-        asked: dict[str, Any] = {"targets": list(self.request.targets)} if self.request.targets else {}
-        if self.request.is_alone:
-            asked["no_lifecycle"] = True
-        if self.request.resume:
-            asked["resume"] = True
-        run = Run(
-            run_id=run_id,
-            project=self.project.name,
-            job=job.name,
-            phase=self.request.phase.value,
-            parameters=self.request.given,
-            started=started,
-            holder=holder,
-            facts={**facts, **asked},
-        )
         builds = BuildRecorder(self.journal, run, plan, self.lake, partial(_refresh, contexts))
         wants = WantRecorder(self.journal, run, plan)
         run = self.journal.start_run(run, (*builds.wanted(), *wants.begun()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lakewright.errors import UsageError
 from lakewright.plan.permissions import Permissions
@@ -63,6 +64,12 @@ class JobRequest:
     def given(self) -> dict[str, str]:
         """The arguments by name, as they were written; the history identifies a run by them."""
         return dict(argument.partition("=")[::2] for argument in self.arguments)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the history keeps of a choice of targets or steps."""
+        choices = {"targets": list(self.targets), "no_lifecycle": self.is_alone, "resume": self.resume}
+        return {name: value for name, value in choices.items() if value}
 
     @property
     def options(self) -> RunOptions:

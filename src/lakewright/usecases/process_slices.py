@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.lake.tracing import span
-from lakewright.notebook import html_table
+from lakewright.notebook import html_table, json_value
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
-from lakewright.slices.context import ProcessingOptions, SliceSelection, strategy_of
+from lakewright.slices.context import ProcessingContext, ProcessingOptions, SliceSelection, strategy_of
 from lakewright.slices.discover import settle_of
 from lakewright.slices.other_runs import (
     declared_time,
@@ -98,24 +98,23 @@ def process_slices(
         )
     check_session(app)
     app.make_store()
-    times = process_times(app, found, processing_time)
-    if times.is_now:
-        log.warning("%s: %s", found.name, times.note)
-    options = ProcessingOptions(
+    context, times = _processing(
+        app,
+        found,
+        processing_time,
+        interruption,
         strategy=strategy_of(strategy),
-        processing_time=times.text,
-        scope=times.scope,
         is_time_lenient=is_time_lenient,
         permissions=permissions,
         wait=wait,
-        settle=settle_of(app.project.config),
     )
-    context = target_contexts(app, interruption=interruption)(app.workspace)
+    if times.is_now:
+        log.warning("%s: %s", found.name, times.note)
     with (
         told_command(app, "process", found) as told,
         span(f"process {found.name}", entity=found.name, run=app.run_id),
     ):
-        result = process_pending(processing_context(context, found, options), found, slice=slice)
+        result = process_pending(context, found, slice=slice)
         told.status, told.error = result.status, next(iter(result.faults), None)
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
     if times.note is not None and result.slices:
@@ -123,6 +122,19 @@ def process_slices(
     if result.slices and result.error is None and not result.is_stopped:
         _maintain(app, found)
     return result
+
+
+def _processing(
+    app: App, entity: Entity, time: str | None, interruption: Interruption | None, **options: Any
+) -> tuple[ProcessingContext, ProcessTimes]:
+    """Return the context in which slices of an entity are processed, and their processing times."""
+    times = process_times(app, entity, time)
+    given = ProcessingOptions(
+        processing_time=times.text, scope=times.scope, settle=settle_of(app.project.config), **options
+    )
+    return processing_context(
+        target_contexts(app, interruption=interruption)(app.workspace), entity, given
+    ), times
 
 
 def _maintain(app: App, entity: Entity) -> None:
@@ -201,16 +213,10 @@ class RehearsedSlice:
     def as_json(self) -> dict[str, Any]:
         """Return the document that `process --rehearse` prints."""
         deletes = self.deletes
+        names = ("entity", "slice", "item_id", "state", "strategy", "version", "metrics", "counts")
         return {
-            "entity": self.entity,
-            "slice": self.slice,
-            "item_id": self.item_id,
-            "state": self.state,
-            "strategy": self.strategy,
+            **{name: json_value(getattr(self, name)) for name in (*names, "notes", "warnings")},
             "processing_time": self.processing_time.isoformat(),
-            "version": self.version,
-            "metrics": self.metrics,
-            "counts": None if self.counts is None else dict(self.counts),
             "rows": [row.as_json() for row in self.rows],
             "deletes": None
             if deletes is None
@@ -220,8 +226,6 @@ class RehearsedSlice:
                 "refused": deletes.is_refused,
                 "text": self.deletes_text,
             },
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
             "error": None if self.error is None else self.error.as_fault().as_json(),
         }
 
@@ -260,16 +264,13 @@ def rehearse_slice(
     """
     found = app.project.entity(entity)
     check_session(app)
-    times = process_times(app, found, processing_time)
-    options = ProcessingOptions(
+    context, times = _processing(
+        app,
+        found,
+        processing_time,
+        interruption,
         strategy=strategy_of(strategy),
-        processing_time=times.text,
-        scope=times.scope,
         permissions=permissions,
-        settle=settle_of(app.project.config),
-    )
-    context = processing_context(
-        target_contexts(app, interruption=interruption)(app.workspace), found, options
     )
     with (
         span(f"rehearse {found.name}", entity=found.name, run=app.run_id),

@@ -82,11 +82,9 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
             call.app,
             entity,
             slice_name,
-            strategy=options["strategy"],
-            processing_time=options["processing_time"],
-            permissions=_permissions(options),
             wait=options["wait"],
             interruption=stopper,
+            **_given(options),
         )
     call.output.result({**_document(entity, result), "run_id": call.app.run_id}, _page(entity, result))
     call.output.note(*map(fault_branch, result.faults))
@@ -105,12 +103,15 @@ def _summary(result: ProcessResult) -> str:
     return f"Stopped, because the manifest failed. {ended} UNRECORDED={len(result.unrecorded)} {waiting}"
 
 
-def _permissions(options: Mapping[str, Any]) -> Permissions:
-    return Permissions(
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that say how slices are processed, also for a rehearsal."""
+    permissions = Permissions(
         allow_data_loss=options["allow_data_loss"],
         allow_backdated=options["allow_backdated"],
         allow_late=options["late"],
     )
+    names = ("strategy", "processing_time")
+    return {**{name: options[name] for name in names}, "permissions": permissions}
 
 
 def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[str, Any]) -> int:
@@ -135,11 +136,9 @@ def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[
             call.app,
             entity,
             slice_name,
-            strategy=options["strategy"],
-            processing_time=options["processing_time"],
-            permissions=_permissions(options),
             limit=options["rows"],
             interruption=stopper,
+            **_given(options),
         )
     call.output.result(found.as_json(), rehearsal_page(found))
     if found.error is not None:

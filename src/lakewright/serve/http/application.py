@@ -57,7 +57,7 @@ def make_application(site: Site, make_pages: MakePages | None = None) -> ASGIApp
         Route("/metrics", scrape),
         Route(f"{PREFIX}/openapi.json", openapi),
         *(
-            Route(f"{PREFIX}{path}", _answer(site, of_path), methods=METHODS)
+            Route(f"{PREFIX}{path}", _Answers(site, of_path).answer, methods=METHODS)
             for path, of_path in by_path(ENDPOINTS).items()
         ),
         *(pages.routes() if pages is not None else ()),
@@ -101,7 +101,8 @@ class _Answers:
         self.site = site
         self.methods = methods
 
-    async def __call__(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
+        """Return the answer to a request."""
         try:
             endpoint = self._endpoint(request.method)
             body = _body_of(await request.body()) if endpoint.method != "GET" else {}
@@ -137,15 +138,6 @@ class _Answers:
             log.error("a request failed", exc_info=error)
         extra = {"retry-after": "5"} if status in (429, 503) else {}
         return _Json(self.site.redactor().value(body_of(error)), status, extra)
-
-
-def _answer(site: Site, methods: Mapping[str, Endpoint]) -> Callable[[Request], Any]:
-    answers = _Answers(site, methods)
-
-    async def answer(request: Request) -> Response:
-        return await answers(request)
-
-    return answer
 
 
 class _Json(JSONResponse):
