@@ -26,7 +26,7 @@ from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, KEY_PR
 from lakewright.targets.definition import definition_of
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
-from lakewright.usecases.due.settle import settle
+from lakewright.usecases.due.observe import settle
 from lakewright.usecases.opened import chain_of
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from lakewright.plan.status import Planned
 from lakewright.reader.parquet import read_footers
 from lakewright.reader.source import Source
 from lakewright.run.request import JobRequest
-from lakewright.slices.bronze import list_objects
+from lakewright.slices.discover import list_objects
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.usecases.run_job import plan_job

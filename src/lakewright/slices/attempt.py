@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
     from lakewright.manifest.claim import Claim
     from lakewright.manifest.item import Item
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 

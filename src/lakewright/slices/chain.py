@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Store
-    from lakewright.slices.bronze import Slice
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address, Places
 

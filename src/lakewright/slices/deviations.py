@@ -23,16 +23,22 @@ from lakewright.due.words import advice, finding_words, plan_faults, reason_text
 from lakewright.errors import Fault, LateSliceError, SliceError
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.store import Query
-from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.chain import continued_in, place_of
-from lakewright.slices.discover import Listing, item_id, natural_key, slice_name, slice_of_id
+from lakewright.slices.discover import (
+    BRONZE_UNREADABLE,
+    Listing,
+    item_id,
+    natural_key,
+    slice_name,
+    slice_of_id,
+)
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import Place, SliceChain
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
 
 __all__ = [

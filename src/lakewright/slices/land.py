@@ -23,8 +23,7 @@ from lakewright.reader.source import form_of_slices
 from lakewright.schema.convert import convert
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.slices.bronze import SUCCESS, UNFINISHED
-from lakewright.slices.discover import find_slice, item_id, list_slices
+from lakewright.slices.discover import SUCCESS, UNFINISHED, find_slice, item_id, list_slices
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.history_from import HistoryFrom
 

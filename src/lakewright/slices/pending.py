@@ -35,10 +35,9 @@ from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext, SliceSelection
-    from lakewright.slices.discover import Listing
+    from lakewright.slices.discover import Listing, Slice
     from lakewright.spec.models.entity import Entity
 
 __all__ = [

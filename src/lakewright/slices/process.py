@@ -30,8 +30,14 @@ from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import called_name, slice_name
-from lakewright.slices.fold import FoldResult, fold_slices
-from lakewright.slices.fold_choice import FEWEST, choose_fold, one_by_one_reason, one_by_one_text
+from lakewright.slices.fold import (
+    FEWEST,
+    FoldResult,
+    choose_fold,
+    fold_slices,
+    one_by_one_reason,
+    one_by_one_text,
+)
 from lakewright.slices.lost_table import check_table_not_lost, find_other_writers
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.result import ProcessResult, SliceReport

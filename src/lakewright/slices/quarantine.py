@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.slices.bronze import Slice
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["keep_replayed_rows", "name_bad_rows", "quarantine_folder", "remove_rows", "save_bad_rows"]

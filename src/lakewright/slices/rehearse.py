@@ -63,8 +63,8 @@ from lakewright.strategies.prepare import prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 
 if TYPE_CHECKING:
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.summary import Summary
 

@@ -25,8 +25,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.slices.attempt import slice_error
 from lakewright.slices.chain import slices_in
 from lakewright.slices.discover import called_name, find_slice
-from lakewright.slices.fold import fold_sources
-from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
+from lakewright.slices.fold import FEWEST, fitting, fold_sources, one_by_one_reason
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, table_types

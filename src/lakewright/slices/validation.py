@@ -46,8 +46,8 @@ from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Slice
     from lakewright.slices.pending import Pending
     from lakewright.spec.models.entity import Entity
 

@@ -29,8 +29,14 @@ from lakewright.slices.lost_table import moved_lake_error
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.slices.replay_slices import UNFIT_SLICE
 from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
-from lakewright.slices.rewind.placing import Arriving, with_times
-from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, plan_replay, starts_over
+from lakewright.slices.rewind.plan import (
+    Arriving,
+    RewindPlan,
+    lasting_commits,
+    plan_replay,
+    starts_over,
+    with_times,
+)
 from lakewright.slices.rewind.settle import conclude, settle_rewind
 from lakewright.strategies.failures import storage_error
 from lakewright.target_contexts import target_contexts

@@ -41,7 +41,7 @@ from lakewright.usecases.rewinding import (
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.rewind.placing import Arriving
+    from lakewright.slices.rewind.plan import Arriving
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 

@@ -43,7 +43,7 @@ from lakewright.targets.context import RunOptions
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.last_builds import RecordedBuilds
-from lakewright.usecases.due.settle import settle
+from lakewright.usecases.due.observe import settle
 from lakewright.usecases.opened import check_session
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError, SliceError
-from lakewright.slices.bronze import list_hadoop
-from lakewright.slices.discover import list_slices
+from lakewright.slices.discover import list_hadoop, list_slices
 from lakewright.spec.models.entity import Strategy
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}

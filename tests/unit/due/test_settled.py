@@ -21,7 +21,7 @@ from lakewright.run.builds import BuildState, RecordedBuild, recording
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import list_bronze
 from lakewright.stores.sql.store import SqlStore
-from lakewright.usecases.due.settle import settle
+from lakewright.usecases.due.observe import settle
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.operate_items import requeue_items
 

@@ -14,10 +14,10 @@ from tests.unit.slices.test_recover_from_log import Place, pa
 
 from lakewright.manifest.item import Item
 from lakewright.plan.permissions import Permissions
-from lakewright.slices import fold_choice
+from lakewright.slices import fold
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
-from lakewright.slices.fold_choice import FoldChoice, choose_fold, one_by_one_reason, planned_folds
+from lakewright.slices.fold import FoldChoice, choose_fold, one_by_one_reason, planned_folds
 from lakewright.spec.models.entity import Entity, Strategy
 
 DAYS = ("s1", "s2", "s3", "s4", "s5", "s6")
@@ -95,9 +95,9 @@ def test_as_many_slices_are_folded_as_fit_and_a_few_are_not(
     assert chosen(count=3) == 1
     assert chosen(late=frozenset({items[0].item_id})) == 1
     assert chosen(late=frozenset({items[4].item_id})) == 4
-    monkeypatch.setattr(fold_choice, "MOST_BYTES", 5 * len("s1"))
+    monkeypatch.setattr(fold, "MOST_BYTES", 5 * len("s1"))
     assert chosen() == 5
-    monkeypatch.setattr(fold_choice, "MOST", 4)
+    monkeypatch.setattr(fold, "MOST", 4)
     assert chosen() == 4
     late: frozenset[str] = frozenset()
     told = "4 slices are folded into 1 commit"
@@ -147,5 +147,5 @@ def test_a_table_that_is_to_be_adopted_takes_its_first_slice_alone(
 ) -> None:
     place = Place(tmp_path, *DAYS)
     write_deltalake(place.silver, pa.table({"id": [1]}))
-    monkeypatch.setattr(fold_choice, "is_adoptable", lambda *_: True)
+    monkeypatch.setattr(fold, "is_adoptable", lambda *_: True)
     assert choose_fold(place.bench, place.entity, items_of(place), late=()) == FoldChoice(1)

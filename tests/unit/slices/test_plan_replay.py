@@ -14,8 +14,16 @@ from tests.unit.slices.test_plan_undo import by_hand, place_of
 from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.slices.chain import AppliedSlice, each_once
-from lakewright.slices.rewind.placing import Arriving, in_place, with_times
-from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, moved_slices, plan_replay, starts_over
+from lakewright.slices.rewind.plan import (
+    Arriving,
+    RewindPlan,
+    in_place,
+    lasting_commits,
+    moved_slices,
+    plan_replay,
+    starts_over,
+    with_times,
+)
 from lakewright.spec.models.entity import Strategy
 
 ITEMS = st.sampled_from("abcdef")

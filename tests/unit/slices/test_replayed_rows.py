@@ -16,7 +16,7 @@ from lakewright.lake.commit import Commit
 from lakewright.lake.delta_log import ABSENT
 from lakewright.schema.fault import Fault, Reason
 from lakewright.slices import replay_slices
-from lakewright.slices.bronze import Slice
+from lakewright.slices.discover import Slice
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.rewind import settle
 from lakewright.strategies.bad_rows import BadRow

@@ -23,8 +23,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Application, Author, State
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.slices.bronze import Slice
-from lakewright.slices.discover import SECOND_LOOKS, find_unchanged_slice
+from lakewright.slices.discover import SECOND_LOOKS, Slice, find_unchanged_slice
 from lakewright.slices.result import SliceResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings

@@ -16,7 +16,7 @@ from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.slices import fold
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.slices.bronze import Slice
+from lakewright.slices.discover import Slice
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.strategies.bad_rows import BadRow, check_bad_rows, message_with_rows

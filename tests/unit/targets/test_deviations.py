@@ -30,8 +30,7 @@ from lakewright.run.hooks.notifier import _alerts
 from lakewright.schema.fault import Fault as RowFault
 from lakewright.schema.fault import Reason
 from lakewright.slices.application import application_of
-from lakewright.slices.bronze import BRONZE_UNREADABLE
-from lakewright.slices.discover import discovered, list_slices
+from lakewright.slices.discover import BRONZE_UNREADABLE, discovered, list_slices
 from lakewright.slices.pending import find_pending
 from lakewright.slices.result import SliceReport
 from lakewright.strategies.bad_rows import BadRow, message_with_rows, rows_text

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,10 @@ from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Item, Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.manifest.watermark import Watermark
-from lakewright.slices.chain import foreign_since, since_empty, version_before
+from lakewright.slices.chain import AppliedSlice, foreign_since, since_empty, version_before
 from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name, slice_of_id
 from lakewright.slices.past import past_fingerprint
+from lakewright.slices.processing_time import APART, TICK
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
@@ -34,19 +36,22 @@ if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.rewind import RewoundSlice
-    from lakewright.slices.chain import AppliedSlice, SliceChain
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
+    "Arriving",
     "RewindPlan",
     "greatest_marks",
+    "in_place",
     "lasting_commits",
     "moved_slices",
     "plan_replay",
     "starts_over",
     "watermarks_after",
     "watermarks_of",
+    "with_times",
 ]
 
 MOST_NAMED = 5
@@ -470,3 +475,102 @@ def _check_bronze(
         ),
         details={"slices": faults},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A slice that is not in the table with the content that it has now.
+
+    Attributes:
+        item_id: Its item.
+        fingerprint: Its present fingerprint.
+        times: The processing times that it may have; the first between those of its neighbours counts.
+    """
+
+    item_id: str
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    times: tuple[datetime, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the slice."""
+        return slice_of_id(self.item_id)
+
+
+def in_place(applied: Sequence[AppliedSlice], arriving: Iterable[Arriving]) -> list[AppliedSlice | Arriving]:
+    """Return slices with others, each before the first whose name comes after its own.
+
+    A slice of which the table has an earlier processing stands once.
+    """
+    new = sorted(arriving, key=lambda each: natural_key(each.name))
+    again = {each.item_id for each in new}
+    found: list[AppliedSlice | Arriving] = [each for each in applied if each.item_id not in again]
+    for each in new:
+        key = natural_key(each.name)
+        later = (number for number, one in enumerate(found) if natural_key(one.name) > key)
+        found.insert(next(later, len(found)), each)
+    return found
+
+
+def with_times(
+    context: ProcessingContext, slices: Sequence[AppliedSlice | Arriving], strategy: Strategy
+) -> list[AppliedSlice]:
+    """Return slices in their order, each with a processing time.
+
+    A time that is not between those of the neighbours is replaced by one just after that of the slice before;
+    a warning says so. A slice after it whose time would not be later any more follows a microsecond later.
+
+    Args:
+        context: The context of the processing.
+        slices: The slices.
+        strategy: The strategy by which those that arrive are applied.
+    """
+    found: list[AppliedSlice] = []
+    for index, each in enumerate(slices):
+        if isinstance(each, AppliedSlice):
+            found.append(_after(found, each, strategy))
+            continue
+        before = next((one.at for one in reversed(found) if one.at is not None), None)
+        rest = (one.at for one in slices[index + 1 :] if isinstance(one, AppliedSlice))
+        after = next(filter(None, rest), None)
+        own = each.times or (() if after is not None else (context.clock(),))
+        at = next((one for one in own if _is_between(before, one, after, strategy)), None)
+        at = at or _between(before, after) or next(iter(own), None) or context.clock()
+        if each.times and at not in each.times:
+            context.warn(
+                f"{each.name}: its processing time {each.times[0].isoformat()} is not between those of the "
+                f"slices before and after it: it gets {at.isoformat()}"
+            )
+        content = {
+            "processingTime": at.isoformat(),
+            "strategy": strategy.value,
+            "fingerprint": dict(each.fingerprint),
+        }
+        found.append(AppliedSlice(each.item_id, 0, content))
+    return found
+
+
+def _after(before: Sequence[AppliedSlice], each: AppliedSlice, strategy: Strategy) -> AppliedSlice:
+    """Return a slice that follows others with a later time, if one of these arrives and is a version."""
+    last = before[-1].at if before else None
+    if last is None or each.at is None or each.at > last:
+        return each
+    if strategy is not Strategy.HISTORIC or all(one.number for one in before):
+        return each
+    return replace(each, content={**each.content, "processingTime": (last + TICK).isoformat()})
+
+
+def _is_between(before: datetime | None, at: datetime, after: datetime | None, strategy: Strategy) -> bool:
+    """Return whether a time is between two others; only versions need times that differ."""
+    if strategy is Strategy.HISTORIC:
+        return (before is None or before < at) and (after is None or at < after)
+    return (before is None or before <= at) and (after is None or at <= after)
+
+
+def _between(before: datetime | None, after: datetime | None) -> datetime | None:
+    """Return a time just after one, and before the other; None without either."""
+    if before is None:
+        return None if after is None else after - APART
+    if after is None or before + APART < after:
+        return before + APART
+    return before + max((after - before) / 2, TICK)

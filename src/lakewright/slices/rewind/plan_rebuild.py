@@ -16,8 +16,14 @@ from lakewright.lake.observation import missing_files
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import format_instant
 from lakewright.slices.discover import natural_key, slice_name
-from lakewright.slices.rewind.placing import Arriving, in_place, with_times
-from lakewright.slices.rewind.plan import RewindPlan, lasting_commits, plan_replay
+from lakewright.slices.rewind.plan import (
+    Arriving,
+    RewindPlan,
+    in_place,
+    lasting_commits,
+    plan_replay,
+    with_times,
+)
 
 if TYPE_CHECKING:
     from lakewright.slices.chain import AppliedSlice, SliceChain

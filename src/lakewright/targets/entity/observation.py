@@ -14,7 +14,7 @@ from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.deviations import late_advice
 from lakewright.slices.discover import item_id, natural_key, slice_name
-from lakewright.slices.fold_choice import planned_folds
+from lakewright.slices.fold import planned_folds
 from lakewright.slices.lost_table import find_loss, find_other_writers, refusal_of
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error, requeues_changed
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
-    from lakewright.slices.bronze import Slice
     from lakewright.slices.deviations import Deviations
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["comment_changes", "feature_changes", "new_comments", "observe_entity", "property_changes"]

@@ -27,7 +27,7 @@ from lakewright.manifest.record import format_instant
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.slices.fold_choice import one_by_one_reason, one_by_one_text
+from lakewright.slices.fold import one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.past import adopt_table
 from lakewright.slices.pending import find_pending, requeue_processed

@@ -5,6 +5,7 @@ What can't be known without Spark, or can't be read, is unknown, with the reason
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -45,7 +46,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.lock import failure_remedy, failure_words, invalid_error
 from lakewright.manifest.record import Application
-from lakewright.manifest.store import Query
+from lakewright.manifest.store import Query, Write
 from lakewright.slices.application import (
     application_of,
     applications_before,
@@ -80,11 +81,11 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.standing import Standing
     from lakewright.manifest.store import Put
-    from lakewright.slices.bronze import Slice as BronzeSlice
     from lakewright.slices.discover import Listing
+    from lakewright.slices.discover import Slice as BronzeSlice
     from lakewright.spec.models.entity import Entity as Declared
 
-__all__ = ["observe", "settling_entities"]
+__all__ = ["observe", "settle"]
 
 _LATE = {"refuse": None, "apply": Verb.END}
 _CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEEP}
@@ -95,6 +96,9 @@ _OF_CALM = (Code.VANISHED, Code.BAD_ROWS)
 """What may be noticed of an entity that is calm."""
 
 _NEEDS_SPARK = "only Spark can read the log of its table"
+
+
+log = logging.getLogger(__name__)
 
 
 def observe(app: App, names: Iterable[str] = ()) -> Facts:
@@ -139,7 +143,19 @@ def observe(app: App, names: Iterable[str] = ()) -> Facts:
     return facts if named else replace(facts, undeclared=_undeclared(app, calm), items=_items(app))
 
 
-def settling_entities(app: App) -> Iterator[Put]:
+def settle(app: App) -> None:
+    """Record which targets are settled and which entities calm; if it fails, plans look at everything."""
+    try:
+        with app.lake.observing():
+            puts = [*_settling_entities(app), *OutputObserver(app).settling()]
+        for outcome in app.store.write_many(Write(puts=(put,)) for put in puts):
+            if isinstance(outcome, LakewrightError):
+                log.debug("something has moved meanwhile: %s", outcome)
+    except LakewrightError as error:
+        log.debug("what is settled is not known: %s", error)
+
+
+def _settling_entities(app: App) -> Iterator[Put]:
     """Yield the puts that record which entities are calm, of those that are not yet known to be."""
     calm, unfit = _CalmEntities(app, CALM), UnfitSlices(app)
     for declared in app.project.entities.values():

@@ -30,9 +30,8 @@ from lakewright.spec.loading.settings import words_of
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.last_builds import RecordedBuilds
-from lakewright.usecases.due.observe import observe
+from lakewright.usecases.due.observe import observe, settle
 from lakewright.usecases.due.observe_outputs import OutputObserver
-from lakewright.usecases.due.settle import settle
 from lakewright.usecases.opened import chain_of
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.process_slices import process_slices
