@@ -51,10 +51,9 @@ def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool)
             if each.path[:1] != ("schema",) and each.category in ("relation", "mapping", "entity")
         ),
     )
-    results = _check_results(
-        workspace, relation.documentation, lambda: relation.read(workspace), is_checked=is_checked
+    return _checked(
+        workspace, item, relation.documentation, lambda: relation.read(workspace), is_checked=is_checked
     )
-    return with_documentation(item, relation.documentation, results)
 
 
 def mapping_item(
@@ -83,10 +82,9 @@ def mapping_item(
         columns=tuple(columns),
         reads=tuple(dict.fromkeys([*relations, *(Ref("mapping", each) for each in inputs)])),
     )
-    results = _check_results(
-        workspace, mapping.documentation, lambda: workspace.frame(name), is_checked=is_checked
+    return _checked(
+        workspace, item, mapping.documentation, lambda: workspace.frame(name), is_checked=is_checked
     )
-    return with_documentation(item, mapping.documentation, results)
 
 
 def _sources(
@@ -122,8 +120,7 @@ def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> It
             remedy="Declare the checks with the relation or mapping.",
         )
 
-    results = _check_results(workspace, documentation, read, is_checked=is_checked)
-    return with_documentation(item, documentation, results)
+    return _checked(workspace, item, documentation, read, is_checked=is_checked)
 
 
 def with_documentation(
@@ -167,28 +164,26 @@ def _checks_of(results: Iterable[CheckResult], name: str) -> tuple[CheckResult, 
     return tuple(each for each in results if (each.column or "").lower() == name)
 
 
-def _check_results(
+def _checked(
     workspace: Workspace,
+    item: Item,
     documentation: Documentation | None,
     read: Callable[[], DataFrame],
     *,
     is_checked: bool,
-) -> Sequence[CheckResult]:
+) -> Item:
+    """Return an item with its documentation, and with the results of its checks, which may run here."""
+    declared = documentation or Documentation()
+    of_column = [(column.name, column.checks) for column in declared.columns]
     requests = [
         CheckRequest(check, column)
-        for column, checks in _declared_checks(documentation or _NOTHING)
+        for column, checks in [(None, declared.checks), *of_column]
         for check in checks
         if isinstance(check, Check)
     ]
-    if not requests:
-        return []
-    return run_checks(workspace, read, requests) if is_checked else [check_not_run(each) for each in requests]
-
-
-def _declared_checks(documentation: Documentation) -> Iterable[tuple[str | None, Iterable[Any]]]:
-    yield None, documentation.checks
-    for column in documentation.columns:
-        yield column.name, column.checks
+    if not is_checked:
+        return with_documentation(item, documentation, [check_not_run(each) for each in requests])
+    return with_documentation(item, documentation, run_checks(workspace, read, requests) if requests else [])
 
 
 def _try(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
