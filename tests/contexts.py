@@ -11,8 +11,7 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
-from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import Context, RunOptions, TargetDefaults
 from lakewright.workspace.workspace import Workspace
 
 NUMBERS = itertools.count(1)

@@ -38,8 +38,8 @@ from lakewright.spec.models.storage import S3Storage, StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.models.watermark import Watermark
 from lakewright.targets.datasets import Dataset
-from lakewright.targets.measure import Measure
 from lakewright.targets.target import Target
+from lakewright.targets.verification import Measure
 
 __all__ = ["EXAMPLES", "PAGES", "kinds_of", "page"]
 

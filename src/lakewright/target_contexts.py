@@ -10,8 +10,7 @@ from lakewright.manifest.settings import takeover
 from lakewright.manifest.store import Store
 from lakewright.run.execute import Interruption
 from lakewright.slices.result import SliceReport
-from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import Context, RunOptions, TargetDefaults
 from lakewright.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)

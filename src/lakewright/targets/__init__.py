@@ -6,7 +6,7 @@ __all__ = ["DATASETS", "KINDS", "MEASURES", "NOT_OFFERED"]
 
 KINDS = {
     "blackhole": "lakewright.targets.readers:BlackholeTarget",
-    "compare": "lakewright.targets.compare:CompareTarget",
+    "compare": "lakewright.targets.verification:CompareTarget",
     "console": "lakewright.targets.readers:ConsoleTarget",
     "copy": "lakewright.targets.copy:CopyTarget",
     "copyFile": "lakewright.targets.file_output:CopyFileTarget",
@@ -16,14 +16,14 @@ KINDS = {
     "document": "lakewright.documentation.target:DocumentTarget",
     "documentation": "lakewright.documentation.target:DocumentTarget",
     "drop": "lakewright.targets.removal:DropTarget",
-    "empty": "lakewright.targets.empty:EmptyTarget",
+    "empty": "lakewright.targets.readers:EmptyTarget",
     "entity": "lakewright.targets.entity.target:EntityTarget",
     "file": "lakewright.targets.relation:FileTarget",
     "getFile": "lakewright.targets.file_output:GetFileTarget",
     "hiveDatabase": "lakewright.targets.hive_database:HiveDatabaseTarget",
     "jdbcCommand": "lakewright.targets.jdbc_command:JdbcCommandTarget",
     "local": "lakewright.targets.file_output:LocalTarget",
-    "measure": "lakewright.targets.measure:MeasureTarget",
+    "measure": "lakewright.targets.verification:MeasureTarget",
     "merge": "lakewright.targets.relation:MergeTarget",
     "mergeFiles": "lakewright.targets.file_output:MergeFilesTarget",
     "null": "lakewright.targets.readers:BlackholeTarget",
@@ -31,8 +31,8 @@ KINDS = {
     "relation": "lakewright.targets.relation:RelationTarget",
     "schema": "lakewright.targets.file_output:SchemaTarget",
     "truncate": "lakewright.targets.removal:TruncateTarget",
-    "validate": "lakewright.targets.assertions:ValidateTarget",
-    "verify": "lakewright.targets.assertions:VerifyTarget",
+    "validate": "lakewright.targets.verification:ValidateTarget",
+    "verify": "lakewright.targets.verification:VerifyTarget",
 }
 """Class of each kind; it is imported on first use."""
 
@@ -45,7 +45,7 @@ DATASETS = {
 }
 """Class of each kind of rows that targets copy, compare and print."""
 
-MEASURES = {"sql": "lakewright.targets.measure:SqlMeasure"}
+MEASURES = {"sql": "lakewright.targets.verification:SqlMeasure"}
 """Class of each kind of numbers that a `measure` target takes."""
 
 NOT_OFFERED = {

@@ -19,8 +19,7 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.spec.models.base import Model, Reference, TextMap, Texts
-from lakewright.targets.context import Context
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Targets that read rows in BUILD and keep nothing: `blackhole`, `console` and `count`."""
+"""Targets that keep nothing: `blackhole`, `console` and `count`, which read rows in BUILD, and `empty`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
 from lakewright.mappings.mapping import Input
+from lakewright.plan.dirtiness import Dirtiness
+from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import KindOf, Reference, Texts
 from lakewright.spec.words import counted
-from lakewright.targets.context import Context
+from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.datasets import Dataset
 from lakewright.targets.target import Target
 from lakewright.targets.writing import observed_measures
@@ -22,7 +24,7 @@ from lakewright.targets.writing import observed_measures
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["BlackholeTarget", "ConsoleTarget", "CountTarget"]
+__all__ = ["BlackholeTarget", "ConsoleTarget", "CountTarget", "EmptyTarget"]
 
 
 class _Reader(Target):
@@ -111,3 +113,18 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 def _cut(value: str) -> str:
     line = " ".join(value.split())
     return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
+
+
+class EmptyTarget(Target):
+    """Does nothing and is never dirty; `before` and `after` of other targets can refer to it."""
+
+    own_phases: ClassVar[frozenset[Phase]] = frozenset(Phase) - {Phase.VALIDATE}
+    feeds_others: ClassVar[bool] = False
+
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
+        """Return that the target never runs."""
+        return Dirtiness.no("is never dirty")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Do nothing."""
+        return Outcome()

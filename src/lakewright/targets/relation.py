@@ -26,8 +26,7 @@ from lakewright.schema.types import Scalar
 from lakewright.spec.models.base import Listed, Model, Reference, TextMap, Texts, lower
 from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.targets.context import Context
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.reference import RelationReference, referenced
 

@@ -23,8 +23,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.relation import ManagedRelation, Relation, StoredRelation
 from lakewright.spec.models.base import Reference
-from lakewright.targets.context import Context
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import DurationText, Target
 from lakewright.workspace.reference import RelationReference, referenced

@@ -30,8 +30,7 @@ from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.suggestions import member_named
-from lakewright.targets.context import Context
-from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
+from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
 from lakewright.targets.lease import hold_leases
 from lakewright.workspace.partition_values import check_partition_values
 

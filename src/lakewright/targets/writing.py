@@ -32,8 +32,7 @@ from lakewright.plan.step import Append
 from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
-from lakewright.targets.context import Context
-from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
+from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
 from lakewright.targets.target import Target
 from lakewright.transform.fault_words import fault_error
 

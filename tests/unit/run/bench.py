@@ -39,8 +39,7 @@ from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import Texts
 from lakewright.spec.models.job import Job
 from lakewright.stores.memory import MemoryStore
-from lakewright.targets.context import Context
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 

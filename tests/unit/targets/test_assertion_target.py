@@ -56,7 +56,7 @@ def test_a_target_without_assertions_succeeds(tmp_path: Path, name: str, phase: 
     [
         ("named", "checks.sql.SqlAssertion.check", "whole", 10),
         ("listed", "checks.conditions.ExpressionAssertion.check", "assertion 2", 15),
-        ("measured", "targets.measure.SqlMeasure.take", "measure 'many'", 20),
+        ("measured", "targets.verification.SqlMeasure.take", "measure 'many'", 20),
     ],
 )
 def test_a_query_that_spark_rejects_is_told_with_its_place_and_no_traceback(

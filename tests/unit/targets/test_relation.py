@@ -16,8 +16,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.run.planning import node_of
-from lakewright.targets.context import RunOptions
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import RunOptions, TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 

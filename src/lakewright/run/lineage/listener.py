@@ -25,8 +25,8 @@ from lakewright.run.lineage.events import (
     run_event,
     run_uuid,
 )
-from lakewright.targets.assertions import AssertionTarget, ErrorMode
 from lakewright.targets.target import Target
+from lakewright.targets.verification import AssertionTarget, ErrorMode
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient

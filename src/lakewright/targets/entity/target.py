@@ -22,8 +22,7 @@ from lakewright.slices.other_runs import entity_name
 from lakewright.slices.processing_time import unknown_members
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
-from lakewright.targets.context import Context
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.entity.observation import observe_entity
 from lakewright.targets.entity.phases import PHASES
 from lakewright.targets.entity.work import EntityWork

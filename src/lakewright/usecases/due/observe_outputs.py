@@ -35,7 +35,7 @@ from lakewright.run.builds import (
 from lakewright.run.planning import node_of
 from lakewright.run.wants import read_wants
 from lakewright.spec.expressions.secrets import HIDDEN
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.context import TargetDefaults
 from lakewright.targets.definition import definition_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target

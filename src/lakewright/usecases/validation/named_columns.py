@@ -21,8 +21,8 @@ from lakewright.relations.file_options import unknown_options
 from lakewright.relations.jdbc import JdbcTableRelation
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation
 from lakewright.spec.suggestions import suggestion
+from lakewright.targets.context import TargetDefaults
 from lakewright.targets.datasets import FileDataset, MappingDataset, RelationDataset
-from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.file_output import LocalTarget
 from lakewright.targets.readers import ConsoleTarget
 from lakewright.targets.relation import FileTarget, MergeTarget

@@ -15,8 +15,8 @@ from lakewright.relations.relation import OutputMode
 from lakewright.relations.values import ValuesRelation
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.records import record_faults
+from lakewright.targets.context import TargetDefaults
 from lakewright.targets.datasets import ValuesDataset
-from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.declared_nodes import declared_nodes, sample_workspace
