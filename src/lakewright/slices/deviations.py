@@ -62,6 +62,8 @@ AS_DECLARED = "as declared"
 
 MOST_NAMED = 5
 
+_CLOSED = (Verdict.PROCESSED, Verdict.SKIPPED)
+
 
 @dataclass(frozen=True, slots=True)
 class Deviations:
@@ -204,12 +206,12 @@ def _plan(chain: SliceChain, listing: Listing, items: Mapping[str, Item], gone: 
     records = {name: due.Record(due.RecordState.WAITING, "", place=natural_key(name)) for name in gone}
     for slice_ in listing.slices:
         item = items[item_id(slice_.path)]
-        verdict, was = item.verdict(chain.application), slice_fact(slice_.name, item.fingerprint, slice_)
-        if verdict is Verdict.PROCESSED:
-            held.append(was)
-        if verdict in (Verdict.PROCESSED, Verdict.SKIPPED):
+        verdict, was = item.verdict(chain.application), item.fingerprint or {}
+        if verdict in _CLOSED and is_changed(was, slice_.fingerprint):  # the plan says nothing of others
+            before = slice_fact(slice_.name, was)
             bronze[slice_.name] = slice_fact(slice_.name, slice_.fingerprint)
-            records[slice_.name] = due.Record(due.RecordState(verdict), was.content)
+            records[slice_.name] = due.Record(due.RecordState(verdict), before.content)
+            held += [before] if verdict is Verdict.PROCESSED else []
     entity = due.Entity(
         chain.entity.called,
         AS_DECLARED,

@@ -53,6 +53,7 @@ __all__ = [
     "called_name",
     "canonical_id",
     "check_not_empty",
+    "check_unchanged",
     "discovered",
     "find_slice",
     "find_unchanged_slice",
@@ -453,6 +454,12 @@ def find_unchanged_slice(
             break
         sleep(seconds)
         found = find_slice(bronze, name, lake)
+    return check_unchanged(item, found, bronze)
+
+
+def check_unchanged(item: Item, found: Slice | None, bronze: str) -> Slice:
+    """Return the slice of an item as it was found in bronze; see `find_unchanged_slice` for the errors."""
+    name, is_stored = slice_name(item), local_path(bronze) is None
     if found is None and (folder := local_path(bronze)) is not None and not folder.exists():
         raise StorageUnavailable(
             f"the slice {name} can't be read: there is no folder {bronze}",

@@ -6,14 +6,21 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakeMoved, LakewrightError, LeaseHeld, UsageError
+from lakewright.errors import (
+    Fault,
+    LakeMoved,
+    LakewrightError,
+    LeaseHeld,
+    SliceError,
+    SliceUnsettled,
+    UsageError,
+)
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
-from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.deviations import late_advice
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import check_unchanged, item_id, natural_key, slice_name
 from lakewright.slices.fold import planned_folds
 from lakewright.slices.lost_table import find_loss, find_other_writers, refusal_of
 from lakewright.slices.past import lacks_past, planned_past
@@ -31,10 +38,8 @@ from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
-    from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.deviations import Deviations
-    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["comment_changes", "feature_changes", "new_comments", "observe_entity", "property_changes"]
@@ -130,7 +135,7 @@ def _notes(
     warning = late_slice_warning(entity, processing.strategy_for(entity))
     if taken and warning is not None:
         yield f"{_are_late(taken)}: {warning}"
-    yield from _refused_notes(pending)
+    yield _failing_note(pending)
 
 
 def _future_fault(work: EntityWork, pending: Pending, refused: Set[str]) -> Fault | None:
@@ -156,28 +161,20 @@ def _are_late(names: Sequence[str]) -> str:
     return f"{first_of(names, _MOST_NAMED)} {'is' if len(names) == 1 else 'are'} late"
 
 
-def _refused_notes(pending: Pending) -> tuple[str, ...]:
+def _failing_note(pending: Pending) -> str | None:
     """Return which ready slices the run fails because of their files, as far as the listing shows it."""
-    if pending.deviations.lost:
-        return ()
     present = {item_id(slice_.path): slice_ for slice_ in pending.deviations.listing.slices}
-    found: dict[str, list[str]] = {}
-    for item in pending.ready:
-        if why := _refusal(item, present.get(item.item_id)):
-            found.setdefault(why, []).append(slice_name(item))
-    return tuple(f"the run fails {first_of(names, _MOST_NAMED)}: {why}" for why, names in found.items())
-
-
-def _refusal(item: Item, present: Slice | None) -> str | None:
-    if item.tokens:  # A commit was attempted before: the run looks into the table first.
-        return None
-    if present is None:
-        return "not in bronze any more"
-    # Of a store, the run records the present listing instead.
-    is_on_disk = local_path(present.path) is not None
-    if is_on_disk and item.fingerprint and dict(item.fingerprint) != present.fingerprint:
-        return "its files have changed since it was discovered"
-    return "0 bytes" if present.size == 0 else None
+    found = []
+    for item in pending.ready if pending.deviations.lost is None else ():
+        if item.tokens:  # a commit was attempted before: the run looks into the table first
+            continue
+        try:
+            check_unchanged(item, present.get(item.item_id), pending.deviations.bronze)
+        except SliceUnsettled:
+            continue  # the run records the present listing
+        except SliceError as error:
+            found.append(error.message)
+    return f"these will fail: {first_of(found, _MOST_NAMED, '; ')}" if found else None
 
 
 def _following(work: EntityWork, deviations: Deviations) -> tuple[str, ...]:
