@@ -83,40 +83,45 @@ _REASONS = {
 """What to say of a slice that the next run would not simply take."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rehearsal:
     """A slice that was applied to a clone of its table.
 
     Attributes:
+        entity: Name of the entity.
         slice: Name of the slice.
         item_id: Its item.
-        verdict: What the manifest says of it.
-        at: The processing time that it was given.
-        base: The version of the table that was cloned; None if there is no table yet.
-        side: The entity with the place of the clone, which is there until the rehearsal ends.
+        state: What the manifest says of it: `ready`, `processed`, `failed`, `skipped` or `locked`.
+        strategy: The strategy by which it would be applied.
+        processing_time: The processing time that it was given.
+        version: The version of the table that it was applied to; None if there is no table yet.
         summary: Its metrics; None if it can't be applied.
         deletes: The deletes that it would infer; None if it infers none.
         notes: What the reader must know of the slice and of those beside it.
         warnings: What a run would warn of.
-        error: The error with which a run would end; None if it would succeed.
+        error: The error with which a run would end; None if it would succeed. With the error of the brake and
+            those about order and time, the effect is that of a run that is allowed to go on.
     """
 
+    entity: str
     slice: str
     item_id: str
-    verdict: Verdict
-    at: datetime
-    base: int | None
-    side: Entity
-    summary: Summary | None = None
-    deletes: DeletePreview | None = None
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    error: LakewrightError | None = None
+    state: str
+    strategy: str
+    processing_time: datetime
+    version: int | None
+    summary: Summary | None
+    deletes: DeletePreview | None
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    error: LakewrightError | None
 
 
 @contextmanager
-def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator[Rehearsal]:
-    """Apply a slice to a clone of its table; the clone is there until the block ends.
+def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator[tuple[Rehearsal, Entity]]:
+    """Apply a slice to a clone of its table; return the entity with the place of the clone, too.
+
+    The clone is there until the block ends.
 
     Nothing is written to the table, the manifest or bronze, so that no lease is taken and runs go on.
 
@@ -137,7 +142,7 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
             begin_beside(context, entity, side, base, app=app, slices=())
             reach_failpoint("after_clone")
             warnings = [*narrowed_columns(state, entity)]
-            yield _Attempt(context, entity, side, slice_, item, app, warnings=warnings).rehearse(base)
+            yield _Attempt(context, entity, side, slice_, item, app, warnings=warnings).rehearse(base), side
         finally:
             address = side.places(lake.settings).silver
             drop_table(lake, address)
@@ -238,12 +243,13 @@ class _Attempt:
             free._scope = self.side._scope
             summary = self._applied(free, request)
         return Rehearsal(
+            entity=self.entity.name,
             slice=self.slice.name,
             item_id=self.item.item_id,
-            verdict=self.item.verdict(self.context.application),
-            at=at,
-            base=base,
-            side=self.side,
+            state=self.item.verdict(self.context.application).value,
+            strategy=context.strategy_for(self.entity).value,
+            processing_time=at,
+            version=base,
             summary=summary,
             deletes=self.deletes,
             notes=tuple(self._notes()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,6 @@ from lakewright.slices.rehearse import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.strategies.delete_inference import DeletePreview
-from lakewright.strategies.summary import Summary
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
@@ -151,41 +149,16 @@ _OF_CLONE = ("delta_version", "seconds", "is_first")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RehearsedSlice:
+class RehearsedSlice(Rehearsal):
     """What processing a slice would do to its entity's table; nothing was written.
 
     Attributes:
-        entity: Name of the entity.
-        slice: Name of the slice.
-        item_id: Its item.
-        state: What the manifest says of it: `ready`, `processed`, `failed`, `skipped` or `locked`.
-        strategy: The strategy by which it would be applied.
-        processing_time: The processing time that it was given.
-        version: The version of the table that it was applied to; None if there is no table yet.
-        summary: Its metrics; None if it can't be applied.
         counts: Number of records by change; None if records were not compared.
         rows: Some of the records that change, by key.
-        deletes: The deletes that it would infer; None if it infers none.
-        notes: What the reader must know of the slice and of those beside it.
-        warnings: What a run would warn of.
-        error: The error with which a run would end; None if it would succeed. With the error of the brake and
-            those about order and time, the effect is that of a run that is allowed to go on.
     """
 
-    entity: str
-    slice: str
-    item_id: str
-    state: str
-    strategy: str
-    processing_time: datetime
-    version: int | None
-    summary: Summary | None
     counts: Mapping[str, int] | None
     rows: tuple[RowChange, ...]
-    deletes: DeletePreview | None
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    error: LakewrightError | None
 
     @property
     def metrics(self) -> dict[str, Any] | None:
@@ -274,29 +247,16 @@ def rehearse_slice(
     )
     with (
         span(f"rehearse {found.name}", entity=found.name, run=app.run_id),
-        rehearsed(context, found, slice) as rehearsal,
+        rehearsed(context, found, slice) as (rehearsal, side),
     ):
-        counts, rows, notes = _compared(app, found, rehearsal, limit)
-        return RehearsedSlice(
-            entity=found.name,
-            slice=rehearsal.slice,
-            item_id=rehearsal.item_id,
-            state=rehearsal.verdict.value,
-            strategy=context.strategy_for(found).value,
-            processing_time=rehearsal.at,
-            version=rehearsal.base,
-            summary=rehearsal.summary,
-            counts=counts,
-            rows=rows,
-            deletes=rehearsal.deletes,
-            notes=(*filter(None, (times.note,)), *rehearsal.notes, *notes),
-            warnings=rehearsal.warnings,
-            error=rehearsal.error,
-        )
+        counts, rows, notes = _compared(app, found, rehearsal, side, limit)
+        notes = (*filter(None, (times.note,)), *rehearsal.notes, *notes)
+        known = {each.name: getattr(rehearsal, each.name) for each in fields(rehearsal)}
+        return RehearsedSlice(**{**known, "notes": notes}, counts=counts, rows=rows)
 
 
 def _compared(
-    app: App, entity: Entity, rehearsal: Rehearsal, limit: int
+    app: App, entity: Entity, rehearsal: Rehearsal, side: Entity, limit: int
 ) -> tuple[Mapping[str, int] | None, tuple[RowChange, ...], tuple[str, ...]]:
     """Return the number of records by change, some of them, and why they were not compared."""
     if rehearsal.summary is None:
@@ -307,7 +267,7 @@ def _compared(
     if version is None:
         return {}, (), ()
     system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
-    table = PastTable(app, rehearsal.side, system, app.lake.new_session(), ())
+    table = PastTable(app, side, system, app.lake.new_session(), ())
     counts, rows = changes_of(table, version, limit=limit)
     return counts, rows, ()
 

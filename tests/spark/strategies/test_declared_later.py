@@ -62,7 +62,7 @@ def test_a_column_that_came_later_is_declared_and_the_table_built_again(
     assert "kind" not in lake.table(today).columns
 
     if strategy == "historic":
-        with rehearsed(lake.bench(today), today, "s1.json") as found:
+        with rehearsed(lake.bench(today), today, "s1.json") as (found, _):
             assert f"the slice lacks {told} 'price', as when first processed: it is null in its rows" in (
                 found.warnings
             )

@@ -158,7 +158,7 @@ def test_a_rehearsal_warns_of_narrower_types(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(rehearse, "observe_table", lambda *_: table("bigint"))
     monkeypatch.setattr(rehearse._Attempt, "rehearse", lambda attempt, _: attempt.warnings)
     context = processing_context(make_context(workspace), entity, ProcessingOptions())
-    with rehearse.rehearsed(context, entity, "s1.parquet") as warnings:
+    with rehearse.rehearsed(context, entity, "s1.parquet") as (warnings, _):
         (told,) = cast("list[str]", warnings)
     assert told.startswith("column 'total' is declared as int, but the table has bigint and keeps it: ")
 
