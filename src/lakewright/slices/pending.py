@@ -116,8 +116,8 @@ class Pending:
 
 def find_pending(
     context: ProcessingContext, entity: Entity, *, is_recorded: bool = True, looks_at_log: bool = True
-) -> tuple[Pending, tuple[Slice, ...]]:
-    """Return an entity's pending items, limited to the context's selection, and the slices that bronze holds.
+) -> Pending:
+    """Return an entity's pending items, limited to the context's selection.
 
     Args:
         context: The context of the processing.
@@ -175,7 +175,7 @@ def find_pending(
         pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))
     sizes = ((item.fingerprint or {}).get("size") for item in pending.ready)
     context.lake.expect(entity.name, sum(int(size or 0) for size in sizes))
-    return pending, slices
+    return pending
 
 
 def requeues_changed(context: ProcessingContext, entity: Entity) -> bool:

@@ -127,7 +127,7 @@ def _settle(context: ProcessingContext, entity: Entity) -> None:
 def _wait_for_pending(context: ProcessingContext, entity: Entity) -> Pending:
     """Return the pending slices; with the option `wait`, once no living run holds one of them."""
     while True:
-        pending, _ = find_pending(context, entity)
+        pending = find_pending(context, entity)
         lock = None if pending.held is None else context.ledger.lock(pending.held)
         is_held = lock is not None and not lock.is_stale
         if not (context.options.wait and is_held) or context.is_stopping():

@@ -339,7 +339,7 @@ class _Attempt:
         recorded = self.item.fingerprint
         if recorded is not None and dict(recorded) != self.slice.fingerprint:
             yield "it has changed since it was recorded; its present content is rehearsed"
-        pending, _ = find_pending(
+        pending = find_pending(
             replace(self.context, warn=self.warnings.append), self.entity, is_recorded=False
         )
         own = natural_key(self.slice.name)

@@ -8,7 +8,7 @@ slice and stops nothing else. `processing-strategies.md`, "Delete Inference".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ _WITHOUT_HEADER = "json"
 
 
 def fail_invalid_slices(
-    context: ProcessingContext, entity: Entity, pending: Pending, slices: Iterable[Slice]
+    context: ProcessingContext, entity: Entity, pending: Pending
 ) -> tuple[LakewrightError, ...]:
     """Record the ready slices that cannot be processed as failed; return their errors.
 
@@ -70,7 +70,7 @@ def fail_invalid_slices(
     Raises:
         LakewrightError: The declaration or the access is at fault, and no slice.
     """
-    slices = tuple(slices)
+    slices = pending.deviations.listing.slices
     by_id = {item_id(slice_.path): slice_ for slice_ in slices}
     validator = _Validator(context, entity)
     validator.accept(_last_processed(context, pending, slices))

@@ -193,7 +193,7 @@ class Observer:
         """Return the mark of the slices that `process` would take now, and whether all others are settled."""
         entity = self.app.project.entity(name)
         options = ProcessingOptions(scope=self.app.workspace.scope, settle=settle)
-        pending, _ = find_pending(
+        pending = find_pending(
             processing_context(self._context, entity, options),
             entity,
             is_recorded=False,

@@ -147,7 +147,7 @@ def test_values_that_do_not_fit_the_table_are_put_aside(lake: SmallLake) -> None
         {"id": 3, "v": "7", "dlf_deleted": False},
     ]
     lake.put(things, "s2", rows)
-    pending, _ = find_pending(lake.bench(things), things)
+    pending = find_pending(lake.bench(things), things)
     assert preview_next_slice(lake.bench(things), things, pending) == (
         "s2 has 1 bad row that would be put aside, so that it infers no deletes"
     )

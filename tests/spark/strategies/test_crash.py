@@ -392,8 +392,8 @@ def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved
     broken_slice = lake.put(things, "s2", SLICES[1])
     broken_slice.write_bytes(b"PAR1garbagePAR1")
     bench = lake.bench(things)
-    pending, slices = find_pending(bench, things)
-    assert [error.code for error in fail_invalid_slices(bench, things, pending, slices)] == ["slice"]
+    pending = find_pending(bench, things)
+    assert [error.code for error in fail_invalid_slices(bench, things, pending)] == ["slice"]
     assert [done.name for done in lake.process(things).slices] == ["s1"]
 
     lake.put(things, "s2", SLICES[1])

@@ -27,8 +27,8 @@ SOUND_WITH_NUMBER = [{"id": 1, "v": "a", "n": 1}]
 
 def look_ahead(lake: SmallLake, things: Entity) -> tuple[LakewrightError, ...]:
     bench = lake.bench(things)
-    pending, slices = find_pending(bench, things)
-    return fail_invalid_slices(bench, things, pending, slices)
+    pending = find_pending(bench, things)
+    return fail_invalid_slices(bench, things, pending)
 
 
 def verdicts(lake: SmallLake, things: Entity) -> dict[str, Verdict]:

@@ -24,7 +24,7 @@ def preview(lake: SmallLake, things: Entity) -> str | None:
     before = bytes_of(lake.root)
     records = {item.item_id: item.sequence for item in lake.items()}
     bench = lake.bench(things)
-    pending, _ = find_pending(bench, things, is_recorded=False)
+    pending = find_pending(bench, things, is_recorded=False)
     found = preview_next_slice(bench, things, pending)
     assert bytes_of(lake.root) == before
     assert {item.item_id: item.sequence for item in lake.items()} == records

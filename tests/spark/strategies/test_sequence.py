@@ -42,7 +42,7 @@ def test_a_merge_keeps_what_is_later_in_the_sequence(lake: SmallLake) -> None:
     # A late slice: no row without a number wins over one with a number, 4 was deleted at 8, and nothing is
     # inferred from what the slice lacks.
     lake.put(crm, "s2", rows((2, "x", None), (4, "x", 7), (5, "x", 2)), SCHEMA)
-    pending, _ = find_pending(lake.bench(crm), crm)
+    pending = find_pending(lake.bench(crm), crm)
     assert preview_next_slice(lake.bench(crm), crm, pending) is None
     (done,) = lake.process(crm, permissions=LATE).slices
     assert done.warnings == (

@@ -103,7 +103,7 @@ class Place:
         return self.bench.chain(self.entity)
 
     def look(self) -> Pending:
-        return find_pending(self.bench, self.entity)[0]
+        return find_pending(self.bench, self.entity)
 
     def verdicts(self) -> dict[str, Verdict]:
         items = sorted(self.ledger.store.select(Query()), key=lambda item: item.item_id)

@@ -585,7 +585,7 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
         "`lakewright decide orders/2022-3 place`, then `lakewright apply`."
     )
     assert (refused in found.notes) == (late == "refuse")
-    pending, _ = find_pending(
+    pending = find_pending(
         EntityWork(context, context.workspace.entity("orders"), "orders").processing,
         context.workspace.entity("orders"),
     )

@@ -250,7 +250,7 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
     """Return the slices, and the lock or failure that holds them back; nothing is recorded."""
     processing = work.processing
     try:
-        pending, _ = find_pending(processing, work.entity, is_recorded=False)
+        pending = find_pending(processing, work.entity, is_recorded=False)
     except LakeMoved as moved:
         return Pending(), Hold(moved.message, moved.as_fault(), is_locked=False)
     error = holding_error(processing, work.entity, pending)

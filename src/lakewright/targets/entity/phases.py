@@ -67,8 +67,8 @@ _MOST_NAMED = 5
 def _validate(work: EntityWork) -> Outcome:
     """Record as failed the slices that BUILD could not process."""
     processing = work.processing
-    pending, slices = find_pending(processing, work.entity)
-    failed = fail_invalid_slices(processing, work.entity, pending, slices)
+    pending = find_pending(processing, work.entity)
+    failed = fail_invalid_slices(processing, work.entity, pending)
     metrics = {"slices_ready": len(pending.ready) - len(failed), "slices_waiting": len(pending.waiting)}
     if not failed:
         return Outcome(metrics=metrics)
@@ -109,7 +109,7 @@ def _create(work: EntityWork) -> Outcome:
 
 def _adopt(work: EntityWork) -> Outcome:
     processing = work.processing
-    pending, _ = find_pending(processing, work.entity)
+    pending = find_pending(processing, work.entity)
     if not pending.ready:
         return Outcome(Status.SKIPPED, reasons=("the table is adopted with the first slice",))
     with work.silver_lease():
