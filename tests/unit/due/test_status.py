@@ -160,6 +160,8 @@ def test_a_slice_that_waits_and_left_bronze_is_to_be_skipped_or_brought_back(
     assert steps(shop) == [("slice_gone", name, "blocked"), next_state]
     decided(shop, f"orders/{name}", "skip")
     assert steps(shop) == [("new_slices", "", "ready")]
+    planned = shop.run("plan", "daily", "build").all
+    assert (name in planned, "2024-05-05.csv" in planned) == (False, True), planned
 
 
 def test_a_slice_that_another_program_announced_is_still_to_come(shop: InProcess) -> None:
