@@ -21,9 +21,15 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
-from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
 from lakewright.slices.rewind.side_table import side_address
+from lakewright.slices.rewind.undo_rebuild import (
+    RebuildPlan,
+    RebuildStart,
+    UndoPlan,
+    check_recorded,
+    plan_rebuild,
+    plan_undo,
+)
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns

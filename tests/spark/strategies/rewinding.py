@@ -19,9 +19,8 @@ from tests.spark.strategies.machine import Sent, Shape, StrategyMachine, Subject
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.chain import counter_of
 from lakewright.slices.rewind.execution import build_beside, rewind_table
-from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.side_table import remove_beside, side_of
+from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild, plan_undo
 
 if TYPE_CHECKING:
     from tests.spark.strategies.bench import SmallLake

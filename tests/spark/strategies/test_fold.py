@@ -21,7 +21,7 @@ from tests.spark.strategies.test_crash import dying
 from lakewright.errors import DuplicateBusinesskeyException, LeaseLost
 from lakewright.slices.replay_slices import KnownSlice, replay_slices
 from lakewright.slices.result import ProcessResult
-from lakewright.slices.rewind.plan_undo import plan_undo
+from lakewright.slices.rewind.undo_rebuild import plan_undo
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

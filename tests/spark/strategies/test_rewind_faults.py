@@ -18,9 +18,8 @@ from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
 from lakewright.errors import CommitConflict, DataLossError, StorageUnavailable
 from lakewright.manifest.item import Verdict
-from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild, plan_undo
 from lakewright.strategies.failures import storage_error
 from lakewright.targets.entity.maintenance import look_at_silver, maintain
 

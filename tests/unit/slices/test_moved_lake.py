@@ -16,7 +16,7 @@ from lakewright.manifest.relocate import relocate
 from lakewright.slices.chain import new_item
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.slices.recover_from_log import find_recovery
-from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
 
 OLD = "file:///old/orders"
 

@@ -17,7 +17,7 @@ from lakewright.errors import SliceError, UsageError
 from lakewright.slices.discover import list_slices
 from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.plan import Arriving, in_place, with_times
-from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.rewinds import Rebuilt
 

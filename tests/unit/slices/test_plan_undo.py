@@ -20,8 +20,13 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import list_slices
-from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
+from lakewright.slices.rewind.undo_rebuild import (
+    RebuildStart,
+    UndoPlan,
+    check_recorded,
+    plan_rebuild,
+    plan_undo,
+)
 
 TIME = "2024-05-0{}T00:00:00+00:00"
 

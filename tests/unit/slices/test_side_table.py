@@ -22,7 +22,6 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
 from lakewright.slices.chain import counter_of
-from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import (
     begin_beside,
@@ -31,6 +30,7 @@ from lakewright.slices.rewind.side_table import (
     rewind_session,
     side_of,
 )
+from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
 
 APP = "lakewright/shop/orders:orders/rebuild/0"
 START = datetime(2024, 1, 1, tzinfo=UTC)
