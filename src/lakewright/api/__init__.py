@@ -14,8 +14,7 @@ Source: `processing-strategies.md`, "Code Flow" and "Usage" (`Processing`); the 
 from __future__ import annotations
 
 from lakewright.api.arguments import Range
-from lakewright.api.definitions import Job, Mapping, Relation
-from lakewright.api.entity import Entity, Processing
+from lakewright.api.definitions import Entity, Job, Mapping, Processing, Relation
 from lakewright.api.project import Project
 from lakewright.api.results import RunEvent, Runs
 from lakewright.plan.step import Plan

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lakewright.api.arguments import (
     all_values,
+    checked_methods,
     count_of,
     grants_of,
     job_arguments,
@@ -19,9 +20,7 @@ from lakewright.api.arguments import (
     texts_by_name,
     texts_of,
 )
-from lakewright.api.checked import checked_methods
-from lakewright.api.definitions import Job, Mapping, Relation, named
-from lakewright.api.entity import Entity
+from lakewright.api.definitions import Entity, Job, Mapping, Relation, named
 from lakewright.api.opened import Opened, warn, warn_of, warned
 from lakewright.api.results import RunEvent, Runs, Watcher, tell_end, watched
 from lakewright.app import App

@@ -32,13 +32,12 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan, Step
 from lakewright.run.builds import BuildRecorder, LastBuilds, NoBuilds
-from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
 from lakewright.run.lineage.listener import LineageListener, Reporter, is_configured
 from lakewright.run.metrics import Published, Publisher
-from lakewright.run.planning import Planning
+from lakewright.run.planning import Contexts, Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner

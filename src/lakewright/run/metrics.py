@@ -36,8 +36,8 @@ from urllib.parse import quote
 
 from lakewright.errors import SpecError
 from lakewright.plan.status import Status
-from lakewright.run.contexts import Contexts
 from lakewright.run.hooks.call import HttpCall
+from lakewright.run.planning import Contexts
 from lakewright.run.result import InstanceResult, RunResult, TargetResult
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job, Metric, MetricBoard, MetricSelector

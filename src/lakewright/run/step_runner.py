@@ -25,8 +25,8 @@ from lakewright.lake.tracing import span
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
-from lakewright.run.contexts import Contexts
 from lakewright.run.plan_warnings import with_warning
+from lakewright.run.planning import Contexts
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target

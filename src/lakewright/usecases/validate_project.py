@@ -30,9 +30,14 @@ from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.run_job import select_tests
 from lakewright.usecases.validation.definitions import evaluate_project
-from lakewright.usecases.validation.mappings import analyse_with_spark, check_outputs
 from lakewright.usecases.validation.named_columns import check_columns
-from lakewright.usecases.validation.outputs import check_pasts, replaced_output_faults, value_faults
+from lakewright.usecases.validation.outputs import (
+    analyse_with_spark,
+    check_outputs,
+    check_pasts,
+    replaced_output_faults,
+    value_faults,
+)
 from lakewright.usecases.validation.sql import Columns, check_sql, mapping_cycles
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace

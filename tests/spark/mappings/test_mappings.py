@@ -22,7 +22,7 @@ from lakewright.relations.relation import OutputMode
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.usecases.validation.definitions import evaluate_project
-from lakewright.usecases.validation.mappings import analyse_with_spark
+from lakewright.usecases.validation.outputs import analyse_with_spark
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

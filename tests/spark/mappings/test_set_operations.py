@@ -9,7 +9,7 @@ from tests.projects import make_workspace
 from tests.sessions import same
 
 from lakewright.usecases.validation.definitions import evaluate_project
-from lakewright.usecases.validation.mappings import analyse_with_spark
+from lakewright.usecases.validation.outputs import analyse_with_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

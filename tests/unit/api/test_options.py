@@ -13,8 +13,7 @@ import click
 import pytest
 
 from lakewright import Project
-from lakewright.api import Entity
-from lakewright.api import entity as of_entity
+from lakewright.api import Entity, definitions
 from lakewright.api.arguments import key_text
 from lakewright.cli.entry import root
 from lakewright.plan.permissions import Permissions
@@ -114,7 +113,9 @@ def test_processing_hands_on_the_slice_the_time_and_what_is_allowed(
     monkeypatch: pytest.MonkeyPatch, given: date, text: str
 ) -> None:
     seen: dict[str, Any] = {}
-    monkeypatch.setattr(of_entity, "process_entity", lambda *args, **options: seen.update(options, args=args))
+    monkeypatch.setattr(
+        definitions, "process_entity", lambda *args, **options: seen.update(options, args=args)
+    )
     lake = SimpleNamespace(zone=ZoneInfo("Europe/Amsterdam"))
     opened: Any = SimpleNamespace(app=SimpleNamespace(project=SimpleNamespace(lake=lake)))
     orders = Entity(cast("Any", SimpleNamespace(id="7")), opened)

@@ -12,7 +12,7 @@ from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance
-from lakewright.run.look import looking_ahead
+from lakewright.run.planning import looking_ahead
 
 
 def candidate(name: str, observe: Callable[[], Observation]) -> Candidate:

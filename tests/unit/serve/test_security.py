@@ -11,9 +11,8 @@ from tests.unit.serve.sites import BASE, MODEL, PROJECT, Served, browser, csrf_o
 from tests.unit.serve.slices import discover, fail
 
 from lakewright.errors import UsageError
-from lakewright.serve.http.access import Access, Asker
+from lakewright.serve.http.access import LARGEST_BODY, Access, Asker
 from lakewright.serve.http.faults import HttpFault
-from lakewright.serve.http.guard import LARGEST_BODY
 from lakewright.serve.service import ServeOptions
 
 PAGES = (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from lakewright.plan.phase import Phase
     from lakewright.plan.step import Step
-    from lakewright.run.contexts import Contexts
+    from lakewright.run.planning import Contexts
     from lakewright.run.result import RunResult, TargetResult
     from lakewright.spec.models.entity import Entity
     from lakewright.workspace.workspace import Workspace
