@@ -25,13 +25,13 @@ __all__ = ["answer", "main", "root"]
 HERE = "lakewright.cli.commands"
 COMMANDS = {
     "job": (f"{HERE}.job:job", "Run a job up to a phase."),
-    "plan": (f"{HERE}.plan:plan", "Show what is due, or what a job would do, and why."),
+    "plan": (f"{HERE}.apply:plan", "Show what is due, or what a job would do, and why."),
     "apply": (f"{HERE}.apply:apply", "Take every step that is due and needs nobody."),
     "decide": (f"{HERE}.apply:decide", "Say what only a person can say, as `plan` offers it."),
     "process": (f"{HERE}.process:process", "Process the pending slices of an entity."),
     "test": (f"{HERE}.test:test", "Run the project's own tests."),
     "validate": (f"{HERE}.check:validate", "Report every error of the project, without Spark."),
-    "status": (f"{HERE}.status:status", "Show what is running, waiting and failed, and what to type next."),
+    "status": (f"{HERE}.apply:status", "Show what is running, waiting and failed, and what to type next."),
     "manifest": (f"{HERE}.manifest:manifest", "List and operate slices: states, locks, failures."),
     "history": (f"{HERE}.history:history", "List, show and compare runs."),
     "undo": (f"{HERE}.rewind:undo", "Take a slice back out of its table."),

@@ -1,13 +1,15 @@
-"""The progress of a run: one animated line on a terminal, a log line for each step elsewhere."""
+"""While a command runs: its progress, on a terminal or in the log, and the signals that stop it."""
 
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from math import inf
 from time import monotonic
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from lakewright.cli.output import Output
@@ -19,12 +21,24 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from lakewright.app import App
+    from lakewright.cli.call import Call
     from lakewright.manifest.store import Store
     from lakewright.plan.step import Step
     from lakewright.run.execute import Listener
     from lakewright.run.result import TargetResult
 
-__all__ = ["LiveProgress", "LoggedProgress", "SlicesInProgress", "place_of", "watching", "working"]
+__all__ = [
+    "HANG_UP",
+    "LiveProgress",
+    "LoggedProgress",
+    "SlicesInProgress",
+    "Stopper",
+    "listening",
+    "listening_to_run",
+    "place_of",
+    "watching",
+    "working",
+]
 
 log = logging.getLogger(__name__)
 
@@ -230,3 +244,90 @@ class LiveProgress:
 
     def _named(self, instance: int, step: Step) -> str:
         return f"{place_of(self._instances, instance)}{step.phase} {step.target}"
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+HANG_UP = (signal.SIGHUP,)
+
+AT_ONCE = "Stopping at once: Spark is starting, and nothing has run."
+
+AFTER_COMMIT = "Stopping after the current commit; a second signal stops at once."
+
+
+class Stopper:
+    """Remembers the signal that asked a run to stop.
+
+    Attributes:
+        signal: The number of the signal, or None.
+    """
+
+    def __init__(
+        self,
+        announce: Callable[[str], None],
+        message: str = AFTER_COMMIT,
+        is_starting: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.signal: int | None = None
+        self._is_starting = is_starting
+        self._announce = announce
+        self._message = message
+
+    def receive(self, number: int, frame: FrameType | None = None) -> None:
+        """Handle a signal: remember the first one, stop immediately on the second or while Spark starts.
+
+        Raises:
+            KeyboardInterrupt: The command stops at once; its argument is the number of the first signal.
+        """
+        if self.signal is not None:
+            raise KeyboardInterrupt(self.signal)
+        self.signal = number
+        if self._is_starting():
+            self._announce(AT_ONCE)
+            raise KeyboardInterrupt(number)
+        self._announce(self._message)
+
+
+def _has_lost_jvm(error: BaseException) -> bool:
+    from lakewright.spark.jvm import is_jvm_failure
+
+    return isinstance(error, (ConnectionError, EOFError)) or is_jvm_failure(error)
+
+
+@contextmanager
+def listening(
+    announce: Callable[[str], None],
+    *,
+    extra: Sequence[signal.Signals] = (),
+    message: str = AFTER_COMMIT,
+    is_starting: Callable[[], bool] = lambda: False,
+) -> Iterator[Stopper]:
+    """Yield a stopper that receives signals in the `with` block; earlier handlers are restored after it.
+
+    Args:
+        announce: Receives the message when the first signal comes.
+        extra: Signals to receive besides Ctrl-C and SIGTERM.
+        message: What is announced.
+        is_starting: Whether Spark is starting, so that there is no commit to wait for.
+    """
+    stopper = Stopper(announce, message, is_starting)
+    if threading.current_thread() is not threading.main_thread():
+        yield stopper
+        return
+    before = {number: signal.signal(number, stopper.receive) for number in (*SIGNALS, *extra)}
+    try:
+        yield stopper
+    except Exception as error:
+        if stopper.signal is None or not _has_lost_jvm(error):
+            raise
+        # The signal went to the whole group of processes, and the JVM ended before this one.
+        raise KeyboardInterrupt(stopper.signal) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def listening_to_run(call: Call) -> AbstractContextManager[Stopper]:
+    """Return a `with` block for a command that may start Spark; see `listening`."""
+    return listening(call.output.note, is_starting=lambda: call.app.lake.is_starting)

@@ -40,7 +40,7 @@ from lakewright.run.hooks.call import HttpCall
 from lakewright.run.planning import Contexts
 from lakewright.run.result import InstanceResult, RunResult, TargetResult
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.models.job import Job, Metric, MetricBoard, MetricSelector
+from lakewright.spec.models.job import Job, Metric, MetricBoard
 from lakewright.spec.project import Project
 
 __all__ = ["Published", "Publisher", "as_prometheus", "measured", "published", "write_whole"]
@@ -125,15 +125,8 @@ def published(board: MetricBoard | None, found: Iterable[Published], scope: Scop
             yield metric
             continue
         for chosen in board.metrics:
-            if _is_chosen(chosen.selector, metric):
+            if chosen.selector.selects(metric.name, metric.labels):
                 yield _labelled(board, chosen, metric, scope)
-
-
-def _is_chosen(selector: MetricSelector, metric: Published) -> bool:
-    if selector.name is not None and not re.fullmatch(selector.name, metric.name):
-        return False
-    labels = metric.labels
-    return all(name in labels and re.fullmatch(p, labels[name]) for name, p in selector.labels.items())
 
 
 def _labelled(board: MetricBoard, chosen: Metric, metric: Published, scope: Scope) -> Published:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -289,7 +289,7 @@ class SliceEntry:
             "item_id": self.item.item_id,
             "slice": self.name,
             "verdict": self.verdict.value,
-            "since": None if self.at is None else format_instant(self.at),
+            "since": _text(self.at),
             "size": self.size,
             "metrics": dict(self.metrics),
         }
@@ -329,15 +329,7 @@ class EntityOverview:
             ],
             "version": self.table.version if self.table else None,
             "note": self.note,
-            "row_counts": [
-                {
-                    "version": each.version,
-                    "at": None if each.at is None else format_instant(each.at),
-                    "operation": each.operation,
-                    "rows": each.rows,
-                }
-                for each in self.row_counts
-            ],
+            "row_counts": [{**asdict(each), "at": _text(each.at)} for each in self.row_counts],
             "places": dict(self.places),
         }
 

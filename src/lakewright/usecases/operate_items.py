@@ -19,7 +19,6 @@ from lakewright.app import App
 from lakewright.due.facts import Effect
 from lakewright.errors import Fault, SequenceConflict, StorageUnavailable, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
-from lakewright.manifest import transfer
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
@@ -28,7 +27,6 @@ from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.record_feed import RecordFeed
 from lakewright.manifest.relocate import Relocated, relocate
 from lakewright.manifest.store import Damage, Query
-from lakewright.manifest.transfer import Imported
 from lakewright.slices.application import application_of
 from lakewright.slices.audit import Repair, audit, repairs
 from lakewright.slices.chain import counter_of
@@ -61,8 +59,6 @@ __all__ = [
     "Operated",
     "accept_item",
     "check_manifest",
-    "export_manifest",
-    "import_manifest",
     "move_items",
     "release_item",
     "requeue_items",
@@ -527,27 +523,6 @@ class Moved:
     goal: str
     items: tuple[str, ...]
     faults: tuple[Fault, ...]
-
-
-def export_manifest(app: App) -> Iterator[str]:
-    """Yield every readable record, then watermarks, counters and the history of runs; leases are left out."""
-    return transfer.export_manifest(app.store)
-
-
-def import_manifest(app: App, lines: Iterable[str], *, source: str, keep_going: bool = False) -> Imported:
-    """Import lines that `export_manifest` yielded, or Snowplow's records; existing entries are kept.
-
-    If a line is wrong, nothing is imported, unless `keep_going`. Secrets of the project are removed.
-
-    Args:
-        app: The project.
-        lines: One JSON document each.
-        source: Names the lines in the locations of faults.
-        keep_going: Whether to import what is right although something is wrong.
-    """
-    return transfer.import_manifest(
-        app.store, lines, source=source, keep_going=keep_going, redactor=app.redactor
-    )
 
 
 def move_items(app: App, old: str, new: str) -> Moved:

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from lakewright.cli.signals import listening
+from lakewright.cli.progress import listening
 
 
 def test_the_first_signal_is_remembered_and_announced() -> None:

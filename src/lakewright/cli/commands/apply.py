@@ -1,17 +1,24 @@
-"""What is due: `lakewright apply` takes it, `lakewright decide` says what only a person can say."""
+"""What is due: `plan` and `status` show it, `apply` takes it, `decide` says what only a person can say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
+from lakewright.cli.commands.history import runs_table
 from lakewright.cli.commands.manifest.operate import author_option, operator_options
+from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.completion import complete_decisions, names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Branch, Span, line, remedy_branches, took
+from lakewright.cli.options import despite_faults
+from lakewright.cli.page import Block, Branch, Span, ago, assignments, line, remedy_branches, took
+from lakewright.cli.page import status as coloured
+from lakewright.cli.render.run import plan_page
 from lakewright.due.facts import Grant
 from lakewright.due.plan import Choice, Finding, Plan, Step
 from lakewright.due.words import (
@@ -25,8 +32,16 @@ from lakewright.due.words import (
     step_words,
 )
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.plan.phase import Phase
 
-__all__ = ["apply", "decide", "due_page", "due_summary"]
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakewright.manifest.journal import Run
+    from lakewright.usecases.due.status import ProjectStatus
+    from lakewright.usecases.items import Row
+
+__all__ = ["apply", "decide", "due_page", "due_summary", "plan", "status"]
 
 
 def due_page(plan: Plan) -> Iterator[Block]:
@@ -151,3 +166,115 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
     )
     call.output.result(document, [decided])
     return 0
+
+
+@command(
+    examples=["lakewright status", "lakewright status -o json"],
+)
+@click.pass_obj
+def status(call: Call, /) -> None:
+    """Show what is running, what is due, needs you or waits, the triggers and the last runs."""
+    from lakewright.due.words import SCHEMA
+    from lakewright.usecases.due.status import project_status
+
+    call.accept_faults(are_told=False)
+    found = project_status(call.app)
+    call.output.schema = SCHEMA
+    call.output.answer(found.as_json(), _page(found, call.app.store.now()))
+
+
+def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
+    yield from fault_blocks(found.faults, found.withheld)
+    if found.unwritable is not None:
+        yield fault_branch(found.unwritable)
+    running = (*(_run(run, now) for run in found.running), *(_lock(row, now) for row in found.locked))
+    yield from _section("Running", running)
+    yield from due_page(found.plan)
+    yield from _section("Triggers", trigger_branches(found.triggers, now))
+    if (soon := next_line(found.triggers, now)) is not None:
+        yield soon
+    if found.last_runs:
+        yield line(Span("Last runs", "bold"))
+        yield runs_table(found.last_runs, now)
+
+
+def _section(title: str, branches: tuple[Branch, ...]) -> Iterator[Block]:
+    if branches:
+        yield Branch(line(Span(title, "bold")), branches)
+
+
+def _run(run: Run, now: datetime) -> Branch:
+    what = " ".join(filter(None, (run.job, run.phase.lower(), assignments(run.parameters))))
+    said = f" {what}, run {run.run_id}, {ago(run.started, now)}, by {run.holder}"
+    return Branch(line(coloured(run.status), said))
+
+
+def _lock(row: Row, now: datetime) -> Branch:
+    lock = row.lock
+    if lock is None:
+        return Branch(line(coloured("locked"), f" {row.owner} {row.slice}"))
+    held = f": {lock.stale_reason}" if lock.stale_reason else f" by {lock.holder}"
+    since = ago(lock.processing.since, now)
+    return Branch(line(coloured("locked"), f" {row.owner} {row.slice} {since}{held}"))
+
+
+HAS_WORK = 3
+
+
+@command(
+    examples=[
+        "lakewright plan",
+        "lakewright plan monthly build month=2022-01-01",
+        "lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json",
+        "lakewright plan monthly build month=2022-01-01 --detailed-exitcode",
+        "lakewright plan monthly build month=2022-01-01 --preview",
+    ],
+)
+@job_arguments(is_required=False)
+@run_options
+@click.option(
+    "--preview", is_flag=True, help="Count the deletes that each entity's next slice implies; starts Spark."
+)
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 3 if anything but checks would run.")
+@despite_faults
+@click.pass_obj
+def plan(
+    call: Call,
+    /,
+    name: str | None,
+    phase: Phase | None,
+    parameters: tuple[str, ...],
+    *,
+    preview: bool,
+    detailed_exitcode: bool,
+    **options: Any,
+) -> int:
+    """Show what a run of JOB would do to each target up to PHASE, and why; without JOB, what is due.
+
+    Nothing is written: no table, no record, no history.
+    """
+    if name is None:
+        return _show_due(call, detailed_exitcode=detailed_exitcode)
+    if phase is None:
+        raise click.MissingParameter(param_hint="'PHASE'", param_type="argument")
+    request = job_request(name, phase, parameters, preview=preview, **options)
+    from lakewright.usecases.run_job import plan_job
+    from lakewright.usecases.triggers import triggers_of_job
+
+    found = plan_job(call.app, request)
+
+    if (soon := next_line(triggers_of_job(call.app, name), call.clock())) is not None:
+        call.output.note(soon)
+    call.output.answer(found.as_json(), plan_page(found))
+    return HAS_WORK if detailed_exitcode and found.has_work else 0
+
+
+def _show_due(call: Call, *, detailed_exitcode: bool) -> int:
+    """Show what is due in all entities."""
+    from lakewright.due.words import SCHEMA, plan_document
+    from lakewright.usecases.due.take import plan_of_project
+
+    found = plan_of_project(call.app)
+    call.output.schema = SCHEMA
+    call.output.answer(plan_document(found), due_page(found))
+    return HAS_WORK if detailed_exitcode and found.ready else 0

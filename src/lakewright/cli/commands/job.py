@@ -11,9 +11,8 @@ from lakewright.cli.commands.arguments import job_arguments, job_request, run_op
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.page import assignments, counted
-from lakewright.cli.progress import watching
+from lakewright.cli.progress import listening_to_run, watching
 from lakewright.cli.render.run import failure_lines, plan_page, removal_page, run_page, warning_lines
-from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned

@@ -14,9 +14,8 @@ from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Branch, Span, counted, line, status, took
-from lakewright.cli.progress import watching, working
+from lakewright.cli.progress import listening_to_run, watching, working
 from lakewright.cli.render.run import slice_branch
-from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.permissions import Permissions

@@ -13,9 +13,8 @@ from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, counted, line
-from lakewright.cli.progress import working
+from lakewright.cli.progress import listening_to_run, working
 from lakewright.cli.render.look_back import difference_blocks
-from lakewright.cli.signals import listening_to_run
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run

@@ -14,7 +14,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.group import LazyGroup, when_alone
 from lakewright.cli.options import global_arguments
 from lakewright.cli.page import Span, line
-from lakewright.cli.signals import listening
+from lakewright.cli.progress import listening
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -13,9 +13,8 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.page import Branch, Span, counted, line, seconds, status
-from lakewright.cli.progress import watching
+from lakewright.cli.progress import listening_to_run, watching
 from lakewright.cli.render.run import details, plan_page
-from lakewright.cli.signals import listening_to_run
 from lakewright.errors.phrase import Phrase
 from lakewright.plan.status import Status, overall
 from lakewright.run.case import AssertionResult, CaseResult

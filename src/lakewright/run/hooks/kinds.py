@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -92,14 +91,20 @@ def _moments(status: str) -> tuple[str, ...]:
 _Method = Annotated[Literal["GET", "POST", "PUT"], BeforeValidator(upper)]
 
 
+_When = Annotated[
+    Conditions,
+    Declared(
+        default_factory=dict,
+        description="Regular expressions for variables of the event; without any, all events match.",
+    ),
+]
+
+
 class RestHook(Hook):
     """Sends an HTTP request."""
 
     url: str = Declared(min_length=1, description="URL to call; expressions can use the event's variables.")
-    when: Conditions = Declared(
-        default_factory=dict,
-        description="Regular expressions for variables of the event; without any, all events match.",
-    )
+    when: _When
     method: _Method = Declared(default="GET", description="GET, POST or PUT; POST and PUT send a body.")
     headers: dict[str, str] = Declared(default_factory=dict, description="Headers of the request.")
     body: str | None = Declared(
@@ -143,10 +148,7 @@ class CommandHook(Hook):
     command: Annotated[tuple[str, ...], BeforeValidator(_words)] = Declared(
         min_length=1, description="Program and arguments, as a list or as one line with shell quoting."
     )
-    when: Conditions = Declared(
-        default_factory=dict,
-        description="Regular expressions for variables of the event; without any, all events match.",
-    )
+    when: _When
 
     def texts(self) -> Iterator[str]:
         """Yield the program and its arguments."""
@@ -305,10 +307,7 @@ class ReportHook(SimpleReportHook):
             found[f"{event.category}_runtime"] = round(event.seconds * 1000)
         for chosen in self.metrics.metrics:
             for name, value in found.items():
-                if _selects(name, chosen.selector.name) and all(
-                    _selects(event.variables().get(key, ""), pattern)
-                    for key, pattern in chosen.selector.labels.items()
-                ):
+                if chosen.selector.selects(name, event.variables()):
                     labels = {**self.metrics.labels, **chosen.labels}
                     inside = ",".join(f"{key}={context.render(text)}" for key, text in labels.items())
                     shown[f"{chosen.name or name}{{{inside}}}" if inside else chosen.name or name] = value
@@ -330,7 +329,3 @@ def _line(event: Event, metrics: Mapping[str, object]) -> str:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _selects(text: str, pattern: str | None) -> bool:
-    return pattern is None or re.fullmatch(pattern, text) is not None

@@ -6,7 +6,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -174,6 +174,13 @@ class MetricSelector(Model):
 
     name: str | None = Field(default=None, description="Regular expression of the metric's name.")
     labels: dict[str, str] = Field(default_factory=dict, description="Regular expressions of label values.")
+
+    def selects(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Return whether a metric of this name and with these labels is selected."""
+        if self.name is not None and not re.fullmatch(self.name, name):
+            return False
+        patterns = self.labels.items()
+        return all(key in labels and re.fullmatch(pattern, labels[key]) for key, pattern in patterns)
 
 
 class Metric(Model):

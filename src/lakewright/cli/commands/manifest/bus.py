@@ -13,7 +13,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import counted, line, status, took
-from lakewright.cli.signals import HANG_UP, listening
+from lakewright.cli.progress import HANG_UP, listening
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 

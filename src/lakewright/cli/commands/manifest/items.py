@@ -17,8 +17,8 @@ from lakewright.cli.faults import FAILED, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, counted, line, remedy_branches, status
+from lakewright.cli.progress import Stopper, listening
 from lakewright.cli.render.run import slice_line
-from lakewright.cli.signals import Stopper, listening
 from lakewright.errors import UsageError
 from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase

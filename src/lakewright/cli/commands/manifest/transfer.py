@@ -39,9 +39,9 @@ def export(call: Call, /, file: Path | None) -> None:
 
     These are all readable records, then watermarks, counters and the history of runs; leases are left out.
     """
-    from lakewright.usecases.operate_items import export_manifest
+    from lakewright.manifest.transfer import export_manifest
 
-    lines = export_manifest(call.app)
+    lines = export_manifest(call.app.store)
     if file is not None:
         try:
             with file.open("w", encoding="utf-8", errors="backslashreplace") as target:
@@ -74,10 +74,13 @@ def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
 
     Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
     """
-    from lakewright.usecases.operate_items import import_manifest
+    from lakewright.manifest.transfer import import_manifest
 
+    app = call.app
     with _opened(file, call) as lines:
-        imported = import_manifest(call.app, lines, source=str(file), keep_going=keep_going)
+        imported = import_manifest(
+            app.store, lines, source=str(file), keep_going=keep_going, redactor=app.redactor
+        )
     document = {
         "records": imported.records,
         "documents": imported.documents,
