@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
 from tests.unit.serve.sites import served, write_project
 from tests.unit.serve.slices import discover, process
 
 from lakewright.manifest.journal import Run
-from lakewright.serve.http.metrics import exposition
 
 ROOT = Path(__file__).parents[3]
 MONITORING = ROOT / "examples" / "monitoring"
@@ -59,35 +55,3 @@ def test_the_docs_name_every_metric(present: set[str]) -> None:
     own = {name for name in present if not name.startswith("lakewright_server_")}
     assert own <= named
     assert named - {"lakewright_server_"} <= own
-
-
-class Difficult:
-    """Gauges whose labels, texts and numbers need care."""
-
-    def describe(self) -> list[Metric]:
-        return []
-
-    def collect(self) -> list[Metric]:
-        family = GaugeMetricFamily("lakewright_x", 'a "text"\\ of\ntwo lines', labels=["verdict", "entity"])
-        for number, name in enumerate(('a"b', "back\\slash", "two\nlines", "ünï", "", "a,b={}")):
-            family.add_metric(
-                ["ready", name], (0.0, 1, 1e21, float("nan"), float("-inf"), 1764000000.123456)[number]
-            )
-        return [family, GaugeMetricFamily("lakewright_none", "no sample", labels=["x"]), _plain()]
-
-
-def _plain() -> Metric:
-    return GaugeMetricFamily("lakewright_plain", "without labels", value=2)
-
-
-def test_the_text_of_metrics_is_that_of_the_client_library() -> None:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Difficult())
-    assert exposition(registry) == generate_latest(registry)
-    counters = CollectorRegistry(auto_describe=False)
-    ProcessCollector(registry=counters, namespace="x")
-    names = [
-        [line.split("{")[0].split()[0] for line in text.decode().splitlines()]
-        for text in (exposition(counters), generate_latest(counters))
-    ]
-    assert names[0] == names[1]

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import RUNNING, Run
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from lakewright.serve.http.site import Site
     from lakewright.serve.service import Gauges
 
-__all__ = ["Metrics", "WrittenGauge", "exposition", "written"]
+__all__ = ["Metrics"]
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return all metrics as a scrape gets them."""
-        return exposition(self._registry)
+        return generate_latest(self._registry)
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +70,6 @@ class _OfProject(Collector):
     site: Site
     more: tuple[Callable[[], Iterable[Metric]], ...]
     _last: dict[str, LastSlice] = field(default_factory=dict)
-    _written: dict[str, tuple[LastSlice, tuple[str, ...]]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def describe(self) -> Iterable[Metric]:
@@ -111,10 +108,8 @@ class _OfProject(Collector):
         with self._lock:
             standings = read_standings(app, self._last)
             self._last = {each.name: each.last for each in standings.entities if each.last is not None}
-            lines = self._lines_of_last_slices()
         yield from _of_entities(standings.entities)
-        for at, (name, text) in enumerate(_OF_LAST_SLICE.items()):
-            yield WrittenGauge(name, text, [of_entity[at] for of_entity in lines])
+        yield from _of_last_slices(standings.entities)
         others = {str(application): standing for application, standing in standings.others.items()}
         yield _counts("lakewright_application_items", "application", others)
         yield _instants(
@@ -123,14 +118,6 @@ class _OfProject(Collector):
             "application",
             {name: standing.waiting_since for name, standing in others.items()},
         )
-
-    def _lines_of_last_slices(self) -> list[tuple[str, ...]]:
-        before, self._written = self._written, {}
-        for entity, last in self._last.items():
-            kept = before.get(entity)
-            lines = kept[1] if kept and kept[0] is last else _of_last_slice(entity, last)
-            self._written[entity] = (last, lines)
-        return [lines for _, lines in self._written.values()]
 
 
 def _of_warm_session(gauges: Gauges) -> Iterator[Metric]:
@@ -168,30 +155,43 @@ def _of_entities(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
     )
 
 
-_OF_LAST_SLICE = {
-    "lakewright_last_slice_rows": "Rows of the last processed slice, by what became of them.",
-    "lakewright_last_slice_inferred_deletes": "Records deleted by the last processed slice because it "
-    "lacks them; they count as deleted too.",
-    "lakewright_last_slice_seconds": "How long the last processed slice took.",
-    "lakewright_last_slice_delete_ratio": "Deleted rows of the last processed slice, as a share of its rows "
-    "and those that it lacks.",
-}
+def _of_last_slices(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
+    last = {each.name: each.last for each in entities if each.last is not None}
+    rows = GaugeMetricFamily(
+        "lakewright_last_slice_rows",
+        "Rows of the last processed slice, by what became of them.",
+        labels=["entity", "effect"],
+    )
+    for name, each in last.items():
+        for effect in EFFECTS:
+            if isinstance(number := each.metrics.get(effect), int | float):
+                found = deleted_rows(each.metrics) if effect == "deleted" else number
+                rows.add_metric([name, effect], found)
+    yield rows
+    yield _of_each(
+        "lakewright_last_slice_inferred_deletes",
+        "Records deleted by the last processed slice because it lacks them; they count as deleted too.",
+        {name: each.metrics.get("inferred_deletes") for name, each in last.items()},
+    )
+    yield _of_each(
+        "lakewright_last_slice_seconds",
+        "How long the last processed slice took.",
+        {name: each.metrics.get("seconds") for name, each in last.items()},
+    )
+    yield _of_each(
+        "lakewright_last_slice_delete_ratio",
+        "Deleted rows of the last processed slice, as a share of its rows and those that it lacks.",
+        {name: each.delete_ratio for name, each in last.items()},
+    )
 
 
-def _of_last_slice(entity: str, last: LastSlice) -> tuple[str, ...]:
-    """Return the lines of each of `_OF_LAST_SLICE`: most lines of a scrape, which rarely change."""
-    names = iter(_OF_LAST_SLICE)
-    rows = GaugeMetricFamily(next(names), "", labels=["entity", "effect"])
-    for effect in EFFECTS:
-        if isinstance(number := last.metrics.get(effect), int | float):
-            rows.add_metric([entity, effect], deleted_rows(last.metrics) if effect == "deleted" else number)
-    others = []
-    of_commit = [last.metrics.get(metric) for metric in ("inferred_deletes", "seconds")]
-    for name, value in zip(names, [*of_commit, last.delete_ratio], strict=True):
-        others.append(GaugeMetricFamily(name, "", labels=["entity"]))
+def _of_each(name: str, text: str, values: Mapping[str, object]) -> Metric:
+    """Return a metric of entities, of those that have a number."""
+    family = GaugeMetricFamily(name, text, labels=["entity"])
+    for entity, value in values.items():
         if isinstance(value, int | float):
-            others[-1].add_metric([entity], value)
-    return tuple(map(written, (rows, *others)))
+            family.add_metric([entity], value)
+    return family
 
 
 def _of_leases(app: App) -> Iterator[Metric]:
@@ -266,54 +266,3 @@ def _instants(name: str, text: str, label: str | None, instants: Mapping[str, da
 
 def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(name, text, value=value)
-
-
-class WrittenGauge(Metric):
-    """A gauge whose samples are written already, so that those that stay the same are written once."""
-
-    def __init__(self, name: str, documentation: str, texts: Iterable[str]) -> None:
-        """Make it of the texts that `written` returned."""
-        super().__init__(name, documentation, "gauge")
-        self.texts = tuple(texts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """A registry of one family."""
-
-    family: Metric
-
-    def collect(self) -> Iterable[Metric]:
-        return (self.family,)
-
-
-def exposition(registry: CollectorRegistry) -> bytes:
-    """Return the text of all families that a registry collects, as `generate_latest` does."""
-    return b"".join(
-        "".join(_gauge_lines(family)).encode() if family.type == "gauge" else generate_latest(_Alone(family))
-        for family in registry.collect()
-    )
-
-
-def _gauge_lines(family: Metric) -> Iterator[str]:
-    text = family.documentation.replace("\\", r"\\").replace("\n", r"\n")
-    yield f"# HELP {family.name} {text}\n# TYPE {family.name} gauge\n"
-    yield from family.texts if isinstance(family, WrittenGauge) else _samples(family)
-
-
-def written(family: Metric) -> str:
-    """Return the lines of a gauge's samples."""
-    return "".join(_samples(family))
-
-
-def _samples(family: Metric) -> Iterator[str]:
-    for sample in family.samples:
-        labels = ",".join([_label(*each) for each in sorted(sample.labels.items())])
-        number = floatToGoString(sample.value)  # type: ignore[no-untyped-call]
-        yield f"{sample.name}{{{labels}}} {number}\n" if labels else f"{sample.name} {number}\n"
-
-
-@lru_cache(maxsize=4096)
-def _label(name: str, text: str) -> str:
-    escaped = text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-    return f'{name}="{escaped}"'
