@@ -104,6 +104,13 @@ class ServerFiles:
             return True
         return False
 
+    def taken(self) -> UsageError:
+        """Return that another server runs for the project."""
+        return UsageError(
+            f"a server runs for the project in {self.basedir} already",
+            remedy=Phrase(Command("serve", "status"), " shows it; ", Command("serve", "stop"), " stops it."),
+        )
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Be the project's only server in the `with` block; its files are removed afterwards.
@@ -117,12 +124,7 @@ class ServerFiles:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError(
-                    f"a server runs for the project in {self.basedir} already",
-                    remedy=Phrase(
-                        Command("serve", "status"), " shows it; ", Command("serve", "stop"), " stops it."
-                    ),
-                ) from None
+                raise self.taken() from None
             try:
                 yield
             finally:
@@ -145,10 +147,7 @@ def start_in_background(files: ServerFiles, arguments: Sequence[str]) -> dict[st
         SparkUnavailable: It ended, or wasn't ready in time; the error has the end of its log.
     """
     if files.is_locked():
-        raise UsageError(
-            f"a server runs for the project in {files.basedir} already",
-            remedy=Phrase(Command("serve", "status"), " shows it; ", Command("serve", "stop"), " stops it."),
-        )
+        raise files.taken()
     process = _begun(files, arguments)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:

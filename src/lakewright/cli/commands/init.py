@@ -13,10 +13,9 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_request
-from lakewright.cli.commands.job import run_watched
+from lakewright.cli.commands.job import run_watched, tell_run
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, counted, line, took, whole
-from lakewright.cli.render.run import failure_lines, run_page, warning_lines
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
@@ -115,13 +114,7 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
 def _run(call: Call, folder: Path, count: int) -> int:
     result = run_watched(call, job_request(JOB, Phase.VERIFY, ARGUMENTS))
     advice = [] if result.status.is_failure else _next(folder)
-    page = run_page(result, has_errors=call.output.has_page_errors)
-    call.output.result(_document(folder, count, result.as_json()), [*page, *advice])
-    call.output.note(*failure_lines(result, is_one_screen=call.output.is_one_screen))
-    if call.output.is_quiet:
-        call.output.note(*warning_lines(result))
-    call.output.last(result.summary)
-    return result.exit_code
+    return tell_run(call, result, _document(folder, count, result.as_json()), advice)
 
 
 def _document(folder: Path, count: int, outcome: object) -> dict[str, object]:

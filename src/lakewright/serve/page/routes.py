@@ -172,29 +172,32 @@ class Pages:
         return views.View(self.site, self.site.app(), request.path_params, query)
 
     def _page(self, template: str, view: Callable[[views.View], Values]) -> Callable[[Request], Any]:
-        def made(request: Request) -> str:
+        def made(request: Request) -> Response:
             values = view(self._view(request))
-            return render(template, {**self._frame(request), **values}, self.site.redactor())
+            shown = {**self._frame(request), **values}
+            return HTMLResponse(render(template, shown, self.site.redactor()))
+
+        return self._answered(made)
+
+    def _answered(self, make: Callable[[Request], Response]) -> Callable[[Request], Any]:
+        """Return what answers requests in a thread; every failure gets a page."""
 
         async def answer(request: Request) -> Response:
             try:
-                return HTMLResponse(await run_in_threadpool(made, request))
-            except Exception as error:  # every failure gets a page
-                return await self._failed(request, error)
+                return await run_in_threadpool(make, request)
+            except Exception as error:
+                status = status_of(error)
+                if status == 500:
+                    log.error("a page failed", exc_info=error)
+                return await run_in_threadpool(self.error_page, request.scope, status, error)
 
         return answer
-
-    async def _failed(self, request: Request, error: Exception) -> Response:
-        status = status_of(error)
-        if status == 500:
-            log.error("a page failed", exc_info=error)
-        return await run_in_threadpool(self.error_page, request.scope, status, error)
 
     def _live(
         self, template: str, view: Callable[[views.View], Values], name: str
     ) -> Callable[[Request], Any]:
-        async def answer(request: Request) -> Response:
-            frame = await run_in_threadpool(self._frame, request)
+        def made(request: Request) -> Response:
+            frame = self._frame(request)
 
             def read() -> tuple[str, bool]:
                 values = view(self._view(request))
@@ -202,25 +205,21 @@ class Pages:
                 is_last = found["finished"] is not None if name == "run" else not found.is_running
                 return render(template, {**frame, **values}, self.site.redactor()), is_last
 
-            try:
-                await run_in_threadpool(read)
-                return stream(read)
-            except Exception as error:  # every failure gets a page
-                return await self._failed(request, error)
+            read()  # a failure is a page, not an event
+            return stream(read)
 
-        return answer
+        return self._answered(made)
 
     async def _do(self, request: Request) -> Response:
-        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
+        form = await _form(request)
         form.pop(CSRF_FIELD, None)
-        try:
-            where = await run_in_threadpool(self._done, request, request.path_params["action"], form)
-        except Exception as error:  # every failure gets a page
-            return await self._failed(request, error)
-        return RedirectResponse(where, 303)
+        answered = self._answered(lambda _: RedirectResponse(self._done(request, form), 303))
+        answer: Response = await answered(request)
+        return answer
 
-    def _done(self, request: Request, action: str, form: Mapping[str, str]) -> str:
+    def _done(self, request: Request, form: Mapping[str, str]) -> str:
         """Do what a form asks, and return the page to show next."""
+        action = request.path_params["action"]
         self.site.access.check_actions()
         call = ApiCall(self.site, self.site.app(), request.scope["asker"])
         done = _BY_PAGE[action](call, form) if action in _BY_PAGE else _by_api(call, action, form)
@@ -231,8 +230,7 @@ class Pages:
 
     async def _login(self, request: Request) -> Response:
         if request.method == "POST":
-            form = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
-            token = form.get("token", "")
+            token = (await _form(request)).get("token", "")
         else:
             token = request.path_params["token"]
         try:
@@ -249,6 +247,10 @@ class Pages:
         if asker.session is not None:
             self.site.access.close_session(asker.session)
         return RedirectResponse("/", 303)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    return dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
 
 
 _BY_API: Mapping[str, str] = {
