@@ -1,8 +1,8 @@
-"""Mappings that choose, sort, distribute and measure the rows of their input."""
+"""Mappings that choose, order, distribute, measure and aggregate the rows of their input."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field as Declared
@@ -10,21 +10,26 @@ from pydantic import model_validator
 
 from lakewright.lake.columns import column
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
-from lakewright.spec.models.base import Listed, Texts, from_text
+from lakewright.spec.models.base import Listed, Model, Texts, from_text
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.query import all_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
+    "AggregateMapping",
     "AliasMapping",
     "CoalesceMapping",
     "DeduplicateMapping",
     "DistinctMapping",
+    "EarliestMapping",
     "FilterMapping",
+    "GroupedAggregateMapping",
+    "HistorizeMapping",
+    "LatestMapping",
     "ObserveMapping",
     "RebalanceMapping",
     "RepartitionMapping",
@@ -193,3 +198,159 @@ class ObserveMapping(InputMapping):
         found = frame.observe(observation, *measures)
         workspace.observations[self.name] = observation
         return found
+
+
+_POSITION = "__position"
+
+
+class LatestMapping(InputMapping):
+    """Keeps the row with the greatest version of each key; a null version is the smallest."""
+
+    keeps_columns: ClassVar[bool] = True
+
+    key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
+    version_columns: Listed[ColumnName] = Declared(
+        min_length=1, description="Columns that order the versions, most significant first."
+    )
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns of the key and of the version."""
+        return (
+            *self.named("keyColumns", self.key_columns),
+            *self.named("versionColumns", self.version_columns),
+        )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return one row per key, with all columns."""
+        from pyspark.sql import Window, functions
+
+        window = Window.partitionBy(*map(column, self.key_columns)).orderBy(*self.order())
+        numbered = frame.withColumn(_POSITION, functions.row_number().over(window))
+        return numbered.where(column(_POSITION) == 1).drop(_POSITION)
+
+    def order(self) -> list[Column]:
+        """Return the sort order in which the wanted version comes first."""
+        return [column(name).desc_nulls_last() for name in self.version_columns]
+
+
+class EarliestMapping(LatestMapping):
+    """Keeps the row with the smallest version of each key; a null version is the greatest."""
+
+    def order(self) -> list[Column]:
+        """Return the sort order in which the wanted version comes first."""
+        return [column(name).asc_nulls_last() for name in self.version_columns]
+
+
+Position = Annotated[Literal["beginning", "end"], from_text(str.lower)]
+
+
+class HistorizeMapping(InputMapping):
+    """Adds the interval in which each row is valid: from its own time to that of the key's next row.
+
+    The end of the last row is null. The order of rows with the same key and time is undefined.
+    """
+
+    key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
+    time_column: ColumnName = Declared(description="Column with the time of a row.")
+    valid_from_column: str = Declared(default="valid_from", description="New column: the beginning.")
+    valid_to_column: str = Declared(
+        default="valid_to", description="New column with the end, exclusive; null if open."
+    )
+    column_insert_position: Position = Declared(
+        default="end", description="Position of the new columns: beginning or end."
+    )
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns of the key, and the time."""
+        return (
+            *self.named("keyColumns", self.key_columns),
+            NamedColumn(self.input, self.time_column, ("timeColumn",)),
+        )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return all rows with the two new columns."""
+        from pyspark.sql import Window, functions
+
+        time = column(self.time_column)
+        window = Window.partitionBy(*map(column, self.key_columns)).orderBy(time)
+        new = [
+            time.alias(self.valid_from_column),
+            functions.lead(time).over(window).alias(self.valid_to_column),
+        ]
+        old = [column(name) for name in frame.columns]
+        return frame.select(*([*new, *old] if self.column_insert_position == "beginning" else [*old, *new]))
+
+
+class AggregateMapping(InputMapping):
+    """Returns one row per combination of dimensions, like `SELECT … GROUP BY`."""
+
+    dimensions: Annotated[Texts, SqlText.EXPRESSION] = Declared(
+        default=(), description="Columns, or SQL expressions with `AS name`, to group by."
+    )
+    aggregations: Annotated[dict[str, str], SqlText.EXPRESSION] = Declared(
+        description="SQL aggregate expression of each other column."
+    )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the dimensions followed by the aggregations; a single row if there are no dimensions."""
+        from pyspark.sql import functions
+
+        computed = [functions.expr(text).alias(name) for name, text in self.aggregations.items()]
+        return frame.groupBy(*map(functions.expr, self.dimensions)).agg(*computed)
+
+
+class AggregationGroup(Model):
+    """One aggregate of the input."""
+
+    dimensions: Annotated[Texts, SqlText.EXPRESSION] = Declared(
+        default=(), description="Columns to group by."
+    )
+    aggregations: Texts = Declared(default=(), description="Names of the aggregations; default: all.")
+    filter: Annotated[str | None, SqlText.CONDITION] = Declared(
+        default=None, description="SQL condition for rows of the input."
+    )
+    having: str | None = Declared(default=None, description="SQL condition for rows of the result.")
+
+
+class GroupedAggregateMapping(InputMapping):
+    """Aggregates its input by several groups, each of which is the output `name:group`."""
+
+    aggregations: Annotated[dict[str, str], SqlText.EXPRESSION] = Declared(
+        min_length=1, description="SQL aggregate expression of each column."
+    )
+    groups: dict[str, AggregationGroup] = Declared(min_length=1, description="The groups by name.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name, group in self.groups.items():
+            if unknown := [each for each in group.aggregations if each not in self.aggregations]:
+                raise ValueError(f"group {name!r} names the unknown aggregation {unknown[0]!r}")
+        return self
+
+    def outputs(self) -> tuple[str, ...]:
+        """Return the names of the groups."""
+        return tuple(self.groups)
+
+    def has_main(self) -> bool:
+        """Return that only the groups are outputs."""
+        return False
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Refuse: each group is an output of its own.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(f"{self.kind} has the outputs {self.outputs()} only")
+
+    def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
+        """Return the dimensions and aggregations of one group."""
+        from pyspark.sql import functions
+
+        group = self.groups[name]
+        frame = workspace.frame(self.input)
+        frame = frame if group.filter is None else frame.where(group.filter)
+        chosen: Sequence[str] = group.aggregations or tuple(self.aggregations)
+        computed = [functions.expr(self.aggregations[each]).alias(each) for each in chosen]
+        found = frame.groupBy(*map(functions.expr, group.dimensions)).agg(*computed)
+        return found if group.having is None else found.where(group.having)

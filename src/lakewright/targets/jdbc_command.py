@@ -56,6 +56,10 @@ class ConditionObservation(Observation):
 _UNKNOWN_LATER = Dirtiness.unknown("its condition may change when earlier steps have run")
 
 
+_KEYS = {Phase.VALIDATE: "validate_"}
+"""Names of the actions that differ from those of their phases."""
+
+
 class JdbcCommandTarget(Target):
     """Runs statements in a database, in each phase those of its action if the condition holds.
 
@@ -89,15 +93,8 @@ class JdbcCommandTarget(Target):
 
     def actions(self) -> dict[Phase, CommandAction]:
         """Return the action of each phase that has one."""
-        found = {
-            Phase.VALIDATE: self.validate_,
-            Phase.CREATE: self.create,
-            Phase.BUILD: self.build,
-            Phase.VERIFY: self.verify,
-            Phase.TRUNCATE: self.truncate,
-            Phase.DESTROY: self.destroy,
-        }
-        return {phase: action for phase, action in found.items() if action is not None}
+        declared = {phase: getattr(self, _KEYS.get(phase, phase.value.lower())) for phase in Phase}
+        return {phase: action for phase, action in declared.items() if action is not None}
 
     def phases(self) -> frozenset[Phase]:
         """Return the phases that have an action."""
