@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -193,6 +194,20 @@ def test_what_is_incomplete_waits_and_what_can_not_be_read_is_noticed(shop: InPr
     assert steps(shop) == [("incomplete", "", "waits")]
     ((code, params),) = findings(shop)
     assert (code, params["slice"]) == ("unreadable", "s4.csv")
+
+
+def test_slices_after_one_that_only_changed_a_moment_ago_wait_for_it(shop: InProcess) -> None:
+    """A run of a job leaves them; the plan was to process them."""
+    later = bronze(shop) / "2024-05-05.csv"
+    for name in (NEW, later.name):
+        (bronze(shop) / name).write_text("id\n1\n")
+    os.utime(later, (1, 1))
+    found = shop.json("status", "--conf", "lakewright.bronze.settle=1h")["steps"]
+    assert [(each["reason"]["code"], each["subject"]["slices"]) for each in found] == [
+        ("locked", [NEW]),
+        ("failed_before", [later.name]),
+        ("incomplete", []),
+    ]
 
 
 def test_a_folder_or_a_log_that_is_gone_is_broken_and_not_planned(shop: InProcess) -> None:

@@ -404,11 +404,12 @@ class _Observed:
         settings, records = declared.settings, self._records()
         present = {*self.bronze, *self.listing.incomplete, *self.listing.unreadable}
         processed = {name for name, each in records.items() if each.state is RecordState.PROCESSED}
+        young = self.listing.unsettled - {each.name for each in table.slices}
         return Entity(
             declared.called,
             AS_DECLARED,
             effect_of(declared, self._strategy),
-            self.bronze,
+            {**self.bronze, **{name: slice_fact(name, None) for name in young}},
             table,
             records,
             _LATE[settings.late_slices],
@@ -598,6 +599,8 @@ class _Observed:
             for each, item in self.items.items()
             if (lock := ledger.lock(item)) is not None
         }
+        # Those after it would make it late.
+        found |= {Subject(name, each): Lock("the program that writes it") for each in self.listing.unsettled}
         for before in applications_before(self.declared):
             for each in self.listing.slices:
                 item = self.items.get(each.name)
