@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from lakewright.errors import BackdatedError
+from lakewright.errors import BackdatedError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
 from lakewright.slices.discover import slice_name
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_processing_times",
-    "check_times_known",
     "is_late_allowed",
     "planned_time_error",
+    "times_error",
 ]
 
 _BACKDATED = Phrase(
@@ -50,7 +50,9 @@ def check_processing_times(
         UsageError: One processing time is given for several slices, or times are not in order.
         BackdatedError: The processing time is too early.
     """
-    timed, times = check_times_known(context, entity, chosen, late), context.times(entity)
+    if (error := times_error(context, entity, chosen, late)) is not None:
+        raise error
+    timed, times = _timed(context, entity, chosen, late), context.times(entity)
     if not _may_be_refused(context, entity, timed):
         return
     silver = entity.places(context.lake.settings).silver
@@ -71,19 +73,21 @@ def _may_be_refused(context: ProcessingContext, entity: Entity, timed: Sequence[
     return not context.chain(entity).has_landed(timed[0])
 
 
-def check_times_known(
+def times_error(
     context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str]
-) -> list[Item]:
-    """Return the items that need a time; a late slice that is refused as such needs none.
+) -> UsageError | None:
+    """Return why slices cannot have the declared processing times; None if they can.
 
-    Raises:
-        UsageError: A slice has no time, one is given for several slices, or times are not in order.
+    One has no time, one time is given for several, or times are not in order. A late slice that is refused as
+    such needs none.
     """
-    timed = _timed(context, entity, chosen, late)
-    names = [slice_name(item) for item in timed]
+    names = [slice_name(item) for item in _timed(context, entity, chosen, late)]
     is_historic = context.strategy_for(entity) is Strategy.HISTORIC
-    context.times(entity).check_order(names, entity.called, is_historic=is_historic)
-    return timed
+    try:
+        context.times(entity).check_order(names, entity.called, is_historic=is_historic)
+    except UsageError as error:
+        return error
+    return None
 
 
 def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:

@@ -13,7 +13,6 @@ from lakewright.errors import (
     LeaseHeld,
     SliceError,
     SliceUnsettled,
-    UsageError,
 )
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.delta_log import VECTORS
@@ -27,7 +26,7 @@ from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error, requeues_changed
 from lakewright.slices.processing_time import future_times_fault
 from lakewright.slices.rewind.side_table import left_beside
-from lakewright.slices.time_check import check_times_known, is_late_allowed, planned_time_error
+from lakewright.slices.time_check import is_late_allowed, planned_time_error, times_error
 from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
@@ -58,7 +57,8 @@ def observe_entity(work: EntityWork) -> Observation:
     rewind = work.chain.rewind
     is_rewinding = rewind is not None and work.context.ledger.is_rewinding(rewind)
     held_by = rewind.error() if rewind is not None and is_rewinding else None
-    holding = (lost, misfit, _time_error(work, pending), held_by) if pending.ready else ()
+    untimed = times_error(work.processing, work.entity, pending.ready, pending.late)
+    holding = (lost, misfit, untimed, held_by) if pending.ready else ()
     if (error := next(filter(None, holding), None)) is not None:
         is_locked = isinstance(error, LeaseHeld)
         pending, hold = pending.all_waiting(), Hold(error.message, error.as_fault(), is_locked=is_locked)
@@ -258,15 +258,6 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
         return pending, None
     is_locked = pending.held is not None and pending.held.processing is not None
     return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
-
-
-def _time_error(work: EntityWork, pending: Pending) -> UsageError | None:
-    """Return why slices cannot have the declared processing times; None if they can."""
-    try:
-        check_times_known(work.processing, work.entity, pending.ready, pending.late)
-    except UsageError as error:
-        return error
-    return None
 
 
 def _ended_note(rewind: Rewind) -> str:
