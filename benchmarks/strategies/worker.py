@@ -23,7 +23,7 @@ from lakewright.spark.java import find_java, java_home_for_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.api import Project
+    from lakewright import Project
 
 __all__ = ["Worker"]
 
@@ -49,7 +49,7 @@ class Worker:
         elif contestant == "naive":
             self._spark = _default_session(folder / "state")
         if contestant in ("tool", "warm"):
-            from lakewright.api import Project
+            from lakewright import Project
 
             self.project = Project.load(folder)
             self._spark = self._spark or self.project.app.lake.spark
@@ -93,7 +93,7 @@ class Worker:
 
     def _apply(self, table: str, file: str, strategy: str, at: datetime) -> None:
         if self.project is not None:
-            from lakewright.api import Processing
+            from lakewright import Processing
 
             entity = self.project.entity(table)
             Processing(entity, Path(file).name, {"processing.time": at.isoformat()}).process()

@@ -20,23 +20,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakewright.api import (
-        Entity,
-        Job,
-        LandedSlice,
-        Mapping,
-        Plan,
-        Processing,
-        ProcessResult,
-        Project,
-        ProjectStatus,
-        Range,
-        Relation,
-        RunEvent,
-        RunResult,
-        Runs,
-    )
+    from lakewright.api.arguments import Range
+    from lakewright.api.definitions import Entity, Job, Mapping, Processing, Relation
+    from lakewright.api.opened import RunEvent, Runs
+    from lakewright.api.project import Project
     from lakewright.bus.manifest import Manifest
+    from lakewright.plan.step import Plan
+    from lakewright.run.result import RunResult
+    from lakewright.slices.land import LandedSlice
+    from lakewright.slices.result import ProcessResult
+    from lakewright.usecases.due.status import ProjectStatus
 
 __all__ = [
     "Entity",
@@ -59,7 +52,18 @@ __all__ = [
 # Otherwise Python prints warnings of a program that has not set up logging.
 logging.getLogger("lakewright").addHandler(logging.NullHandler())
 
-_PLACES = {"Manifest": "lakewright.bus.manifest"}
+_PLACES = {
+    "lakewright.api.arguments": ("Range",),
+    "lakewright.api.definitions": ("Entity", "Job", "Mapping", "Processing", "Relation"),
+    "lakewright.api.opened": ("RunEvent", "Runs"),
+    "lakewright.api.project": ("Project",),
+    "lakewright.bus.manifest": ("Manifest",),
+    "lakewright.plan.step": ("Plan",),
+    "lakewright.run.result": ("RunResult",),
+    "lakewright.slices.land": ("LandedSlice",),
+    "lakewright.slices.result": ("ProcessResult",),
+    "lakewright.usecases.due.status": ("ProjectStatus",),
+}
 
 
 def __dir__() -> list[str]:
@@ -67,6 +71,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module(_PLACES.get(name, "lakewright.api")), name)
+    for place, names in _PLACES.items():
+        if name in names:
+            return getattr(import_module(place), name)
     raise AttributeError(f"module 'lakewright' has no attribute {name!r}")

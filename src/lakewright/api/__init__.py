@@ -12,30 +12,3 @@ Source: `processing-strategies.md`, "Code Flow" and "Usage" (`Processing`); the 
 """
 
 from __future__ import annotations
-
-from lakewright.api.arguments import Range
-from lakewright.api.definitions import Entity, Job, Mapping, Processing, Relation
-from lakewright.api.project import Project
-from lakewright.api.results import RunEvent, Runs
-from lakewright.plan.step import Plan
-from lakewright.run.result import RunResult
-from lakewright.slices.land import LandedSlice
-from lakewright.slices.result import ProcessResult
-from lakewright.usecases.due.status import ProjectStatus
-
-__all__ = [
-    "Entity",
-    "Job",
-    "LandedSlice",
-    "Mapping",
-    "Plan",
-    "ProcessResult",
-    "Processing",
-    "Project",
-    "ProjectStatus",
-    "Range",
-    "Relation",
-    "RunEvent",
-    "RunResult",
-    "Runs",
-]

@@ -21,8 +21,7 @@ from lakewright.api.arguments import (
     texts_of,
 )
 from lakewright.api.definitions import Entity, Job, Mapping, Relation, named
-from lakewright.api.opened import Opened, warn, warn_of, warned
-from lakewright.api.results import RunEvent, Runs, Watcher, tell_end, watched
+from lakewright.api.opened import Opened, RunEvent, Runs, Watcher, tell_end, warn, warn_of, warned, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
 from lakewright.due.plan import Plan as Due

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.due.small import SmallProject, delete, told
 
-from lakewright.api import Project
+from lakewright import Project
 from lakewright.app import App
 from lakewright.due.facts import Grant
 from lakewright.due.plan import Action, Code, State

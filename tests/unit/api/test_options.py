@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 import click
 import pytest
 
-from lakewright import Project
-from lakewright.api import Entity, definitions
+from lakewright import Entity, Project
+from lakewright.api import definitions
 from lakewright.api.arguments import key_text
 from lakewright.cli.entry import root
 from lakewright.plan.permissions import Permissions

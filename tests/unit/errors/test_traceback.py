@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakewright import Manifest, Project
-from lakewright.api import Entity
+from lakewright import Entity, Manifest, Project
 from lakewright.errors import (
     BackdatedError,
     Fault,
