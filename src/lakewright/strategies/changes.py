@@ -32,6 +32,7 @@ from lakewright.strategies.rules import (
     labels_of,
     one_of_sql,
 )
+from lakewright.strategies.tuning import broadcast_limit
 from lakewright.transform.sequence import is_outdated_sql
 from lakewright.transform.steps import instant_sql
 
@@ -46,12 +47,23 @@ ACTION = "_lakewright_action"
 MATCH = "_lakewright_match"
 LABEL = "_lakewright_label"
 
-_KEY, _HASH, _IS_DELETED, _SEQUENCE = (
-    f"_lakewright_{name}" for name in ("key", "hash", "deleted", "sequence")
+_KEY, _CONTENT, _IS_DELETED, _SEQUENCE = (
+    f"_lakewright_{name}" for name in ("key", "content", "deleted", "sequence")
 )
 """Columns of the table's row beside those of the slice; its key is null if no row matches.
 
-`_KEY` is the first of the columns by which rows are matched; the others have a number after it.
+`_KEY` is the first of the columns by which rows are matched; the others have a number after it. `_CONTENT`
+with a number is what tells whether the rows have the same values.
+"""
+
+_OWN_CONTENT = "_lakewright_own_content"
+"""The same of the slice's row."""
+
+MANY_HASHED = 1 / 3
+"""Share of a table's rows from which on a slice's rows are compared with them by values, not by their hashes.
+
+The hash of a row of twenty columns takes about three times as long as reading these columns of a row of the
+table (docs/benchmarks.md): a slice with few rows hashes them, and reads keys and hashes of the table alone.
 """
 
 # The following sizes were chosen, not measured one by one. Their order of magnitude follows from what Spark
@@ -62,6 +74,9 @@ LARGE_TARGET = 1_000_000
 
 SMALL_SLICE = 200_000
 """Rows up to which a slice's keys are broadcast, so that a large table need not be sorted."""
+
+ROW_OVERHEAD = 8
+"""Bytes that Spark adds to those of a row's columns when it estimates how large a table is."""
 
 FEW_CHANGES = 200_000
 """Changed rows up to which their keys are broadcast, so that a large slice need not be sorted again."""
@@ -97,7 +112,7 @@ def compare(load: SliceLoad) -> Changes:
     from pyspark.sql import Observation, functions
 
     labels, actions = _labels(load), actions_of(load)
-    frame = _aligned(load)
+    frame = _with_content(load, _aligned(load))
     labels_seen, expected_seen, missing_seen = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
     is_large = _is_large(load)
@@ -133,19 +148,39 @@ def _labels(load: SliceLoad) -> dict[str, str]:
         if load.request.strategy is Strategy.HISTORIC:
             # A record whose last version was closed by a delete has that version as its state.
             is_known = f"({is_known} and not {_IS_DELETED})"
-    is_same = f"{name_sql(load.system.hash)} <=> {_HASH}"
+    contents = zip(_numbered(load, _OWN_CONTENT), _numbered(load, _CONTENT), strict=True)
+    is_same = " and ".join(f"{own} <=> {known}" for own, known in contents)
     state = RecordState(is_known, _IS_DELETED, is_same, is_latest, is_outdated)
     return labels_of(load.request.strategy, name_sql(load.system.deleted), state)
 
 
 def _aligned(load: SliceLoad) -> DataFrame:
-    """Return the slice's rows with the table's columns, and without a primary key that is not needed yet.
+    """Return the slice's rows with the table's columns, and without hashes that only changed rows need."""
+    frame, system = load.aligned(load.prepared.frame), load.system
+    frame = frame if system.key in load.matched else frame.drop(system.key)
+    return frame.drop(system.hash) if _is_by_values(load) else frame
 
-    Rows that arrive deleted are not written, or as tombstones.
-    """
-    frame = load.as_tombstones(load.prepared.frame) if load.keeps_tombstones else load.prepared.frame
-    frame = load.aligned(frame)
-    return frame if load.system.key in load.matched else frame.drop(load.system.key)
+
+def _is_by_values(load: SliceLoad) -> bool:
+    """Return whether rows are compared by their values; otherwise by the hashes that the table keeps."""
+    if load.sequence is not None and load.request.strategy is Strategy.HISTORIC:
+        return False  # the hash of a record's last state is found together with it
+    is_worth_it = load.statistics.records >= MANY_HASHED * (load.state.rows or 0)
+    return is_worth_it and load.has_table_values
+
+
+def _content(load: SliceLoad) -> tuple[str, ...]:
+    """Return SQL, over columns of slice and table alike, of what two rows with the same values have alike."""
+    return load.prepared.digest(load.matched) if _is_by_values(load) else (name_sql(load.system.hash),)
+
+
+def _numbered(load: SliceLoad, name: str) -> list[str]:
+    """Return the names of the columns of this content."""
+    return [f"{name}_{number}" for number in range(len(_content(load)))]
+
+
+def _with_content(load: SliceLoad, frame: DataFrame) -> DataFrame:
+    return frame.selectExpr("*", *_as(_content(load), _numbered(load, _OWN_CONTENT)))
 
 
 def _columns(load: SliceLoad) -> list[str]:
@@ -175,31 +210,38 @@ def _is_large(load: SliceLoad) -> bool:
     give another value the second time, and what is written must be what was compared.
     """
     is_plain = not load.entity.calculated and not load.entity.transformations
-    return is_plain and (load.state.rows or 0) > LARGE_TARGET and load.statistics.records > SMALL_SLICE
+    is_large = (load.state.rows or 0) > LARGE_TARGET and load.statistics.records > SMALL_SLICE
+    return is_plain and is_large and not _is_broadcast(load)
+
+
+def _is_broadcast(load: SliceLoad) -> bool:
+    """Return whether Spark broadcasts the columns of the table that labels depend on."""
+    width = ROW_OVERHEAD + 8 * (len(load.matched) + len(_content(load))) + 1
+    is_narrow = _is_by_values(load) and load.sequence is None and load.system.key not in load.matched
+    return is_narrow and width * (load.state.rows or 0) <= broadcast_limit(load.session)
 
 
 def _narrow(load: SliceLoad, frame: DataFrame) -> DataFrame:
     """Return only the columns that labels depend on, so that only they are shuffled."""
-    system = load.system
-    names = dict.fromkeys((*load.matched, system.hash, system.deleted, load.sequence))
-    return frame.selectExpr(*(name_sql(name) for name in names if name is not None))
+    columns = dict.fromkeys((*load.matched, load.system.deleted, load.sequence))
+    names = (name_sql(name) for name in columns if name is not None)
+    return frame.selectExpr(*names, *_numbered(load, _OWN_CONTENT))
 
 
 def _widened(load: SliceLoad, labelled: DataFrame, labels_seen: Observation) -> DataFrame:
     """Return the changed rows with all their columns, after their keys and labels were computed."""
     from pyspark.sql import functions
 
-    frame, hash_ = _aligned(load), name_sql(load.system.hash)
-    columns, keys, known = _columns(load), _keys(load), "_lakewright_known"
-    actions = actions_of(load)
+    frame, hash_ = _aligned(load), load.system.hash
+    columns, keys, actions = _columns(load), _keys(load), actions_of(load)
+    # A hash is carried along with the key, because computing it again costs more than all other work here.
+    known = [] if _is_by_values(load) else [f"{_OWN_CONTENT}_0 as {name_sql(hash_)}"]
     changed = labelled.where(one_of_sql(LABEL, actions))
-    changed = changed.selectExpr(*_as(columns, keys), f"{hash_} as {known}", LABEL).localCheckpoint()
+    changed = changed.selectExpr(*_as(columns, keys), *known, LABEL).localCheckpoint()
     counts = _counted(labels_seen)
     if sum(counts.get(label, 0) for label in actions) <= FEW_CHANGES:
         changed = functions.broadcast(changed)
-    # The hash is carried along with the key, because computing it again costs more than all other work here.
-    joined = frame.drop(load.system.hash).join(changed, _equal(columns, keys))
-    return joined.drop(*keys).withColumnRenamed(known, load.system.hash)
+    return frame.drop(hash_).join(changed, _equal(columns, keys)).drop(*keys)
 
 
 def _counted(seen: Observation) -> dict[str, int]:
@@ -260,7 +302,7 @@ def _target(load: SliceLoad) -> DataFrame:
         target = target.where(condition)
     return target.selectExpr(
         *_as((key, *others), _keys(load)),
-        f"{name_sql(system.hash)} as {_HASH}",
+        *_as(_content(load), _numbered(load, _CONTENT)),
         f"coalesce({name_sql(system.deleted)}, false) as {_IS_DELETED}",
         *sequence,
     )
@@ -283,7 +325,7 @@ def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
     )
     return latest.selectExpr(
         *keys,
-        f"state.hash as {_HASH}",
+        f"state.hash as {_CONTENT}_0",
         f"not state.is_open as {_IS_DELETED}",
         f"state.sequence as {_SEQUENCE}",
     )
@@ -292,9 +334,12 @@ def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
 def _changed(load: SliceLoad, labelled: DataFrame) -> DataFrame:
     """Return one row for each action; columns that an action does not need are null.
 
-    The primary key is computed here, for changed rows alone, if rows were matched by other columns.
+    Hashes that the comparison did not need are computed here, for changed rows alone. Rows that arrive
+    deleted are not written, or as tombstones.
     """
     from pyspark.sql import functions
+
+    system = load.system
 
     key, actions = name_sql(load.matched[0]), actions_of(load)
     cases = " ".join(
@@ -302,8 +347,10 @@ def _changed(load: SliceLoad, labelled: DataFrame) -> DataFrame:
         for label, names in actions.items()
     )
     changed = labelled.where(one_of_sql(LABEL, actions))
-    if load.system.key not in load.matched:
-        changed = changed.withColumn(load.system.key, functions.expr(load.prepared.key_sql))
+    computed = {} if system.key in load.matched else {system.key: load.prepared.key_sql}
+    computed |= {system.hash: load.prepared.hash_sql} if _is_by_values(load) else {}
+    changed = changed.withColumns({name: functions.expr(sql) for name, sql in computed.items()})
+    changed = load.as_tombstones(changed) if load.keeps_tombstones else changed
     changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
     is_whole, patched = one_of_sql(ACTION, (INSERT, UPDATE)), _patched(load)
     columns = (

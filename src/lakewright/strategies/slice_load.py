@@ -174,6 +174,22 @@ class SliceLoad:
         return tuple(same) if len(same) == len(names) and self._padded.isdisjoint(same) else by_key
 
     @property
+    def has_table_values(self) -> bool:
+        """Whether all values that the source hash is made of are in the table, in the same types.
+
+        Then rows are equal if these values are. It is not so if the slice and the table do not have the same
+        columns, or if the table was made by a hash of values as the source had them.
+        """
+        prepared, table = self.prepared, self.table
+        is_removed = self.drift is not None and self.drift.removed
+        if table is None or is_removed or not prepared.form.is_of_typed_values:
+            return False
+        known = {each.name.lower(): each.dataType for each in table.fields if each.name not in self._padded}
+        own = {each.name.lower(): each.dataType for each in prepared.frame.schema.fields}
+        names = (prepared.names[each.name].lower() for each in prepared.hashed)
+        return all(name in own and known.get(name) == own[name] for name in names)
+
+    @property
     def _padded(self) -> frozenset[str]:
         """Names of the table's columns that may give values back with other spaces than were written."""
         fields = () if self.table is None else self.table.fields
@@ -224,11 +240,12 @@ class SliceLoad:
         """
         deleted, sequence = name_sql(self.system.deleted), self.prepared.sequence
         own = (*self.prepared.key_columns, *self.prepared.partitions, *self.state.partition_columns)
-        kept = {name.lower() for name in (*self.system.all, *own, *(() if sequence is None else (sequence,)))}
+        kept = {name.lower() for name in (*own, *(() if sequence is None else (sequence,)))}
+        emptied = {name.lower() for name in self.prepared.names.values()} - kept
         columns = ((name, name_sql(name)) for name in frame.columns)
         return frame.selectExpr(
             *(
-                sql if name.lower() in kept else f"if({deleted}, null, {sql}) as {sql}"
+                f"if({deleted}, null, {sql}) as {sql}" if name.lower() in emptied else sql
                 for name, sql in columns
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
 
-__all__ = ["INTERPRETED", "Tuning"]
+__all__ = ["INTERPRETED", "Tuning", "broadcast_limit"]
 
 SMALL_SLICE = 4 << 20
 """Bytes up to which a slice is processed in one partition: several tasks would start later than one ends."""
@@ -110,3 +111,10 @@ class Tuning:
             return {}
         started = int(lake.spark.conf.get(PARTITIONS, None) or SPARKS_PARTITIONS)
         return {PARTITIONS: str(self.partitions)} if self.partitions > started else {}
+
+
+def broadcast_limit(session: SparkSession) -> int:
+    """Return the bytes up to which Spark broadcasts one side of a join; 0 if it does not."""
+    text = session.conf.get("spark.sql.autoBroadcastJoinThreshold", None) or ""
+    match = re.fullmatch(r"(\d+)([kmgt]?)b?", text.lower())
+    return 0 if match is None else int(match[1]) << 10 * " kmgt".index(match[2] or " ")

@@ -5,7 +5,7 @@ Source: `processing-strategies.md`, "Common Processing Pipeline".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -95,7 +95,24 @@ class PreparedSlice:
     @property
     def key_sql(self) -> str:
         """SQL of the primary key over columns of silver, if `identity` is the columns of the business key."""
-        return self.form.hash_of((field, name_sql(self.names[field.name])) for field in self.key_fields)
+        return self.form.hash_of(self._in_silver(self.key_fields))
+
+    @property
+    def hash_sql(self) -> str:
+        """SQL of the source hash over columns of silver, if it is one of values in their types there."""
+        return self.form.hash_of(self._in_silver(self.hashed))
+
+    def digest(self, matched: Collection[str]) -> tuple[str, ...]:
+        """Return SQL over columns of silver of numbers by which two rows with the same hash are known.
+
+        Args:
+            matched: Columns of silver that the rows have alike.
+        """
+        fields = (each for each in self.hashed if self.names[each.name] not in matched)
+        return self.form.digest_of(self._in_silver(fields))
+
+    def _in_silver(self, fields: Iterable[StructField]) -> Iterator[tuple[StructField, str]]:
+        return ((field, name_sql(self.names[field.name])) for field in fields)
 
 
 def prepare(
