@@ -17,7 +17,7 @@ import pytest
 from tests.model.canonical import Entries, Single, row_hash
 
 from lakewright.lake.commit import STRICT
-from lakewright.schema.canonical import KNOWN_VERSIONS, CanonicalForm
+from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS, CanonicalForm
 from lakewright.schema.spark import columns_of
 
 if TYPE_CHECKING:
@@ -395,6 +395,23 @@ def test_hashes_are_those_of_the_text_that_is_described(spark: SparkSession) -> 
         if one != row_hash(row, form.version, ZONE)
     ]
     assert wrong == []
+
+
+def test_rows_are_equal_by_digest_exactly_if_their_hashes_are(spark: SparkSession) -> None:
+    drawn = Drawn(11)
+    rows = [*ROWS, *({"ratio": each} for each in BORDERS), *({"local": each} for each in TIMES)]
+    rows += [{"id": 1, "small": 5}, {"id": 5, "small": 1}, {"id": 1}, {"small": 1}, {"Name": ""}]
+    rows += [{name: drawn.value(kind)} for _ in range(20) for name, kind in TYPES.items()]
+    rows += [drawn.row() for _ in range(300)]
+    types = ", ".join(f"`{name}` {kind}" for name, kind in TYPES.items())
+    frame = strict(spark).createDataFrame(
+        [tuple(_plain(row.get(name)) for name in TYPES) for row in rows], types
+    )
+    form, columns = CanonicalForm(HASH_VERSION, ZONE), columns_of(frame.schema)
+    digest = form.digest_of((field, f"`{field.name}`") for field in columns)
+    found = [(row[0], tuple(row[1:])) for row in frame.selectExpr(form.hash_sql(columns), *digest).collect()]
+    assert len({one for one, _ in found}) < len(rows)  # some are equal
+    assert len({*found}) == len({one for one, _ in found}) == len({other for _, other in found})
 
 
 def _plain(value: Any) -> Any:
