@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -169,8 +170,9 @@ def stop(call: Call, /, *, timeout: int) -> None:
 @serve.add(name="warm-up", hidden=True)
 @click.pass_obj
 def warm_up(call: Call, /) -> None:
-    """Start Spark and do the usual work once, so that the first request finds it warm."""
-    from lakewright.spark.warmup import do_usual_work
+    """Start Spark and process slices of a project of its own, so that the first request finds it warm."""
+    from lakewright.usecases.warm_up import warm_up as process_for_nobody
 
+    logging.getLogger("lakewright").setLevel(logging.WARNING)  # these slices are nobody's
     with TemporaryDirectory(prefix="lakewright-warm-up-") as folder:
-        do_usual_work(call.app.lake.spark, Path(folder))
+        process_for_nobody(call.app.lake.spark, Path(folder), call.app.environ)
