@@ -18,6 +18,7 @@ def test_a_server_processes_slices_of_a_project_that_nobody_sees(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warm_up, "ROWS", 200)
+    monkeypatch.setattr(warm_up, "SLICES", 2)
     keys = ("spark.sql.ansi.enabled", "spark.sql.shuffle.partitions")
     before = {key: spark.conf.get(key, None) for key in keys}
     warm_up.warm_up(spark, tmp_path, {})
