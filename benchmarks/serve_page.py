@@ -27,8 +27,7 @@ from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.store import Append, Write
 from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
-from lakewright.serve.http.commands import Commands
-from lakewright.serve.http.site import Site
+from lakewright.serve.http.site import Commands, Site
 from lakewright.serve.page.routes import Pages
 from lakewright.serve.requests import Requests
 from lakewright.serve.watched_project import WatchedProject

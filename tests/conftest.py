@@ -14,7 +14,7 @@ from tests.sessions import BOTH_COMPILERS
 from tests.shared_jvm import ADDRESS, SharedJvm, session_in
 from tests.stores.cluster import programs, running_cluster
 
-from lakewright.cli.logs import PYSPARKS, silence
+from lakewright.cli.output import PYSPARKS, silence
 from lakewright.lake.object_storage import LOG_STORE
 from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings

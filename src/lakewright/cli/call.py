@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 import click
 
-from lakewright.cli.logs import logging_to
 from lakewright.cli.options import Settings, global_arguments, repeated_options, takes_despite_faults
-from lakewright.cli.output import Output
+from lakewright.cli.output import Output, logging_to
 from lakewright.cli.page import Block, Span, line
 from lakewright.errors import SpecError
 from lakewright.errors.surfaces import on_terminal

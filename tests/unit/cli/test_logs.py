@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from lakewright.cli.logs import logging_to
+from lakewright.cli.output import logging_to
 from lakewright.manifest.redact import Redactor
 
 log = logging.getLogger("lakewright.some.part")

@@ -15,8 +15,7 @@ from lakewright.app import App
 from lakewright.errors import NotInstalled
 from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
-from lakewright.serve.http.commands import Commands
-from lakewright.serve.http.site import Site
+from lakewright.serve.http.site import Commands, Site
 from lakewright.serve.page.routes import Pages
 from lakewright.serve.requests import Requests
 from lakewright.serve.watched_project import WatchedProject

@@ -14,10 +14,10 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING
 from lakewright.plan.phase import LIFECYCLES, Phase
 from lakewright.run.request import JobRequest
-from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import ApiCall, Endpoints, EntityName, ItemName, Name, about
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.http.reads import found
+from lakewright.serve.http.site import BegunCommand
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.history import find_run, run_as_json
 from lakewright.usecases.items import find_item

@@ -17,12 +17,12 @@ from starlette.routing import Route
 from lakewright.serve.http.access import Guard
 from lakewright.serve.http.actions import ACTIONS
 from lakewright.serve.http.bus import BUS
-from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import PREFIX, ApiCall, Endpoint, openapi_document
 from lakewright.serve.http.events import EVENTS
 from lakewright.serve.http.faults import HttpFault, body_of, status_of
 from lakewright.serve.http.metrics import Metrics
 from lakewright.serve.http.reads import READS
+from lakewright.serve.http.site import BegunCommand
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

@@ -15,8 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from lakewright.errors import NotInstalled, UsageError
 from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
-from lakewright.serve.http.commands import Commands
-from lakewright.serve.http.site import MakePages, Site
+from lakewright.serve.http.site import Commands, MakePages, Site
 from lakewright.serve.watched_project import WatchedProject
 from lakewright.spark.session import NoSession
 from lakewright.stores.process import user_name

@@ -1,13 +1,23 @@
-"""What the answers of a server are made from."""
+"""What the answers of a server are made from: the project, and the commands that were begun over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
 
+from lakewright.manifest.record import format_instant
 from lakewright.manifest.redact import Redactor
+from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.service import Gauges
 from lakewright.serve.watched_project import WatchedProject
 
@@ -18,9 +28,215 @@ if TYPE_CHECKING:
 
     from lakewright.app import App
     from lakewright.serve.http.access import Access
-    from lakewright.serve.http.commands import Commands
+    from lakewright.serve.requests import Request, Requests
 
-__all__ = ["MakePages", "Site", "SitePages"]
+__all__ = ["BegunCommand", "Commands", "MakePages", "Site", "SitePages"]
+
+MOST_RUNNING = 8
+MOST_KEPT = 100
+LONGEST_LOG = 200_000
+LARGEST_DOCUMENT = 5_000_000
+
+
+@dataclass(slots=True)
+class BegunCommand:
+    """A command that was begun over HTTP.
+
+    Attributes:
+        arguments: What follows `lakewright`, without `-o json`.
+        exit_code: None while it runs.
+    """
+
+    command_id: str
+    arguments: tuple[str, ...]
+    author: str
+    reason: str
+    started: datetime
+    request: Request
+    out: IO[bytes] = field(repr=False)
+    err: IO[bytes] = field(repr=False)
+    finished: datetime | None = None
+    exit_code: int | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self.finished is None
+
+    @property
+    def log(self) -> str:
+        """The end of what it has written to stderr."""
+        return _tail(self.err, LONGEST_LOG)
+
+    @property
+    def document(self) -> Any:
+        """The JSON document that it printed; None before it has ended, or if it printed none."""
+        if self.is_running:
+            return None
+        try:
+            return json.loads(_tail(self.out, LARGEST_DOCUMENT) or "null")
+        except ValueError:
+            return None
+
+    def close(self) -> None:
+        """Remove its output."""
+        self.out.close()
+        self.err.close()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the command as the API shows it."""
+        return {
+            "command_id": self.command_id,
+            "arguments": list(self.arguments),
+            "author": self.author,
+            "reason": self.reason,
+            "started": format_instant(self.started),
+            "finished": None if self.finished is None else format_instant(self.finished),
+            "exit_code": self.exit_code,
+        }
+
+
+@dataclass(slots=True)
+class Commands:
+    """The commands of one server, the last ones kept.
+
+    Attributes:
+        requests: Runs command lines.
+        environ: The environment that they get.
+        folder: Their working folder.
+    """
+
+    requests: Requests
+    environ: Mapping[str, str]
+    folder: Path
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _begun: dict[str, BegunCommand] = field(init=False, default_factory=dict)
+    _lock: Lock = field(init=False, default_factory=Lock)
+    _ended: int = field(init=False, default=0)
+
+    def begin(
+        self, arguments: Sequence[str], *, author: str, reason: str, joins: bool = False
+    ) -> BegunCommand:
+        """Begin a command and return it; its run's history names the author and the reason.
+
+        Args:
+            arguments: What follows `lakewright`.
+            author: Who begins it.
+            reason: Why.
+            joins: Whether the same command of the same author is returned instead if it is running.
+
+        Raises:
+            HttpFault: Too many commands are running.
+        """
+        with self._lock:
+            same = (each for each in self._begun.values() if each.is_running and joins)
+            asked = (tuple(arguments), author)
+            running = next((each for each in same if (each.arguments, each.author) == asked), None)
+            if running is not None:
+                return running
+            if sum(each.is_running for each in self._begun.values()) >= MOST_RUNNING:
+                raise HttpFault(
+                    429,
+                    "too_many_commands",
+                    f"{MOST_RUNNING} commands are running, which were begun over HTTP",
+                    "Wait until one of them has ended, or cancel one.",
+                )
+            command_id = uuid4().hex
+            out, err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - closed when the command is forgotten
+            request = self.requests.begin(
+                _with_json(arguments),
+                self.environ,
+                self.folder,
+                stdout=out,
+                stderr=err,
+                trigger=f"{author}: {reason}",
+            )
+            command = BegunCommand(
+                command_id, tuple(arguments), author, reason, self.clock(), request, out, err
+            )
+            self._begun[command_id] = command
+            self._forget()
+        threading.Thread(target=self._await, args=(command,), daemon=True).start()
+        return command
+
+    def find(self, command_id: str) -> BegunCommand:
+        """Return a command.
+
+        Raises:
+            HttpFault: There is no such command.
+        """
+        with self._lock:
+            if command_id not in self._begun:
+                raise HttpFault(404, "unknown", f"there is no command {command_id!r}")
+            return self._begun[command_id]
+
+    def all(self) -> list[BegunCommand]:
+        """Return the commands that are kept, the newest first."""
+        with self._lock:
+            return list(self._begun.values())[::-1]
+
+    @property
+    def running(self) -> int:
+        """How many commands are running."""
+        return sum(each.is_running for each in self.all())
+
+    @property
+    def ended(self) -> int:
+        """How many commands have ended."""
+        return self._ended
+
+    def cancel(self, command_id: str) -> BegunCommand:
+        """Interrupt a command, as Ctrl-C would; it ends after the present commit."""
+        command = self.find(command_id)
+        if command.is_running:
+            with suppress(ProcessLookupError):
+                command.request.interrupt()
+        return command
+
+    def close(self) -> None:
+        """Interrupt the commands that are running, and forget all."""
+        for command in self.all():
+            if command.is_running:
+                with suppress(OSError):
+                    command.request.interrupt()
+            command.close()
+
+    def _await(self, command: BegunCommand) -> None:
+        try:
+            code = command.request.wait()
+        except Exception:  # it must not look as if it were running
+            code = 1
+        command.exit_code = 1 if code is None else code
+        command.finished = self.clock()
+        with self._lock:
+            self._ended += 1
+
+    def _forget(self) -> None:
+        ended = [each for each in self._begun.values() if not each.is_running]
+        for command in ended[: max(0, len(self._begun) - MOST_KEPT)]:
+            del self._begun[command.command_id]
+            command.close()
+
+
+def _with_json(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with those for a JSON document, before what must not be read as options.
+
+    Example:
+        >>> _with_json(["process", "--", "orders"])
+        ['process', '-o', 'json', '--', 'orders']
+    """
+    at = list(arguments).index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:at], "-o", "json", *arguments[at:]]
+
+
+def _tail(file: IO[bytes], longest: int) -> str:
+    """Return the end of a file that another process writes."""
+    try:
+        size = os.fstat(file.fileno()).st_size
+        read = os.pread(file.fileno(), longest, max(0, size - longest))
+    except (OSError, ValueError):  # it was closed when the command was forgotten
+        return ""
+    return read.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from lakewright.errors import LakewrightError, SpecError
 from lakewright.errors.phrase import Phrase
 from lakewright.serve.http.access import COOKIE, CSRF_FIELD, Asker
 from lakewright.serve.http.actions import ACTIONS, begin_job
-from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import ApiCall
 from lakewright.serve.http.events import stream
 from lakewright.serve.http.faults import HttpFault, fault_of, status_of
+from lakewright.serve.http.site import BegunCommand
 from lakewright.serve.page import views
 from lakewright.serve.page.inbox import BackgroundObserver, Look, inbox_view
 from lakewright.serve.page.lineage import LineagePage
