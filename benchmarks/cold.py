@@ -1,4 +1,4 @@
-"""One slice of two million rows, of which 1 % changed, in a new process: the command and a script by hand.
+"""One slice, of which 1 % changed, in a new process: the command and a script by hand.
 
 LAKEWRIGHT_COLD_ROWS=500000 python -m benchmarks Cold
 """
@@ -18,7 +18,7 @@ from benchmarks.timing import Measured, adopt_orphans, lakewright, load_during, 
 
 __all__ = ["run"]
 
-ROWS = int(os.environ.get("LAKEWRIGHT_COLD_ROWS", "2000000"))
+SIZES = tuple(map(int, os.environ.get("LAKEWRIGHT_COLD_ROWS", "300000 2000000").split()))
 STRATEGIES = os.environ.get("LAKEWRIGHT_COLD_STRATEGIES", "merge historic").split()
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 CHANGED = 0.01
@@ -38,37 +38,46 @@ entities:
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the processor time of whole processes; each round applies one more slice of all rows."""
+    """Return the processor time of whole processes; each round applies one more slice of each kind."""
     adopt_orphans()
-    return load_during(_measured(folder, rounds))
+    return load_during(row for rows in SIZES for row in _measured(folder / str(rows), rows, rounds))
 
 
-def _measured(folder: Path, rounds: int) -> Iterator[Row]:
+def _measured(folder: Path, rows: int, rounds: int) -> Iterator[Row]:
     for strategy in STRATEGIES:
         tool, hand = folder / strategy / "tool", folder / strategy / "hand"
         _write_project(tool, strategy)
-        taken: dict[str, list[Measured]] = {"tool": [], "hand": []}
-        for version in range(rounds + 1):
-            file = _slice(folder, version)
-            taken["tool"].append(_process(tool, strategy, file, version))
-            taken["hand"].append(_by_hand(hand, strategy, file, version))
-        yield _row(strategy, taken["tool"][1:], taken["hand"][1:])
+        taken: dict[str, list[tuple[Measured, Measured]]] = {"first": [], "all rows": [], "changes": []}
+        for version in range(2 * rounds + 1):
+            kind = "changes" if version > rounds else "all rows" if version else "first"
+            file = _slice(folder, rows, version, is_whole=kind != "changes")
+            pair = _process(tool, strategy, file, version), _by_hand(hand, strategy, file, version)
+            taken[kind].append(pair)
+        yield from (_row(f"{strategy}, {rows:,} rows, {what}", taken[kind]) for kind, what in WHAT.items())
 
 
-def _row(strategy: str, tool: list[Measured], hand: list[Measured]) -> Row:
-    spent, other = (median(each.cpu_seconds for each in those) for those in (tool, hand))
-    clock, other_clock = (median(each.seconds for each in those) for those in (tool, hand))
+WHAT = {
+    "first": "the first slice",
+    "all rows": "a slice of all rows, 1 % changed",
+    "changes": "a slice of the 1 % that changed",
+}
+
+
+def _row(what: str, taken: list[tuple[Measured, Measured]]) -> Row:
+    spent, other = (median(pair[side].cpu_seconds for pair in taken) for side in (0, 1))
+    clock, other_clock = (median(pair[side].seconds for pair in taken) for side in (0, 1))
     return Row(
-        f"{strategy}, {ROWS:,} rows, 1 % changed, a command : a script by hand, each with its own JVM",
+        f"{what}, a command : a script by hand, each with its own JVM",
         f"{spent:.1f} s : {other:.1f} s of processor time, ratio {spent / other:.2f} "
-        f"(elapsed {clock:.1f} s : {other_clock:.1f} s)",
-        "≤ 0.8",
+        f"(elapsed {clock:.1f} s : {other_clock:.1f} s, ratio {clock / other_clock:.2f})",
+        "" if "first" in what else "≤ 0.8",
     )
 
 
-def _slice(folder: Path, version: int) -> Path:
+def _slice(folder: Path, rows: int, version: int, *, is_whole: bool) -> Path:
+    share = CHANGED if version else 0.0
     return write_slice(
-        folder / "slices" / f"{version}.parquet", ROWS, version=version, share=CHANGED if version else 0.0
+        folder / "slices" / f"{version}.parquet", rows, version=version, share=share, is_whole=is_whole
     )
 
 
