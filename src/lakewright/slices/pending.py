@@ -56,7 +56,7 @@ COMPARED = 8
 """Bytes of a slice that is compared with its table which are as much work as a byte of one that is loaded.
 
 Its rows need not be hashed, which is what Java's second compiler pays off for (`spark.conf.LONG_WORK`): with
-both compilers, 280 MiB of Parquet of which 1 % changed took 54 s of processor time; with the first one, 34 s.
+both compilers, 270 MiB of Parquet of which 1 % changed took 54 s of processor time; with the first one, 34 s.
 """
 
 

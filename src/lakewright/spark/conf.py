@@ -75,7 +75,7 @@ LONG_WORK = 64 * 1024 * 1024
 """A session has both compilers if the slices that are pending have this many bytes or more.
 
 Measured for the first slice of an entity from a new JVM on (docs/benchmarks.md): with both, 62 MiB of CSV
-take as long as with the first alone, and 280 MiB of Parquet three quarters of the time.
+take as long as with the first alone, and 270 MiB of Parquet three quarters of the time.
 """
 
 

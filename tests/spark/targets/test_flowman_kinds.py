@@ -116,6 +116,7 @@ def test_a_union_of_tables_takes_any_change_of_its_columns(tmp_path: Path, spark
 
     def union(number: int, fields: str) -> tuple[object, list[tuple[object, ...]]]:
         workspace = make_workspace(tmp_path, MODEL.replace("FIELDS", fields), sessions=same(spark))
+        workspace.lake.new_session()  # a session that has not started would be asked for no table
         relation = stored(workspace, "union")
         if relation.observe(workspace).exists is Answer.NO:
             relation.create(workspace)
