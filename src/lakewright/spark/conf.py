@@ -21,6 +21,7 @@ __all__ = [
     "LONG_WORK",
     "RETURNING_COLLECTOR",
     "SessionSettings",
+    "bytes_of",
     "driver_memory_gib",
     "executor_python",
     "local_cores",
@@ -241,11 +242,25 @@ def _hashed_bytes(memory: str, cores: int) -> int:
         >>> _hashed_bytes("4g", 2) >> 20, _hashed_bytes("1g", 2) >> 20, _hashed_bytes("4096m", 16) >> 20
         (64, 32, 16)
     """
-    match = re.fullmatch(r"(\d+)([kmgt]?)b?", memory.strip().lower())
-    if match is None:
+    heap = bytes_of(memory, unit="m")
+    if heap is None:
         return MOST_HASHED  # Spark names what is wrong with it
-    heap = int(match[1]) << {"k": 10, "": 20, "m": 20, "g": 30, "t": 40}[match[2]]
     return min(MOST_HASHED, heap // cores // 16)
+
+
+def bytes_of(size: str, *, unit: str) -> int | None:
+    """Return the bytes of a size as Spark's settings have it; None if it is none.
+
+    Args:
+        size: A number, with a unit or without.
+        unit: The unit of a number without one, which each setting has for itself: `b`, `k`, `m`, `g` or `t`.
+
+    Example:
+        >>> bytes_of("64m", unit="b") >> 20, bytes_of("10485760b", unit="b") >> 20, bytes_of("-1", unit="b")
+        (64, 10, None)
+    """
+    match = re.fullmatch(r"(\d+)([kmgt]?)(b?)", size.strip().lower())
+    return None if match is None else int(match[1]) << 10 * "bkmgt".index(match[2] or match[3] or unit)
 
 
 def cluster_conf() -> dict[str, str]:

@@ -107,21 +107,45 @@ class Changes:
         return self.counts.get(MISSING, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What two rows with the same values have alike.
+
+    Attributes:
+        columns: SQL of it, over columns of slice and table alike.
+        is_of_values: Whether it is a digest of the values; otherwise it is the hash that the table keeps.
+    """
+
+    columns: tuple[str, ...]
+    is_of_values: bool
+
+    @property
+    def own(self) -> list[str]:
+        """Names of its columns for the slice's row."""
+        return [f"{_OWN_CONTENT}_{number}" for number in range(len(self.columns))]
+
+    @property
+    def known(self) -> list[str]:
+        """Names of its columns for the table's row."""
+        return [f"{_CONTENT}_{number}" for number in range(len(self.columns))]
+
+
 def compare(load: SliceLoad) -> Changes:
     """Return the changes of a slice, computed by one query, or by two if slice and table are both large."""
     from pyspark.sql import Observation, functions
 
-    labels, actions = _labels(load), actions_of(load)
-    frame = _with_content(load, _aligned(load))
+    content = _content(load)
+    labels, actions = _labels(load, content), actions_of(load)
+    frame = _aligned(load, content).selectExpr("*", *_as(content.columns, content.own))
     labels_seen, expected_seen, missing_seen = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
-    is_large = _is_large(load)
-    labelled = _labelled(load, _narrow(load, frame) if is_large else frame, labels)
+    is_large = _is_large(load, content)
+    labelled = _labelled(load, _narrow(load, frame, content) if is_large else frame, labels, content)
     label_counts = (functions.expr(f"count_if({one_of_sql(LABEL, [n])})").alias(n) for n in labels)
     labelled = labelled.observe(labels_seen, *label_counts)
     if is_large:
-        labelled = _widened(load, labelled, labels_seen)
-    changed = _changed(load, labelled)
+        labelled = _widened(load, labelled, labels_seen, content)
+    changed = _changed(load, labelled, content)
     expected = rows_expected(load)
     if expected is not None:
         missing = missing_from_slice(load, expected.observe(expected_seen, count_rows))
@@ -138,7 +162,7 @@ def compare(load: SliceLoad) -> Changes:
     return Changes(rows, load.matched, _counted_actions(actions, counts), counts, expected_rows)
 
 
-def _labels(load: SliceLoad) -> dict[str, str]:
+def _labels(load: SliceLoad, content: _Content) -> dict[str, str]:
     """Return the labels with their conditions over columns of the slice and the table's row."""
     is_known, is_latest, is_outdated = f"{_KEY} is not null", "true", None
     if load.sequence is not None:
@@ -148,17 +172,18 @@ def _labels(load: SliceLoad) -> dict[str, str]:
         if load.request.strategy is Strategy.HISTORIC:
             # A record whose last version was closed by a delete has that version as its state.
             is_known = f"({is_known} and not {_IS_DELETED})"
-    contents = zip(_numbered(load, _OWN_CONTENT), _numbered(load, _CONTENT), strict=True)
-    is_same = " and ".join(f"{own} <=> {known}" for own, known in contents)
+    is_same = " and ".join(
+        f"{own} <=> {known}" for own, known in zip(content.own, content.known, strict=True)
+    )
     state = RecordState(is_known, _IS_DELETED, is_same, is_latest, is_outdated)
     return labels_of(load.request.strategy, name_sql(load.system.deleted), state)
 
 
-def _aligned(load: SliceLoad) -> DataFrame:
+def _aligned(load: SliceLoad, content: _Content) -> DataFrame:
     """Return the slice's rows with the table's columns, and without hashes that only changed rows need."""
     frame, system = load.aligned(load.prepared.frame), load.system
     frame = frame if system.key in load.matched else frame.drop(system.key)
-    return frame.drop(system.hash) if _is_by_values(load) else frame
+    return frame.drop(system.hash) if content.is_of_values else frame
 
 
 def _is_by_values(load: SliceLoad) -> bool:
@@ -169,18 +194,11 @@ def _is_by_values(load: SliceLoad) -> bool:
     return is_worth_it and load.has_table_values
 
 
-def _content(load: SliceLoad) -> tuple[str, ...]:
-    """Return SQL, over columns of slice and table alike, of what two rows with the same values have alike."""
-    return load.prepared.digest(load.matched) if _is_by_values(load) else (name_sql(load.system.hash),)
-
-
-def _numbered(load: SliceLoad, name: str) -> list[str]:
-    """Return the names of the columns of this content."""
-    return [f"{name}_{number}" for number in range(len(_content(load)))]
-
-
-def _with_content(load: SliceLoad, frame: DataFrame) -> DataFrame:
-    return frame.selectExpr("*", *_as(_content(load), _numbered(load, _OWN_CONTENT)))
+def _content(load: SliceLoad) -> _Content:
+    """Return what shows whether a row of the slice and the table's row have the same values."""
+    if _is_by_values(load):
+        return _Content(load.prepared.digest(load.matched), is_of_values=True)
+    return _Content((name_sql(load.system.hash),), is_of_values=False)
 
 
 def _columns(load: SliceLoad) -> list[str]:
@@ -203,7 +221,7 @@ def _as(columns: Iterable[str], names: Iterable[str]) -> list[str]:
     return [f"{column} as {name}" for column, name in zip(columns, names, strict=True)]
 
 
-def _is_large(load: SliceLoad) -> bool:
+def _is_large(load: SliceLoad, content: _Content) -> bool:
     """Return whether keys are compared first, and the other columns are read again for changed rows only.
 
     This pays off if slice and table are both large. It is not done if expressions compute columns: they might
@@ -211,31 +229,31 @@ def _is_large(load: SliceLoad) -> bool:
     """
     is_plain = not load.entity.calculated and not load.entity.transformations
     is_large = (load.state.rows or 0) > LARGE_TARGET and load.statistics.records > SMALL_SLICE
-    return is_plain and is_large and not _is_broadcast(load)
+    return is_plain and is_large and not _is_broadcast(load, content)
 
 
-def _is_broadcast(load: SliceLoad) -> bool:
+def _is_broadcast(load: SliceLoad, content: _Content) -> bool:
     """Return whether Spark broadcasts the columns of the table that labels depend on."""
-    width = ROW_OVERHEAD + 8 * (len(load.matched) + len(_content(load))) + 1
-    is_narrow = _is_by_values(load) and load.sequence is None and load.system.key not in load.matched
+    width = ROW_OVERHEAD + 8 * (len(load.matched) + len(content.columns)) + 1
+    is_narrow = content.is_of_values and load.sequence is None and load.system.key not in load.matched
     return is_narrow and width * (load.state.rows or 0) <= broadcast_limit(load.session)
 
 
-def _narrow(load: SliceLoad, frame: DataFrame) -> DataFrame:
+def _narrow(load: SliceLoad, frame: DataFrame, content: _Content) -> DataFrame:
     """Return only the columns that labels depend on, so that only they are shuffled."""
     columns = dict.fromkeys((*load.matched, load.system.deleted, load.sequence))
     names = (name_sql(name) for name in columns if name is not None)
-    return frame.selectExpr(*names, *_numbered(load, _OWN_CONTENT))
+    return frame.selectExpr(*names, *content.own)
 
 
-def _widened(load: SliceLoad, labelled: DataFrame, labels_seen: Observation) -> DataFrame:
+def _widened(load: SliceLoad, labelled: DataFrame, labels_seen: Observation, content: _Content) -> DataFrame:
     """Return the changed rows with all their columns, after their keys and labels were computed."""
     from pyspark.sql import functions
 
-    frame, hash_ = _aligned(load), load.system.hash
+    frame, hash_ = _aligned(load, content), load.system.hash
     columns, keys, actions = _columns(load), _keys(load), actions_of(load)
     # A hash is carried along with the key, because computing it again costs more than all other work here.
-    known = [] if _is_by_values(load) else [f"{_OWN_CONTENT}_0 as {name_sql(hash_)}"]
+    known = [] if content.is_of_values else [f"{_OWN_CONTENT}_0 as {name_sql(hash_)}"]
     changed = labelled.where(one_of_sql(LABEL, actions))
     changed = changed.selectExpr(*_as(columns, keys), *known, LABEL).localCheckpoint()
     counts = _counted(labels_seen)
@@ -273,12 +291,12 @@ def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
         )
 
 
-def _labelled(load: SliceLoad, frame: DataFrame, labels: Mapping[str, str]) -> DataFrame:
+def _labelled(load: SliceLoad, frame: DataFrame, labels: Mapping[str, str], content: _Content) -> DataFrame:
     """Return the slice's rows joined with the table's rows of the same keys, labelled."""
     from pyspark.sql import functions
 
     columns, keys = _columns(load), _keys(load)
-    target = _target(load)
+    target = _target(load, content)
     if (load.state.rows or 0) > LARGE_TARGET and load.statistics.records <= SMALL_SLICE:
         own = [f"_lakewright_own_{number}" for number in range(len(keys))]
         wanted = functions.broadcast(frame.selectExpr(*_as(columns, own)))
@@ -287,7 +305,7 @@ def _labelled(load: SliceLoad, frame: DataFrame, labels: Mapping[str, str]) -> D
     return joined.withColumn(LABEL, functions.expr(case_sql(labels)))
 
 
-def _target(load: SliceLoad) -> DataFrame:
+def _target(load: SliceLoad, content: _Content) -> DataFrame:
     """Return the columns of the table's rows that labels depend on, for rows that a slice can change."""
     if load.sequence is not None and load.request.strategy is Strategy.HISTORIC:
         return _last_states(load, load.sequence)
@@ -302,7 +320,7 @@ def _target(load: SliceLoad) -> DataFrame:
         target = target.where(condition)
     return target.selectExpr(
         *_as((key, *others), _keys(load)),
-        *_as(_content(load), _numbered(load, _CONTENT)),
+        *_as(content.columns, content.known),
         f"coalesce({name_sql(system.deleted)}, false) as {_IS_DELETED}",
         *sequence,
     )
@@ -331,7 +349,7 @@ def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
     )
 
 
-def _changed(load: SliceLoad, labelled: DataFrame) -> DataFrame:
+def _changed(load: SliceLoad, labelled: DataFrame, content: _Content) -> DataFrame:
     """Return one row for each action; columns that an action does not need are null.
 
     Hashes that the comparison did not need are computed here, for changed rows alone. Rows that arrive
@@ -340,7 +358,6 @@ def _changed(load: SliceLoad, labelled: DataFrame) -> DataFrame:
     from pyspark.sql import functions
 
     system = load.system
-
     key, actions = name_sql(load.matched[0]), actions_of(load)
     cases = " ".join(
         f"when {text_sql(label)} then array({', '.join(_action_sql(load, name, key) for name in names)})"
@@ -348,7 +365,7 @@ def _changed(load: SliceLoad, labelled: DataFrame) -> DataFrame:
     )
     changed = labelled.where(one_of_sql(LABEL, actions))
     computed = {} if system.key in load.matched else {system.key: load.prepared.key_sql}
-    computed |= {system.hash: load.prepared.hash_sql} if _is_by_values(load) else {}
+    computed |= {system.hash: load.prepared.hash_sql} if content.is_of_values else {}
     changed = changed.withColumns({name: functions.expr(sql) for name, sql in computed.items()})
     changed = load.as_tombstones(changed) if load.keeps_tombstones else changed
     changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")

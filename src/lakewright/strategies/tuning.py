@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from lakewright.spark.conf import bytes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,6 +116,4 @@ class Tuning:
 
 def broadcast_limit(session: SparkSession) -> int:
     """Return the bytes up to which Spark broadcasts one side of a join; 0 if it does not."""
-    text = session.conf.get("spark.sql.autoBroadcastJoinThreshold", None) or ""
-    match = re.fullmatch(r"(\d+)([kmgt]?)b?", text.lower())
-    return 0 if match is None else int(match[1]) << 10 * " kmgt".index(match[2] or " ")
+    return bytes_of(session.conf.get("spark.sql.autoBroadcastJoinThreshold", None) or "", unit="b") or 0
