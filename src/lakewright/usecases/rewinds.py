@@ -20,7 +20,7 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name
 from lakewright.slices.other_runs import strategy_of_jobs
-from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.difference import TableDifference, compare_tables
 from lakewright.slices.rewind.side_table import side_address
 from lakewright.slices.rewind.undo_rebuild import (
     RebuildPlan,
@@ -355,7 +355,7 @@ def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> T
     before = read_table(session, silver, plan.version if replay.slices else replay.state.version)
     after = before.limit(0) if replay.base is None else read_table(session, silver, replay.base)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
+    return compare_tables(before, after, system)
 
 
 def undo_slice(

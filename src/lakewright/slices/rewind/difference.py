@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["TableDifference", "compare_rows"]
+    from lakewright.transform.system_columns import SystemColumns
+
+__all__ = ["TableDifference", "compare_rows", "compare_tables"]
 
 SHOWN = 5
 """Number of rows of each kind that are shown."""
@@ -108,6 +110,15 @@ class TableDifference:
             "columns_only_after": list(self.columns_new),
             "columns_retyped": [asdict(each) for each in self.retyped],
         }
+
+
+def compare_tables(before: DataFrame, after: DataFrame, system: SystemColumns) -> TableDifference:
+    """Return the difference between two states of a silver table.
+
+    Keys and hashes are not compared: they follow from the other columns, and differ in every row under
+    another key or hash version.
+    """
+    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
 
 
 def compare_rows(

@@ -22,7 +22,7 @@ from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.chain import AppliedSlice, counter_of
 from lakewright.slices.replay_slices import replay_slices
-from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.difference import TableDifference, compare_tables
 from lakewright.slices.rewind.plan import watermarks_after, watermarks_of
 from lakewright.slices.rewind.settle import find_rewind, record_landed
 from lakewright.slices.rewind.side_table import (
@@ -95,9 +95,6 @@ def build_beside(
 def compare_beside(context: ProcessingContext, entity: Entity, state: TableState) -> TableDifference | None:
     """Return the difference between a table and the one built beside it; None if there is no table.
 
-    Keys and hashes are not compared: they follow from the other columns, and differ in every row under
-    another key or hash version.
-
     Args:
         context: The context of the processing.
         entity: The entity.
@@ -109,7 +106,7 @@ def compare_beside(context: ProcessingContext, entity: Entity, state: TableState
     before = read_table(session, entity.places(lake.settings).silver, state.version)
     after = read_table(session, side_of(entity, lake).places(lake.settings).silver)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
+    return compare_tables(before, after, system)
 
 
 def rewind_table(
