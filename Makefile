@@ -65,9 +65,10 @@ lint: setup ## Find faults in the code, and imports that point up the layers
 types: setup ## Check the types
 	$(BIN)/mypy
 
-docs: setup ## Make the pages of docs/reference from the code and docs/examples
+docs: setup ## Make the pages of docs/reference from the code, and the site in site/ from docs/
 	@$(BIN)/python -m lakewright.cli.reference >docs/reference/commands.md
 	@$(BIN)/python -m scripts.reference
+	@$(BIN)/zensical build --strict
 
 bench: setup ## Measure against the defaults, into docs/benchmarks.md; ARGS="..." as `python -m benchmarks -h` says
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -79,4 +80,4 @@ lock: ## Pin the newest versions allowed by pyproject.toml into requirements/
 	@UPGRADE=1 scripts/lock
 
 clean: ## Remove what building and testing made; keeps .venv and the jars
-	rm -rf dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache lakewright-demo
+	rm -rf dist site .cache .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache lakewright-demo
