@@ -18,7 +18,7 @@ ALONGSIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test durations slow check coverage nightly chaos format lint types docs bench fuzz lock clean
+.PHONY: help setup demo test durations slow check coverage nightly chaos format lint types docs dist bench fuzz lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ docs: setup ## Make the pages of docs/reference from the code, and the site in s
 	@$(BIN)/python -m lakewright.cli.reference >docs/reference/commands.md
 	@$(BIN)/python -m scripts.reference
 	@$(BIN)/zensical build --strict
+
+dist: setup ## Build the wheel and the source distribution into dist/
+	@rm -rf dist && $(BIN)/python -m hatchling build -t wheel -t sdist
 
 bench: setup ## Measure against the defaults, into docs/benchmarks.md; ARGS="..." as `python -m benchmarks -h` says
 	@$(BIN)/python -m benchmarks $(ARGS)
