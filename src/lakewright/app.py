@@ -55,6 +55,8 @@ class App:
         say: Prints a line of a target's own output.
         sessions: Starts and stops the Spark session; by default the app builds its own when it needs one.
         on_slice: Receives the end of each slice, in the thread that processed it.
+        maintain_later: Receives each entity whose table slices made due for maintenance; without it, runs
+            maintain tables themselves.
     """
 
     project: Project
@@ -65,6 +67,7 @@ class App:
     run_id: str = field(default_factory=lambda: str(uuid4()))
     sessions: Sessions = field(default_factory=OwnSession)
     on_slice: Callable[[SliceReport], None] = lambda _: None
+    maintain_later: Callable[[str], None] | None = None
 
     @classmethod
     def open(

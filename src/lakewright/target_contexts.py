@@ -55,6 +55,7 @@ def target_contexts(
             show=log.warning,
             report=report,
             redact=app.redactor.text,
+            maintain_later=app.maintain_later,
         )
 
     return context

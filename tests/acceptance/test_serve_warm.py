@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from deltalake import DeltaTable
 from tests.acceptance.command import BIN, PATH
 from tests.acceptance.lake import MODEL, SmallLake
 
@@ -45,6 +46,11 @@ def leave(frame):
     names = ("setting", "views", "shared", "caller", "folder")
     return spark.createDataFrame([found], ", ".join(f"{name} string" for name in names))
 '''
+OFTEN = """
+    settings:
+      table_properties: {delta.enableChangeDataFeed: "true"}  # so that slices add files
+      maintenance: {small_files: 2}
+  prices:"""
 QUICK_JVM = "config: {spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1}\n"
 
 
@@ -87,7 +93,7 @@ pytestmark = pytest.mark.usefixtures("interruptible")
 @pytest.fixture
 def lake(tmp_path: Path, session: SparkSession) -> Iterator[Served]:
     lake = Served.make(tmp_path / "lake", session)
-    model = QUICK_JVM + MODEL.replace("\nmappings:", MAPPINGS.rstrip())
+    model = QUICK_JVM + MODEL.replace("\nmappings:", MAPPINGS.rstrip()).replace("\n  prices:", OFTEN, 1)
     (lake.folder / "model" / "model.yml").write_text(model)
     (lake.folder / "traces.py").write_text(TRACES)
     started = lake.process.run("serve", "--detach", "--on-demand")
@@ -120,6 +126,16 @@ def test_commands_run_warm_as_they_run_cold(lake: Served, goes_on: bool) -> None
         assert (warm.code, warm.out.partition(" in ")[0]) == (cold.code, cold.out.partition(" in ")[0])
         if cold.code:  # the session of the tests warns of the project's options of Java
             assert cold.err.endswith(warm.err)
+
+    # The answer does not wait for the compaction that is due; it follows, and the log has it.
+    lake.slice("customers", "2022-01-02", [{"id": 3, "name": "c"}])
+    job = lake.process.run("job", "daily", "build", "--target", "customers", "-o", "json")
+    assert job.code == 0, job.all
+    (found,) = _values(json.loads(job.out), "maintenance")
+    assert (found["files"], len(found["reasons"]), found["done"]) == (2, 1, False)
+    _until(lambda: lake.version("customers") == 2)
+    assert DeltaTable(lake.folder / "lake/silver/customers").history(1)[0]["operation"] == "OPTIMIZE"
+    _until(lambda: "COMPACTED=1" in (lake.folder / ".lakewright" / "serve.log").read_text())
 
     # Nothing of one request is seen by the next; each has its caller's environment.
     for caller in ("first", "second"):
@@ -166,6 +182,15 @@ def test_commands_run_warm_as_they_run_cold(lake: Served, goes_on: bool) -> None
     if goes_on:  # The next request starts another JVM, which takes half a minute.
         assert lake.sql("SELECT count(*) AS rows FROM customers") == [{"rows": 2}]
         assert lake.jvms != [jvm]
+
+
+def _values(document: Any, name: str) -> Iterator[Any]:
+    """Yield what a document has under a name, at any depth."""
+    if isinstance(document, dict):
+        yield from (document[name],) if name in document else ()
+        document = list(document.values())
+    for each in document if isinstance(document, list) else ():
+        yield from _values(each, name)
 
 
 def _is_working(jvm: psutil.Process) -> bool:

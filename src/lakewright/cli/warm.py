@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.cli import entry
 from lakewright.cli.call import open_app
-from lakewright.cli.options import Settings
+from lakewright.cli.options import Settings, global_arguments
 from lakewright.spark.imports import import_engine
 from lakewright.spark.session import OwnSession
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.serve.worker import FollowUp
     from lakewright.spark.attached import AttachedSession
     from lakewright.spec.project import Project
 
@@ -52,9 +53,18 @@ _RELATIVE = re.compile(
 """A path in SQL that is relative: csv.`some/file.csv`, or LOCATION 'some/folder'."""
 
 
-def run(arguments: Sequence[str], sessions: AttachedSession) -> int:
-    """Run a command line on these sessions and return its exit code."""
-    return entry.main(arguments, opener=partial(_open, arguments=arguments, attached=sessions))
+def run(arguments: Sequence[str], sessions: AttachedSession) -> tuple[int, tuple[FollowUp, ...]]:
+    """Run a command line on these sessions; return its exit code, and the maintenance that is due since."""
+    due: dict[str, Settings] = {}
+    code = entry.main(arguments, opener=partial(_open, arguments=arguments, attached=sessions, due=due))
+    return code, tuple(partial(_maintain, name, settings, sessions) for name, settings in due.items())
+
+
+def _maintain(entity: str, settings: Settings, sessions: AttachedSession) -> None:
+    """Maintain an entity's table as the command does; the server's log has what it prints."""
+    options = ("--despite-faults",) if settings.despite_faults else ()
+    arguments = (*global_arguments(settings), "maintain", entity, *options)
+    entry.main(arguments, opener=partial(open_app, sessions=sessions))
 
 
 def _open(
@@ -64,15 +74,21 @@ def _open(
     *,
     arguments: Sequence[str],
     attached: AttachedSession,
+    due: dict[str, Settings],
     **more: Any,
 ) -> App:
-    """Open the project on attached sessions, unless the JVM's working folder would make a difference."""
+    """Open the project on attached sessions, unless the JVM's working folder would make a difference.
+
+    Entities whose tables are due for maintenance are added to `due`, as another command maintains them.
+    """
     app = open_app(settings, environ, say, sessions=attached, **more)
     if Path.cwd() != attached.folder and _reads_relative_paths(app.project, arguments):
         log.info(
             "Spark starts in a JVM of its own, not in the server's: relative paths begin in %s", Path.cwd()
         )
         app.sessions = OwnSession()
+    else:
+        app.maintain_later = lambda entity: due.update({entity: settings})
     return app
 
 

@@ -20,8 +20,8 @@ from lakewright.spec.models.places import Address
 
 __all__ = ["commit_lock", "lock_file"]
 
-PATIENCE = 30.0
-"""Seconds to wait for another process's commit, which takes seconds even for millions of rows."""
+PATIENCE = 600.0
+"""Seconds to wait for another process, which may compact a table of many millions of rows."""
 
 PAUSE = 0.05
 """Seconds between two attempts to take the lock."""

@@ -22,12 +22,15 @@ from typing import Any
 
 import lakewright_client as client
 
-__all__ = ["Message", "read_message", "run_request"]
+__all__ = ["FollowUp", "Message", "read_message", "run_request"]
 
 SECONDS_TO_SEND = 10
 LONGEST_MESSAGE = 64 << 20
 NESTED = "LAKEWRIGHT_REQUEST"
 """Set in the environment of requests: what they start in turn must not wait for their end."""
+
+FollowUp = Callable[[], object]
+"""Work that a request leaves behind, and that its caller does not wait for."""
 
 _replaced: list[Any] = []
 
@@ -105,15 +108,18 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
 
 
 def run_request(
-    connection: socket.socket, wait: Callable[[bool], None], run: Callable[[Sequence[str]], int]
+    connection: socket.socket,
+    wait: Callable[[bool], None],
+    run: Callable[[Sequence[str]], tuple[int, Sequence[FollowUp]]],
 ) -> int:
-    """Run the request of a connection in this process, and return the exit code.
+    """Run the request of a connection in this process, then what it leaves behind; return the exit code.
 
     Args:
         connection: To the caller.
         wait: Returns when the request may begin; it is told whether another request waits for this one.
-        run: Runs a command line.
+        run: Runs a command line; returns its exit code, and the work that follows the answer.
     """
+    follow_ups: Sequence[FollowUp] = ()
     try:
         found = read_message(connection)
         if found is None:
@@ -129,13 +135,14 @@ def run_request(
         connection.settimeout(None)
     except OSError:  # the caller has gone, or runs the command by itself
         return 1
+    log = os.dup(2)
     _adopt(message, descriptors)
     caller = _Caller(connection)
     caller.listen()
     try:
         wait(os.environb.get(NESTED.encode()) is not None)
         os.environ[NESTED] = "1"
-        code = run(message.arguments)
+        code, follow_ups = run(message.arguments)
     except SystemExit as asked:
         code = asked.code if isinstance(asked.code, int) else 1
     except KeyboardInterrupt:
@@ -143,7 +150,14 @@ def run_request(
     except BaseException:
         traceback.print_exc()
         code = 1
-    return caller.end(_finish(code))
+    if not follow_ups:
+        return caller.end(_finish(code))
+    # Before Python's end, after which no thread pool takes work.
+    caller.end(_flushed(code))
+    _write_to(log)
+    for follow_up in follow_ups:
+        follow_up()
+    return _finish(code)
 
 
 def _moved_to(folder: bytes) -> str | None:
@@ -222,9 +236,21 @@ def _finish(code: int) -> int:
     with suppress(KeyboardInterrupt):
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
+    return _flushed(code)
+
+
+def _flushed(code: int) -> int:
+    """Write what is buffered for the standard streams; return the exit code."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
         return code or 120  # Python's own code for this
     return code
+
+
+def _write_to(log: int) -> None:
+    """Give the caller's streams back, who may wait for their end; output goes to the server's log."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    for number, descriptor in enumerate((null, log, log)):
+        os.dup2(descriptor, number)

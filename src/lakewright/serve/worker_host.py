@@ -27,7 +27,7 @@ from typing import Any
 import lakewright_client as client
 from lakewright.serve.installation import Installation
 from lakewright.serve.session_host import RESTART, SessionHost
-from lakewright.serve.worker import run_request
+from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.attached import AttachedSession
 
 __all__ = ["BEGUN", "CHANGED", "ENDED", "READY", "WorkerHost"]
@@ -42,7 +42,7 @@ LIMIT = max(8, 4 * (os.cpu_count() or 1))
 
 FAILED = 70
 
-Run = Callable[[Sequence[str], AttachedSession], int]
+Run = Callable[[Sequence[str], AttachedSession], tuple[int, Sequence[FollowUp]]]
 
 
 @dataclass(eq=False, slots=True)

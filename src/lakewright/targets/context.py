@@ -112,6 +112,8 @@ class Context:
         show: Shows a warning that the result of the step has by itself, such as one of a slice.
         report: Reports the end of a slice.
         redact: Replaces the project's secrets in a text.
+        maintain_later: Receives each entity whose table slices made due for maintenance; without it, the run
+            maintains tables itself.
         takeover: Who may take over a stale lock.
         append_id: The identity of the append of the step that runs; None if it has none.
         is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
@@ -130,6 +132,7 @@ class Context:
     show: Callable[[str], None] = lambda _: None
     report: Callable[[SliceReport], None] = lambda _: None
     redact: Callable[[str], str] = str
+    maintain_later: Callable[[str], None] | None = None
     takeover: Takeover = Takeover.AUTO
     append_id: str | None = None
     is_stopping: Callable[[], bool] = lambda: False

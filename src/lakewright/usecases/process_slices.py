@@ -30,7 +30,8 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.target_contexts import target_contexts
-from lakewright.targets.entity.maintenance import maintain
+from lakewright.targets.context import Context
+from lakewright.targets.entity.maintenance import maintain_after_slices
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.target import Target
 from lakewright.transform.system_columns import SystemColumns
@@ -96,11 +97,12 @@ def process_slices(
         )
     check_session(app)
     app.make_store()
+    target = target_contexts(app, interruption=interruption)(app.workspace)
     context, times = _processing(
         app,
+        target,
         found,
         processing_time,
-        interruption,
         strategy=strategy_of(strategy),
         is_time_lenient=is_time_lenient,
         permissions=permissions,
@@ -118,30 +120,19 @@ def process_slices(
     if times.note is not None and result.slices:
         result = replace(result, notes=(times.note, *result.notes))
     if result.slices and result.error is None and not result.is_stopped:
-        _maintain(app, found)
+        maintain_after_slices(target, found)
     return result
 
 
 def _processing(
-    app: App, entity: Entity, time: str | None, interruption: Interruption | None, **options: Any
+    app: App, context: Context, entity: Entity, time: str | None, **options: Any
 ) -> tuple[ProcessingContext, ProcessTimes]:
     """Return the context in which slices of an entity are processed, and their processing times."""
     times = process_times(app, entity, time)
     given = ProcessingOptions(
         processing_time=times.text, scope=times.scope, settle=settle_of(app.project.config), **options
     )
-    return processing_context(
-        target_contexts(app, interruption=interruption)(app.workspace), entity, given
-    ), times
-
-
-def _maintain(app: App, entity: Entity) -> None:
-    if not entity.settings.maintenance.enabled:
-        return
-    try:
-        maintain(app.lake, app.leases(), entity)
-    except Exception as error:  # a maintenance error must not fail slices that are already committed
-        log.warning("%s: maintenance failed, and the next run tries again: %s", entity.name, error)
+    return processing_context(context, entity, given), times
 
 
 _OF_CLONE = ("delta_version", "seconds", "is_first")
@@ -239,9 +230,9 @@ def rehearse_slice(
     check_session(app)
     context, times = _processing(
         app,
+        target_contexts(app, interruption=interruption)(app.workspace),
         found,
         processing_time,
-        interruption,
         strategy=strategy_of(strategy),
         permissions=permissions,
     )

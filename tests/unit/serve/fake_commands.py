@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,16 @@ def preload() -> None:
     """Import nothing."""
 
 
-def run(arguments: Sequence[str], sessions: object) -> int:
+def run(arguments: Sequence[str], sessions: object) -> tuple[int, list[Callable[[], object]]]:
     """Do what the first argument names."""
     name, *rest = arguments
     if name == "connect":
-        return _connect(sessions)
+        return _connect(sessions), []
+    if name == "leave":
+        print("answered")
+        return 3, [lambda: _leave(*rest)]
     found = {"tell": _tell, "sleep": _sleep, "stop": _stop, "die": _die, "fail": _fail, "touch": _touch}
-    return int(found[name](*rest))  # type: ignore[operator]
+    return int(found[name](*rest)), []  # type: ignore[operator]
 
 
 def _connect(sessions: Any) -> int:
@@ -87,3 +91,12 @@ def _touch(path: str, seconds: str) -> int:
         Path(f"{path}.{name}").write_text(str(time.monotonic()))
         time.sleep(float(seconds) if name == "begun" else 0)
     return 0
+
+
+def _leave(path: str) -> None:
+    """Say that it goes on, and end when its file is gone."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(print, "going on", flush=True).result()
+    while Path(path).exists():
+        time.sleep(0.01)
+    Path(f"{path}.ended").touch()

@@ -184,6 +184,21 @@ def _catches(pid: int, number: signal.Signals) -> bool:
     return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
 
+def test_what_a_request_leaves_behind_follows_its_answer_and_outlives_its_caller(
+    host: Host, tmp_path: Path
+) -> None:
+    """Rules of the server, "Warm session": nothing that the answer does not need holds it up."""
+    file = tmp_path / "file"
+    file.touch()
+    begun = process(host, "leave", str(file))
+    out, err = begun.communicate(timeout=60)  # until nobody has its streams any more
+    assert (begun.returncode, out, err) == (3, "answered\n", "")
+    assert host.service.is_busy  # so that a server that was started on demand does not stop
+    file.unlink()
+    assert eventually(Path(f"{file}.ended").exists)
+    assert eventually(lambda: not host.service.is_busy)
+
+
 def test_a_client_that_is_killed_interrupts_its_request(host: Host, tmp_path: Path) -> None:
     begun = process(host, "touch", str(tmp_path / "file"), "60")
     assert eventually((tmp_path / "file.begun").exists)

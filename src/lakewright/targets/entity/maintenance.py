@@ -6,11 +6,13 @@ finds the table compacted meanwhile is compared with the table again, as after a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from lakewright.errors import LeaseHeld
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.compaction import compact, observe_shape, vacuum
 from lakewright.lake.failpoint import reach_failpoint
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.lease import Leases
     from lakewright.spec.models.entity import Entity
+    from lakewright.targets.context import Context
 
-__all__ = ["Maintenance", "look_at_silver", "maintain"]
+__all__ = ["Maintenance", "look_at_silver", "maintain", "maintain_after_slices"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,11 @@ class Maintenance:
     is_done: bool = False
     kept: str | None = None
     retention: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the table called for maintenance."""
+        return bool(self.reasons or self.retention)
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as metrics and commands show them."""
@@ -89,7 +99,7 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
     """
     address = entity.places(lake.settings).silver
     found = look_at_silver(lake, entity)
-    if not found.reasons and not found.retention:
+    if not found.is_due:
         return found
     wanted = entity.settings.maintenance
     place = local_table_path(lake, address)
@@ -100,12 +110,37 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
             found = replace(found, retention={})
         if not found.reasons:
             return found
+        log.info("%s: compacting %s: %s", entity.called, address, "; ".join(found.reasons))
         reach_failpoint("before_compaction")
         done = compact(lake, address, wanted, {"maintenance": entity.name, "run": leases.holder.run_id})
         reach_failpoint("after_compaction")
         if wanted.vacuum:
             vacuum(lake, address)
     return replace(found, removed=done.removed, added=done.added, is_done=True)
+
+
+def maintain_after_slices(context: Context, entity: Entity) -> Maintenance | None:
+    """Maintain an entity's table whose slices a run has processed, or leave that for after the run.
+
+    Errors are warnings: the slices are processed, and maintenance only makes later reads faster.
+    """
+    if not entity.settings.maintenance.enabled or context.is_stopping():
+        return None
+    lake = context.workspace.lake
+    try:
+        if context.maintain_later is None:
+            return maintain(lake, context.leases, entity)
+        found = look_at_silver(lake, entity)
+        if found.is_due:
+            context.maintain_later(entity.called)
+        return found
+    except LeaseHeld as held:
+        context.warn(f"{entity.called}: not maintained: {held.message}")
+    except Exception as error:
+        if context.is_cut_off():
+            raise
+        context.warn(f"{entity.called}: maintenance failed; the next run tries again: {error}")
+    return None
 
 
 def _missing_retention(lake: Lake, address: Address, entity: Entity) -> dict[str, str]:

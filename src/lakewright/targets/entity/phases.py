@@ -15,7 +15,6 @@ from lakewright.due.plan import Code
 from lakewright.errors import (
     Fault,
     LakewrightError,
-    LeaseHeld,
     VerificationError,
 )
 from lakewright.errors.phrase import Command, Phrase
@@ -35,7 +34,7 @@ from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult, named_fault
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.words import counted, first_of
-from lakewright.targets.entity.maintenance import maintain
+from lakewright.targets.entity.maintenance import maintain_after_slices
 from lakewright.targets.entity.observation import (
     comment_changes,
     feature_changes,
@@ -193,21 +192,9 @@ def _metrics(result: ProcessResult) -> dict[str, Any]:
 
 
 def _maintain(work: EntityWork) -> dict[str, Any]:
-    """Return what maintenance did, as a metric; its errors do not fail the target: slices are processed."""
-    context, name = work.context, work.entity.called
-    if not work.entity.settings.maintenance.enabled or context.is_stopping():
-        return {}
-    try:
-        maintenance = maintain(work.lake, context.leases, work.entity)
-    except LeaseHeld as held:
-        context.warn(f"{name}: not maintained: {held.message}")
-        return {}
-    except Exception as error:  # maintenance only makes later reads faster
-        if context.is_cut_off():
-            raise
-        context.warn(f"{name}: maintenance failed; the next run tries again: {error}")
-        return {}
-    return {"maintenance": maintenance.as_json()} if maintenance.is_done else {}
+    """Return what maintenance did, or is due, as a metric."""
+    found = maintain_after_slices(work.context, work.entity)
+    return {"maintenance": found.as_json()} if found is not None and found.is_due else {}
 
 
 def _no_table_error(work: EntityWork) -> VerificationError:
