@@ -68,6 +68,7 @@ types: setup ## Check the types
 docs: setup ## Make the pages of docs/reference from the code, and the site in site/ from docs/
 	@$(BIN)/python -m lakewright.cli.reference >docs/reference/commands.md
 	@$(BIN)/python -m scripts.reference
+	@$(BIN)/python -m scripts.architecture
 	@$(BIN)/zensical build --strict
 
 dist: setup ## Build the wheel and the source distribution into dist/
