@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.strategies.bench import SmallLake, entity, pa
+from tests.spark.strategies.bench import SmallLake, entity, in_way, pa
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -71,3 +71,26 @@ def test_a_slice_of_changes_alone_costs_no_more(lake: SmallLake) -> None:
     assert lake.load(things, "s2", new).inserted == CHANGED
     assert jobs(lake) - before <= 10
     assert size(lake, things) - filled <= 1.2 * filled / 100 + 30_000
+
+
+@pytest.mark.parametrize(
+    ("strategy", "way", "most"),
+    [
+        ("full", "written anew", 4),
+        ("merge", "marked", 14),
+        ("historic", "written anew", 10),
+        pytest.param("merge", "written anew", 10, marks=pytest.mark.nightly),
+        pytest.param("historic", "marked", 18, marks=pytest.mark.nightly),
+    ],
+)
+def test_the_second_slice_of_a_small_table_takes_few_jobs(
+    lake: SmallLake, strategy: str, way: str, most: int
+) -> None:
+    """ "Full Strategy", "Merge Strategy", "Historic Strategy": three queries are ours, the others Delta's."""
+    things = entity(strategy)
+    rows = [{"id": key, "v": "a"} for key in range(9)]
+    lake.load(things, "s1", rows)
+    before = jobs(lake)
+    with in_way(way):
+        assert lake.load(things, "s2", [{"id": 0, "v": "b"}, *rows[1:]]).records_in_slice == 9
+    assert jobs(lake) - before <= most
