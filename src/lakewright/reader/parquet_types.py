@@ -150,7 +150,7 @@ class _Node:
 
 def _node(element: Element, left: Iterator[Element]) -> _Node:
     count = element.get(_CHILDREN)
-    if count is None and _PHYSICAL in element:
+    if not count and _PHYSICAL in element:  # some writers give a column the number 0
         return _Node(element, None)
     return _Node(element, tuple(_node(next(left), left) for _ in range(expect(count or 0, int))))
 

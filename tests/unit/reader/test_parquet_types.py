@@ -217,6 +217,12 @@ def test_old_layouts_of_lists_and_maps(elements: list[dict[int, Any]], kind: str
     assert _columns([ROOT, *elements]).fields[0].type.ddl == kind
 
 
+def test_a_column_may_have_the_number_of_children_zero() -> None:
+    """Arrow wrote it so until 2017."""
+    column = {**element("v", physical=INT64), **element("v", children=0)}
+    assert _columns([ROOT, column]).fields[0].type.ddl == "bigint"
+
+
 def test_every_bit_of_a_footer_may_be_wrong(tmp_path: Path) -> None:
     kind = pa.struct([("a", pa.list_(pa.decimal128(9, 2))), ("t", pa.time64("ns"))])
     pq.write_table(pa.table({"id": [1], "v": pa.array([None], kind)}), tmp_path / "x")
