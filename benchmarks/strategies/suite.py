@@ -22,7 +22,7 @@ from benchmarks.strategies.page import write_details
 from benchmarks.strategies.slices import write_slice
 from benchmarks.strategies.wanted import rows_wanted
 
-__all__ = ["RESULTS", "Plan", "measure", "run"]
+__all__ = ["RESULTS", "Contestant", "Plan", "apply_slice", "measure", "run", "write_project"]
 
 RESULTS = Path(__file__).parent / "measured.json"
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -155,7 +155,7 @@ def measure(folder: Path, plan: Plan, results: Results) -> None:
     if not left and not is_history_wanted:
         return
     for name in ("tool", "warm"):
-        _write_project(folder / name, [f"{case.name}_{turn}" for turn, case in left], [c for _, c in left])
+        write_project(folder / name, [f"{case.name}_{turn}" for turn, case in left], [c for _, c in left])
     with ExitStack() as stack:
         wanted = {name for _, case in left for name in case.contestants}
         names = [name for name in CONTESTANTS if name in wanted] or CONTESTANTS[:1]
@@ -175,7 +175,8 @@ def measure(folder: Path, plan: Plan, results: Results) -> None:
             _measure_history(folder, contestants[0], plan.history, results)
 
 
-def _apply(contestant: Contestant, table: str, file: Path, strategy: str, hour: int) -> dict[str, Any]:
+def apply_slice(contestant: Contestant, table: str, file: Path, strategy: str, hour: int) -> dict[str, Any]:
+    """Let a contestant apply a slice to a table, and return the measurement."""
     there = contestant.slice_file(table, file)
     at = (FIRST + timedelta(hours=hour)).isoformat()
     return contestant.ask(do="apply", table=table, file=str(there), strategy=strategy, at=at)
@@ -205,9 +206,9 @@ def _measure_case(
     for contestant in (each for each in contestants if each.name in case.contestants):
         table = f"{case.name}_{turn}" if results is not None else f"{case.strategy}_warm"
         if not contestant.place(case.base).exists():
-            _apply(contestant, case.base, first, case.strategy, 0)
+            apply_slice(contestant, case.base, first, case.strategy, 0)
         shutil.copytree(contestant.place(case.base), contestant.place(table))
-        taken = _apply(contestant, table, second, case.strategy, 1)
+        taken = apply_slice(contestant, table, second, case.strategy, 1)
         place = str(contestant.place(table))
         sums[contestant.name] = reader.ask(do="sum", place=place, is_seen=case.strategy != "merge")
         taken["load"] = round(os.getloadavg()[0], 1)
@@ -233,7 +234,7 @@ def _measure_history(folder: Path, tool: Contestant, rows: int, results: Results
             share, is_whole = (0.01, False) if version else (0.0, True)
             file = folder / "slices" / f"history_{version:02}.parquet"
             write_slice(file, rows, version=version, share=share, is_whole=is_whole)
-            taken = _apply(tool, table, file, "historic", version)
+            taken = apply_slice(tool, table, file, "historic", version)
             if table == HISTORY:
                 found.append(taken)
                 print(f"history: slice {version}: {taken}", flush=True)
@@ -241,7 +242,7 @@ def _measure_history(folder: Path, tool: Contestant, rows: int, results: Results
     results.write()
 
 
-def _write_project(folder: Path, tables: Iterable[str], cases: Iterable[Case]) -> None:
+def write_project(folder: Path, tables: Iterable[str], cases: Iterable[Case]) -> None:
     """Write Lakewright's project with an entity for each table."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

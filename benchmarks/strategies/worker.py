@@ -1,6 +1,6 @@
 """A contestant in its own process: reads requests as lines of JSON, answers with measurements.
 
-Usage: python -m benchmarks.strategies.worker tool|warm|naive|hand|duckdb FOLDER
+Usage: python -m benchmarks.strategies.worker CONTESTANT FOLDER
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Worker:
     """One contestant with its session and its tables, below a folder.
 
     Args:
-        contestant: `tool`; `warm`, which is the same in a JVM like that of a server; `naive`, `hand` or
-            `duckdb`.
+        contestant: `tool`; `warm`, which is the same in a JVM like that of a server; `naive`, `hand`,
+            `duckdb`, `floor` or `delta-rs`.
         folder: Location of its tables and, for the tool, of its project.
     """
 
@@ -101,6 +101,11 @@ class Worker:
             from benchmarks.strategies.duck import apply_with_duckdb
 
             apply_with_duckdb(str(self.place(table)), file, strategy, at)
+        elif self._spark is None:
+            from benchmarks.floor import append_changed, merge_slice
+
+            apply = append_changed if self._script == "floor" else merge_slice
+            apply(str(self.place(table)), file)
         else:
             from benchmarks.strategies import scripts
 
