@@ -22,6 +22,7 @@ from lakewright.schema.canonical import HASH_VERSION
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import discovered, list_bronze
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, KEY_PROPERTY, STRATEGY_PROPERTY
 from lakewright.targets.definition import definition_of
 from lakewright.targets.target import Target
@@ -107,7 +108,9 @@ def _process(app: App, entity: Entity) -> None:
     """Make the table of an entity with a commit for each slice, and record them as processed."""
     chain = chain_of(app, entity)
     application, counter = application_of(app.project.name, entity), counter_of(chain.silver)
-    found = list(discovered(list_bronze(chain.bronze, app.lake).slices, application, entity.called))
+    found = list(
+        discovered(list_bronze(SliceFolder(chain.bronze), app.lake).slices, application, entity.called)
+    )
     app.ledger.discover(iter(found))
     contents = list[Content]()
     for number, each in enumerate(found, 1):

@@ -138,11 +138,12 @@ def read_typed(lake: Lake, session: SparkSession, place: Path, case: Case) -> Da
     """Return the rows of files as the pipeline gets them, of an entity that declares the types."""
     from lakewright.slices.discover import find_slice
     from lakewright.slices.read import read_slice
+    from lakewright.spec.models.slice_folder import SliceFolder
     from lakewright.transform.system_columns import SystemColumns
     from lakewright.transform.typed_columns import typed_columns
 
     entity = _entity(case)
-    slice_ = find_slice(str(place.parent), place.name, lake)
+    slice_ = find_slice(SliceFolder(str(place.parent)), place.name, lake)
     assert slice_ is not None
     frame = read_slice(lake, session, slice_, entity)
     names = {name: name for name in frame.columns}

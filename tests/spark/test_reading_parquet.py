@@ -45,7 +45,7 @@ def put(lake: SmallLake, things: Entity, parts: Mapping[str, Any], name: str = "
 
 
 def frame_of(lake: SmallLake, things: Entity, name: str = "s1", notes: list[str] | None = None) -> DataFrame:
-    slice_ = find_slice(things.places(lake.lake.settings).bronze, name, lake.lake)
+    slice_ = find_slice(things.places(lake.lake.settings).slices, name, lake.lake)
     assert slice_ is not None
     note = (notes if notes is not None else []).append
     return read_slice(lake.lake, strict_session(lake.lake), slice_, things, note=note)

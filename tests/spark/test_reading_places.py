@@ -43,7 +43,7 @@ def put(lake: SmallLake, things: Entity, files: Mapping[str, Any]) -> None:
 
 
 def frame_of(lake: SmallLake, things: Entity, name: str) -> DataFrame:
-    slice_ = find_slice(things.places(lake.lake.settings).bronze, name, lake.lake)
+    slice_ = find_slice(things.places(lake.lake.settings).slices, name, lake.lake)
     assert slice_ is not None
     return read_slice(lake.lake, strict_session(lake.lake), slice_, things)
 

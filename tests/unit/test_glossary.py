@@ -93,7 +93,7 @@ def keys_in(schema: Any) -> Iterator[str]:
 @cache
 def yaml_keys() -> frozenset[str]:
     kinds = registry()
-    schemas = (project_schema(), documentation_schema(), module_schema(kinds), entities_schema(kinds))
+    schemas = (project_schema(kinds), documentation_schema(), module_schema(kinds), entities_schema(kinds))
     return frozenset(key for schema in schemas for key in keys_in(schema))
 
 

@@ -332,7 +332,7 @@ class SliceProcessor:
     def unchanged_slice(self, claim: Claim) -> Slice:
         """Return the claimed slice if it is unchanged since it was recorded."""
         lake, sleep = self.context.lake, self.context.sleep
-        return find_unchanged_slice(lake, self.places.bronze, claim.item, sleep=sleep)
+        return find_unchanged_slice(lake, self.places.slices, claim.item, sleep=sleep)
 
     def _next_time(self, item: Item) -> datetime:
         """Return the processing time of the next slice: later than that of this run's previous slice."""

@@ -31,6 +31,7 @@ from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.record import Author, Draft, State, parse_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import discovered, item_id, natural_key, slice_name, slice_of_id
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
@@ -140,8 +141,13 @@ class SliceChain:
 
     @property
     def bronze(self) -> str:
-        """The folder of the slices."""
+        """What the places of the slices begin with."""
         return self.places.bronze
+
+    @property
+    def folder(self) -> SliceFolder:
+        """Where the slices are."""
+        return self.places.slices
 
     @property
     def silver(self) -> Address:

@@ -163,7 +163,7 @@ class ProcessingContext:
         """Return the processing times that the options give an entity's slices."""
         given = self.options
         return ProcessingTimes(
-            given.processing_time,
+            given.processing_time or entity.settings.slice_time,
             self.lake.settings.zone,
             given.scope or Scope(),
             given.is_time_lenient,

@@ -27,12 +27,12 @@ from lakewright.slices.chain import continued_in, place_of
 from lakewright.slices.discover import (
     BRONZE_UNREADABLE,
     Listing,
-    item_id,
     natural_key,
     slice_name,
     slice_of_id,
 )
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Deviations:
     """How an entity's bronze folder deviates from what the manifest has recorded.
 
     Attributes:
-        bronze: The folder.
+        bronze: Where the slices are.
         listing: What the folder holds.
         plan: The plan of the slices that are done, and of those that are to be processed again, but are gone.
         changed: Processed items whose slice has changed, in order.
@@ -80,7 +80,7 @@ class Deviations:
         lost: That the folder does not exist although slices from it were processed; None if it is there.
     """
 
-    bronze: str
+    bronze: SliceFolder
     listing: Listing
     plan: Plan
     changed: tuple[Item, ...] = ()
@@ -135,8 +135,8 @@ class Deviations:
         if self.listing.slices or self.lost or self is NOTHING:
             return None
         if not self.listing.exists:
-            return f"no slice has arrived: there is no folder {self.bronze}"
-        return f"no slice has arrived in {self.bronze}"
+            return f"no slice has arrived: there is no folder {self.bronze.folder}"
+        return f"no slice has arrived in {self.bronze.pattern}"
 
     def changed_error(self) -> SliceError | None:
         """Return the error for changed slices, or None if none has changed."""
@@ -146,7 +146,7 @@ class Deviations:
         return SliceError(fault.message, remedy=fault.remedy, details=fault.details)
 
 
-NOTHING = Deviations("", Listing(), Plan())
+NOTHING = Deviations(SliceFolder(""), Listing(), Plan())
 """Stands for a folder that was not looked at."""
 
 
@@ -160,7 +160,8 @@ def lost_folder_fault(chain: SliceChain, listing: Listing) -> Fault | None:
     if listing.exists or all(item.fingerprint is None for item in chain.store.select(query)):
         return None
     return Fault(
-        f"the bronze folder {chain.bronze} of {chain.entity.called} is gone; slices from it are recorded",
+        f"the bronze folder {chain.folder.folder} of {chain.entity.called} is gone; "
+        "slices from it are recorded",
         remedy="Mount it, or correct bronze_path.",
         code=BRONZE_UNREADABLE,
         details={"alerts": [BRONZE_UNREADABLE], "slices": []},
@@ -190,7 +191,7 @@ def find_deviations(
     """
     verdicts = ((item, item.verdict(chain.application)) for item in items.values())
     return Deviations(
-        chain.bronze,
+        chain.folder,
         listing,
         _plan(chain, listing, items, gone),
         changed,
@@ -205,7 +206,7 @@ def _plan(chain: SliceChain, listing: Listing, items: Mapping[str, Item], gone: 
     bronze, held, asks = dict[str, due.Slice](), list[due.Slice](), chain.entity.settings.changed_slices
     records = {name: due.Record(due.RecordState.WAITING, "", place=natural_key(name)) for name in gone}
     for slice_ in listing.slices:
-        item = items[item_id(slice_.path)]
+        item = items[slice_.item_id]
         verdict, was = item.verdict(chain.application), item.fingerprint or {}
         if verdict in _CLOSED and is_changed(was, slice_.fingerprint):  # the plan says nothing of others
             before = slice_fact(slice_.name, was)
@@ -247,7 +248,7 @@ def changed_slices(chain: SliceChain, listing: Listing, items: Mapping[str, Item
 
 def changed_items(items: Iterable[Item], slices: Iterable[Slice]) -> Iterator[Item]:
     """Yield the items whose slice has another fingerprint now than the one that is recorded."""
-    present = {item_id(slice_.path): slice_ for slice_ in slices}
+    present = {slice_.item_id: slice_ for slice_ in slices}
     for item in items:
         slice_, recorded = present.get(item.item_id), item.fingerprint
         if slice_ is not None and recorded is not None and is_changed(recorded, slice_.fingerprint):

@@ -36,6 +36,7 @@ from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spec.expressions.age import parse_length
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Slice:
         files: The files of the slice; their names are relative to it.
         marks: Hidden names in the folder, such as `_SUCCESS`.
         is_folder: Whether the slice is a folder.
+        place: What identifies it, if that is not its path: see `SliceFolder.place`.
     """
 
     name: str
@@ -100,6 +102,12 @@ class Slice:
     files: tuple[FileEntry, ...]
     marks: frozenset[str] = frozenset()
     is_folder: bool = False
+    place: str | None = None
+
+    @property
+    def item_id(self) -> str:
+        """The id of its item."""
+        return item_id(self.place or self.path)
 
     @property
     def is_being_written(self) -> bool:
@@ -290,7 +298,7 @@ class Listing:
     unsettled: frozenset[str] = frozenset()
 
 
-def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
+def list_slices(bronze: SliceFolder, lake: Lake) -> tuple[Slice, ...]:
     """Return the slices in a bronze folder, in natural order of their names; none if there is no folder.
 
     Names that start with `_` or `.` are not slices, nor is a folder that is empty or still being written.
@@ -301,21 +309,15 @@ def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
     return list_bronze(bronze, lake).slices
 
 
-def list_bronze(bronze: str, lake: Lake) -> Listing:
+def list_bronze(bronze: SliceFolder, lake: Lake) -> Listing:
     """Return the slices in a bronze folder, and what else stands there instead of a slice.
 
     Raises:
         StorageUnavailable: The folder can't be read.
     """
-    path = local_path(bronze)
     unreadable: dict[str, str] = {}
-    if is_s3(bronze):
-        exists, slices = list_objects(bronze, lake.storage)
-    elif path is None:
-        exists, slices = list_hadoop(bronze, lake)
-    else:
-        exists, slices = list_local(path, unreadable)
-    found = sorted(slices, key=lambda slice_: natural_key(slice_.name))
+    exists, slices = _list_folder(bronze.folder, lake, unreadable)
+    found = sorted(_chosen(slices, bronze), key=lambda slice_: natural_key(slice_.name))
     is_marked = any(SUCCESS in slice_.marks for slice_ in found)
     complete = [s for s in found if s.files and not s.is_being_written and (not is_marked or _is_marked(s))]
     # An empty folder is not a slice, and not one that is being written either.
@@ -324,34 +326,72 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
     return Listing(tuple(complete), dict(sorted(unreadable.items())), incomplete, exists)
 
 
-def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
+def _list_folder(folder: str, lake: Lake, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
+    path = local_path(folder)
+    if is_s3(folder):
+        return list_objects(folder, lake.storage)
+    return list_hadoop(folder, lake) if path is None else list_local(path, unreadable)
+
+
+def _chosen(entries: Iterable[Slice], bronze: SliceFolder) -> Iterator[Slice]:
+    """Yield the slices among the files and folders of a bronze folder."""
+    if bronze.is_shared:
+        yield from _by_files(entries, bronze)
+        return
+    for entry in entries:
+        if bronze.has_entry(entry.name):
+            files = tuple(file for file in entry.files if not entry.is_folder or bronze.has_file(file.name))
+            yield entry if len(files) == len(entry.files) else replace(entry, files=files)
+
+
+def _by_files(entries: Iterable[Slice], bronze: SliceFolder) -> Iterator[Slice]:
+    """Yield the slices that the paths of files choose."""
+    by_slice: dict[tuple[str, str], list[FileEntry]] = {}
+    for entry in entries:
+        for file in entry.files:
+            path = f"{entry.name}/{file.name}" if entry.is_folder else entry.name
+            if (found := bronze.slice_of(path)) is not None:
+                inside = path.removeprefix(f"{found[1]}/")
+                by_slice.setdefault(found, []).append(replace(file, name=inside))
+    for (name, folder), files in by_slice.items():
+        path, place = join(bronze.folder, folder), bronze.place(name)
+        if len(files) == 1:
+            path = join(path, files[0].name)
+        ordered = tuple(sorted(files, key=lambda file: file.name))
+        yield Slice(name, path, ordered, is_folder=len(files) > 1, place=place)
+
+
+def find_slice(bronze: SliceFolder, name: str, lake: Lake) -> Slice | None:
     """Return one slice in its present state, or None if it does not exist or is not complete.
 
     Raises:
         StorageUnavailable: It can't be read.
     """
-    path = local_path(bronze)
-    if is_s3(bronze):
-        _, there = list_objects(bronze, lake.storage, name)
-        return next((s for s in there if s.name == name and s.files and not s.is_being_written), None)
-    if path is None:
+    path = local_path(bronze.folder)
+    if bronze.is_shared:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
-    try:
-        found = local_slice(path / name)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-    except OSError as error:
-        raise StorageUnavailable(
-            f"the slice {name} can't be read: {error.filename or path / name}: {error.strerror or error}",
-            details={"alerts": [BRONZE_UNREADABLE]},
-        ) from error
-    return found if found.files and not found.is_being_written else None
+    if is_s3(bronze.folder):
+        _, there = list_objects(bronze.folder, lake.storage, name)
+        found = [each for each in there if each.name == name]
+    elif path is None:
+        return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
+    else:
+        try:
+            found = [local_slice(path / name)]
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+        except OSError as error:
+            raise StorageUnavailable(
+                f"the slice {name} can't be read: {error.filename or path / name}: {error.strerror or error}",
+                details={"alerts": [BRONZE_UNREADABLE]},
+            ) from error
+    return next((s for s in _chosen(found, bronze) if s.files and not s.is_being_written), None)
 
 
 def discovered(slices: Iterable[Slice], application: Application, entity: str) -> Iterator[DiscoveredSlice]:
     """Yield slices in the form in which the manifest records them."""
     for slice_ in slices:
-        yield DiscoveredSlice(item_id(slice_.path), application, entity, slice_.name, slice_.fingerprint)
+        yield DiscoveredSlice(slice_.item_id, application, entity, slice_.name, slice_.fingerprint)
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -434,7 +474,7 @@ SECOND_LOOKS = (0.5, 1.0, 2.0)
 
 
 def find_unchanged_slice(
-    lake: Lake, bronze: str, item: Item, *, sleep: Callable[[float], None] = time.sleep
+    lake: Lake, bronze: SliceFolder, item: Item, *, sleep: Callable[[float], None] = time.sleep
 ) -> Slice:
     """Return an item's slice if it is unchanged since it was recorded.
 
@@ -448,7 +488,7 @@ def find_unchanged_slice(
     """
     name = slice_name(item)
     found = find_slice(bronze, name, lake)
-    is_stored = local_path(bronze) is None
+    is_stored = local_path(bronze.folder) is None
     for seconds in SECOND_LOOKS if is_stored else ():
         if found is not None and not _is_other(item, found):
             break
@@ -457,12 +497,13 @@ def find_unchanged_slice(
     return check_unchanged(item, found, bronze)
 
 
-def check_unchanged(item: Item, found: Slice | None, bronze: str) -> Slice:
+def check_unchanged(item: Item, found: Slice | None, bronze: SliceFolder) -> Slice:
     """Return the slice of an item as it was found in bronze; see `find_unchanged_slice` for the errors."""
-    name, is_stored = slice_name(item), local_path(bronze) is None
-    if found is None and (folder := local_path(bronze)) is not None and not folder.exists():
+    folder = local_path(bronze.folder)
+    name, is_stored = slice_name(item), folder is None
+    if found is None and folder is not None and not folder.exists():
         raise StorageUnavailable(
-            f"the slice {name} can't be read: there is no folder {bronze}",
+            f"the slice {name} can't be read: there is no folder {bronze.folder}",
             remedy="Mount it, or correct bronze_path.",
             details={"alerts": [BRONZE_UNREADABLE]},
         )

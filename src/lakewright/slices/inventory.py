@@ -17,7 +17,6 @@ from lakewright.slices.chain import continued_in, without_continued
 from lakewright.slices.deviations import changed_items, later_processed
 from lakewright.slices.discover import (
     find_slice,
-    item_id,
     list_slices,
 )
 from lakewright.slices.recover_from_log import unrecorded_commits, unrecorded_items
@@ -94,10 +93,10 @@ class Inventory:
 
     def _compare(self, chain: SliceChain, differences: Differences) -> None:
         application = chain.application
-        slices = list_slices(chain.bronze, chain.lake)
+        slices = list_slices(chain.folder, chain.lake)
         found = self.ledger.discover(chain.discovered(slices))
         differences.new += _new_entries(chain, found.new)
-        present = {item_id(slice_.path): slice_ for slice_ in slices}
+        present = {slice_.item_id: slice_ for slice_ in slices}
         known = list(chain.store.select(Query(application=application)))
         differences.changed += (
             {
@@ -120,7 +119,7 @@ class Inventory:
         for chain in map(self.chain_of, entities):
             if not any(each.startswith(chain.prefix) for each in ids):
                 continue
-            slices = [each for each in list_slices(chain.bronze, chain.lake) if item_id(each.path) in ids]
+            slices = [each for each in list_slices(chain.folder, chain.lake) if each.item_id in ids]
             found = self.ledger.discover(chain.discovered(slices))
             if (item := next(iter((*found.new, *found.known)), None)) is not None:
                 return item
@@ -132,14 +131,14 @@ class Inventory:
         if entity is None or name is None:
             return None
         chain = self.chain_of(entity)
-        found = find_slice(chain.bronze, name, chain.lake)
+        found = find_slice(chain.folder, name, chain.lake)
         return None if found is None else found.fingerprint
 
     def changed(self, entities: Iterable[Entity]) -> Iterator[Item]:
         """Yield items whose slices no longer have the recorded fingerprint; nothing is recorded."""
         for chain in map(self.chain_of, entities):
-            slices = list_slices(chain.bronze, chain.lake)
-            known = chain.store.read([item_id(slice_.path) for slice_ in slices])
+            slices = list_slices(chain.folder, chain.lake)
+            known = chain.store.read([slice_.item_id for slice_ in slices])
             yield from changed_items(known.values(), slices)
 
     def names(self, item: Item) -> dict[str, str]:
@@ -169,9 +168,9 @@ class Inventory:
         used = {application.key for application in item.applications}
         chains = map(self.chain_of, self.entities.values())
         for chain in sorted(chains, key=lambda each: each.application.key not in used):
-            slices = list_slices(chain.bronze, chain.lake) if item.item_id.startswith(chain.prefix) else ()
+            slices = list_slices(chain.folder, chain.lake) if item.item_id.startswith(chain.prefix) else ()
             for slice_ in slices:
-                if item_id(slice_.path) == item.item_id:
+                if slice_.item_id == item.item_id:
                     return chain.entity, slice_.name
         return None, None
 

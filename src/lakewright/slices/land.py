@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
     from lakewright.lake.lake import Lake
+    from lakewright.spec.models.slice_folder import SliceFolder
 
 __all__ = ["LandedSlice", "check_slice_name", "land_slice"]
 
@@ -131,8 +132,9 @@ def land_slice(
     """
     check_slice_name(name)
     _check_format(entity)
-    bronze = entity.places(lake.settings).bronze
-    place = join(bronze, name)
+    slices = entity.places(lake.settings).slices
+    _check_is_slice(entity, name, slices)
+    bronze, place = slices.folder, slices.place(name)
     files = files_at(bronze, lake)
     if files.exists(place) and not replace:
         raise _exists_error(entity, name, bronze)
@@ -140,12 +142,12 @@ def land_slice(
     check_written(lake, staged, f"bronze of {entity.called}")
     files.make_folder(bronze)
     try:
-        _write(frame, entity, staged, is_marked=_is_marked(lake, bronze))
+        _write(frame, entity, staged, is_marked=_is_marked(lake, slices))
         _check_content(files, entity, staged, name)
         is_replaced = _publish(files, staged, place, entity, replace=replace)
     finally:
         files.remove(staged)
-    found = find_slice(bronze, name, lake)
+    found = find_slice(slices, name, lake)
     count, size = (0, 0) if found is None else (len(found.files), found.size)
     return LandedSlice(entity.called, name, place, item_id(place), count, size, is_replaced)
 
@@ -264,9 +266,18 @@ def _check_content(files: Files, entity: Entity, staged: str, name: str) -> None
         )
 
 
-def _is_marked(lake: Lake, bronze: str) -> bool:
+def _is_marked(lake: Lake, bronze: SliceFolder) -> bool:
     """Return whether a folder in bronze has the mark `_SUCCESS`, so that others need it too."""
     return any(SUCCESS in slice_.marks for slice_ in list_slices(bronze, lake))
+
+
+def _check_is_slice(entity: Entity, name: str, slices: SliceFolder) -> None:
+    """Raise `UsageError` if the entity would not read a folder of this name as a slice."""
+    if slices.is_shared or not slices.has_entry(name):
+        raise UsageError(
+            f"{entity.called} reads {slices.pattern}, to which a folder {name} does not belong",
+            remedy="Choose a name that the pattern has, or put the files there yourself.",
+        )
 
 
 def _publish(files: Files, staged: str, place: str, entity: Entity, *, replace: bool) -> bool:

@@ -28,6 +28,7 @@ from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.slices.result import NOT_OF_SLICE
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.adoption.rows import adopt
@@ -226,7 +227,7 @@ def exports_of(lake: Lake, history: HistoryFrom) -> tuple[Slice, ...]:
     """
     folder = _folder(lake, history)
     try:
-        listing = list_bronze(folder, lake)
+        listing = list_bronze(SliceFolder(folder), lake)
     except LakewrightError as error:
         raise unreadable_past(history, error.message) from error
     if not listing.exists:
@@ -355,7 +356,7 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
             written.
     """
     lake, name, session = context.lake, slice_name(item), strict_session(context.lake)
-    slice_ = find_unchanged_slice(lake, entity.places(lake.settings).bronze, item)
+    slice_ = find_unchanged_slice(lake, entity.places(lake.settings).slices, item)
     token = Token(str(context.application), 0, {"run": context.holder.run_id, "before": item.item_id})
     request = LoadRequest(name, entity.strategy, context.clock().astimezone(UTC), token=token)
     try:

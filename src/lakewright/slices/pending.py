@@ -137,7 +137,7 @@ def find_pending(
         LakeMoved: The slices were processed under another place, or into the table under another name.
     """
     chain = context.chain(entity)
-    listing = list_bronze(chain.bronze, context.lake)
+    listing = list_bronze(chain.folder, context.lake)
     listing = without_unsettled(listing, context.options.settle, context.clock())
     slices = listing.slices
     names = {each.name for each in slices}
@@ -346,12 +346,12 @@ def choose_slices(
 
 
 def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> LakewrightError:
-    place = entity.places(context.lake.settings).bronze
-    item = context.ledger.item(item_id(f"{place}/{name}"))
+    slices = entity.places(context.lake.settings).slices
+    item = context.ledger.item(item_id(slices.place(name)))
     verdict = item.verdict(context.application)
     if verdict is Verdict.UNKNOWN:
         return UsageError(
-            f"there is no slice {name} in {place}",
+            f"there is no slice {name} in {slices.pattern}",
             remedy=Phrase("Slices are listed by ", Command("manifest", "ls"), "."),
         )
     if verdict in {Verdict.PROCESSED, Verdict.SKIPPED}:

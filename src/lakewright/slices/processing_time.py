@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -45,6 +46,9 @@ SLICE = "slice"
 """Name of the slice in expressions."""
 
 _ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
+_ISO_TIME = re.compile(
+    r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})[T_ -]?(\d{2})[-:.]?(\d{2})(?:[-:.]?(\d{2}))?(Z?)(?!\d)"
+)
 TICK = timedelta(microseconds=1)
 """Least difference between the processing times of two slices: Spark keeps times in microseconds."""
 
@@ -81,7 +85,7 @@ def unknown_members(text: str) -> tuple[str, ...]:
 
 def _unknown_members(node: Node) -> Iterator[str]:
     if isinstance(node, Access) and isinstance(node.target, Name) and node.target.name == SLICE:
-        known = ("date",) if node.arguments is not None else ("date", "name")
+        known = ("date",) if node.arguments is not None else ("date", "name", "time")
         if node.member not in known:
             yield node.member
     for part in parts_of(node):
@@ -119,9 +123,8 @@ class ProcessingTimes:
         Raises:
             UsageError: The text is no time, or the expression has no value for the slice.
         """
-        if self.text is None:
+        if self.text is None or not (rendered := self._rendered(self.text, slice_name)):
             return None
-        rendered = self._rendered(self.text, slice_name)
         found = parse_instant_in(rendered, self.zone)
         if found is None and not self.is_lenient:
             of_slice = "" if rendered == self.text else f" of slice {slice_name}"
@@ -208,13 +211,29 @@ def _iso_date(name: str) -> date | None:
         return None
 
 
+def _iso_time(name: str) -> str:
+    """Return the date in a name, with the time of day if it has one, in ISO 8601; empty if there is none.
+
+    Example:
+        >>> [_iso_time(name) for name in ("x_20240501T0630.csv", "2024-05-01.csv", "latest.csv")]
+        ['2024-05-01T06:30:00', '2024-05-01', '']
+    """
+    found, day = _ISO_TIME.search(name), _iso_date(name)
+    if found is not None:
+        year, _, month, of_month, hour, minute, second, zone = found.groups()
+        text = f"{year}-{month}-{of_month}T{hour}:{minute}:{second or '00'}"
+        with suppress(ValueError):
+            return datetime.fromisoformat(text).isoformat() + zone
+    return "" if day is None else day.isoformat()
+
+
 def _slice_value(name: str) -> Namespace:
     """Return the slice as expressions see it: its name, and the date in its name."""
 
     def find(pattern: str) -> date | datetime:
         return find_date(name, pattern)
 
-    properties: dict[str, object] = {"name": name}
+    properties: dict[str, object] = {"name": name, "time": _iso_time(name)}
     if (found := _iso_date(name)) is not None:
         properties["date"] = found
     return Namespace(SLICE, functions({"date": find}), properties)

@@ -155,7 +155,7 @@ def _find(context: ProcessingContext, entity: Entity, name: str) -> Slice:
     Raises:
         UsageError: There is none of that name.
     """
-    bronze = entity.places(context.lake.settings).bronze
+    bronze = entity.places(context.lake.settings).slices
     listing = list_bronze(bronze, context.lake)
     listing = without_unsettled(listing, context.options.settle, context.clock())
     slice_ = next((each for each in listing.slices if each.name == name), None)
@@ -169,7 +169,7 @@ def _find(context: ProcessingContext, entity: Entity, name: str) -> Slice:
         raise SliceError(f"the slice {name} can't be read: {listing.unreadable[name]}")
     known = [each.name for each in listing.slices]
     raise UsageError(
-        f"there is no slice {name} in {bronze}",
+        f"there is no slice {name} in {bronze.pattern}",
         remedy=hint(name, known) if known else "The folder has no slices.",
     )
 
@@ -280,7 +280,7 @@ class _Attempt:
         """Raise an error if the rehearsal must end, or the slice has changed since it began."""
         if self.context.is_cut_off():
             raise KeyboardInterrupt
-        bronze = self.entity.places(self.context.lake.settings).bronze
+        bronze = self.entity.places(self.context.lake.settings).slices
         now = find_slice(bronze, self.slice.name, self.context.lake)
         if now is None or now.fingerprint != self.slice.fingerprint:
             raise SliceError(f"the slice {self.slice.name} changed while it was read")

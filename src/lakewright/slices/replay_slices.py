@@ -330,7 +330,7 @@ class _Replay:
             TargetError: It is gone.
         """
         lake, entity = self.context.lake, self.entity
-        slice_ = find_slice(entity.places(lake.settings).bronze, known.name, lake)
+        slice_ = find_slice(entity.places(lake.settings).slices, known.name, lake)
         if slice_ is None:
             raise TargetError("it is gone from bronze")
         carried = {**content, "run": self.context.holder.run_id, "record": f"{self.app}/{number}"}

@@ -32,7 +32,7 @@ from lakewright.manifest.lock import tell_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import counter_of
-from lakewright.slices.discover import called_name, check_not_empty, find_unchanged_slice, item_id, slice_name
+from lakewright.slices.discover import called_name, check_not_empty, find_unchanged_slice, slice_name
 from lakewright.slices.past import lacks_past
 from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.result import is_slice_at_fault
@@ -71,7 +71,7 @@ def fail_invalid_slices(
         LakewrightError: The declaration or the access is at fault, and no slice.
     """
     slices = pending.deviations.listing.slices
-    by_id = {item_id(slice_.path): slice_ for slice_ in slices}
+    by_id = {slice_.item_id: slice_ for slice_ in slices}
     validator = _Validator(context, entity)
     validator.accept(_last_processed(context, pending, slices))
     found: list[LakewrightError] = []
@@ -95,10 +95,10 @@ def _unprocessed(context: ProcessingContext, entity: Entity, pending: Pending) -
 def _last_processed(context: ProcessingContext, pending: Pending, slices: Sequence[Slice]) -> Slice | None:
     """Return the slice before the first ready one, if its present content was processed."""
     ready = {item.item_id for item in pending.ready}
-    before = list(takewhile(lambda slice_: item_id(slice_.path) not in ready, slices))
+    before = list(takewhile(lambda slice_: slice_.item_id not in ready, slices))
     if not ready or not before:
         return None
-    item = context.ledger.item(item_id(before[-1].path))
+    item = context.ledger.item(before[-1].item_id)
     is_processed = item.verdict(context.application) is Verdict.PROCESSED
     return before[-1] if is_processed and item.fingerprint == before[-1].fingerprint else None
 
@@ -230,7 +230,7 @@ def preview_next_slice(context: ProcessingContext, entity: Entity, pending: Pend
 def _preview(
     context: ProcessingContext, entity: Entity, item: Item, strategy: Strategy, *, is_late: bool
 ) -> str | None:
-    slice_ = find_unchanged_slice(context.lake, entity.places(context.lake.settings).bronze, item)
+    slice_ = find_unchanged_slice(context.lake, entity.places(context.lake.settings).slices, item)
     session = strict_session(context.lake)
     request = slice_request(context, entity, slice_, context.clock(), is_late=is_late)
     if is_late and entity.settings.sequence_by is not None:

@@ -22,8 +22,9 @@ from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.project_file import ProjectFile
+from lakewright.spec.models.short import ShortEntity, ShortTable
 from lakewright.spec.models.storage import StorageSettings
-from lakewright.spec.reading.sections import CATEGORIES, LISTED
+from lakewright.spec.reading.sections import CATEGORIES, LISTED, TABLES
 
 __all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]
 
@@ -56,18 +57,24 @@ SETTINGS = {
 """Sections with settings, and their schemas."""
 
 SECTIONS: Mapping[str, type[SnakeModel]] = {
+    "ShortEntity": ShortEntity,
+    "ShortTable": ShortTable,
     "lake": LakeSettings,
     "storage": StorageSettings,
     "cluster": ClusterSettings,
 }
-"""Classes of the sections with settings."""
+"""Classes without a category, by the name of their schema."""
 
 
-def project_schema() -> dict[str, Any]:
-    """Return the schema of `project.yml`."""
-    top = _lenient(ProjectFile.model_json_schema())
-    top["properties"] |= SETTINGS
-    return {"$schema": DIALECT, **top, "$defs": {**top.pop("$defs", {}), **_settings()}}
+def project_schema(kinds: Registry) -> dict[str, Any]:
+    """Return the schema of `project.yml`, which may have all sections of a module."""
+    top, module = _lenient(ProjectFile.model_json_schema()), module_schema(kinds)
+    return {
+        **module,
+        **top,
+        "properties": module["properties"] | top["properties"],
+        "$defs": {**module["$defs"], **top.pop("$defs", {})},
+    }
 
 
 def documentation_schema() -> dict[str, Any]:
@@ -97,12 +104,17 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
     definitions = {name: _lenient(schema) for name, schema in shared.get("$defs", {}).items()}
     for model in dict.fromkeys(models.values()):
         _without_name(definitions[references[model, "validation"]["$ref"].rpartition("/")[2]])
-    for category in {*kinds.categories, *CATEGORIES.values(), "hook"}:
+    for category in {*kinds.categories, *CATEGORIES.values(), "hook", "check"}:
         of_category = {kind: model for (owner, kind), model in models.items() if owner == category}
         definitions[category] = _one_of_kinds(category, of_category, references)
         for kind, model in of_category.items():
             definitions[f"{category}.{kind}"] = dict(references[model, "validation"])
     definitions |= _settings()
+    definitions["entity"] = {
+        "if": {"anyOf": [{"required": ["processtype"]}, {"required": ["settings"]}]},
+        "then": definitions["entity"],
+        "else": {"$ref": "#/$defs/ShortEntity"},
+    }
     return {
         "$schema": DIALECT,
         "title": "Lakewright module",
@@ -116,7 +128,7 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
 def _settings() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     for name, model in SECTIONS.items():
-        schema = _lenient(model.model_json_schema())
+        schema = _lenient(model.model_json_schema(ref_template="#/$defs/{model}"))
         definitions |= {**schema.pop("$defs", {}), name: schema}
     return definitions
 
@@ -137,7 +149,7 @@ def _sections() -> dict[str, Any]:
         for section, category in CATEGORIES.items()
     }
     for section in LISTED:
-        item = {**named[section]["additionalProperties"], "required": ["name"]}
+        item = {"allOf": [named[section]["additionalProperties"]], "required": ["name"]}
         named[section] = {"anyOf": [named[section], {"type": "array", "items": item}]}
     shared = {
         "environment": ENTRIES,
@@ -150,7 +162,8 @@ def _sections() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": {"type": "object", "properties": profile, "additionalProperties": False},
     }
-    return {**named, **shared, "profiles": profiles}
+    tables = {"type": "object", "additionalProperties": {"$ref": "#/$defs/ShortTable"}}
+    return {**named, **shared, TABLES: tables, "profiles": profiles}
 
 
 def _without_name(definition: dict[str, Any]) -> None:

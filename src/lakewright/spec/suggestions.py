@@ -80,17 +80,14 @@ def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | Non
     return f"there are: {listed}{', …' if len(names) > shown else ''}"
 
 
-def way_to_read(name: str, relations: Container[str], entities: Container[str]) -> str | None:
-    """Return what to declare so that a query can read a relation or an entity; None if `name` is neither.
+def way_to_read(name: str, relations: Container[str]) -> str | None:
+    """Return what to declare so that a query can read a relation; None if `name` is none.
 
     Example:
-        >>> way_to_read("o", {"o"}, ())
+        >>> way_to_read("o", {"o"})
         "'o' is a relation; declare the mapping that reads it: `o: {kind: relation, relation: o}`"
     """
+    if name not in relations:
+        return None
     mapping = f"`{name}: {{kind: relation, relation: {name}}}`"
-    if name in relations:
-        return f"{name!r} is a relation; declare the mapping that reads it: {mapping}"
-    if name in entities:
-        relation = f"`{name}: {{kind: entity, entity: {name}, current: true}}`"
-        return f"{name!r} is an entity; declare the relation {relation} and the mapping {mapping}"
-    return None
+    return f"{name!r} is a relation; declare the mapping that reads it: {mapping}"

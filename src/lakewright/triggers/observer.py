@@ -26,6 +26,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import list_bronze, seconds_to_settle
 from lakewright.slices.pending import find_pending
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context
@@ -84,7 +85,7 @@ class Observer:
     app: App
     clock: Callable[[], float] = time.monotonic
     _looks: dict[tuple[str, timedelta], _Look] = field(default_factory=dict, init=False)
-    _folders: dict[str, str] = field(default_factory=dict, init=False)
+    _folders: dict[str, SliceFolder] = field(default_factory=dict, init=False)
     _counts: Mapping[tuple[Application, Verdict], int] = field(default_factory=dict, init=False)
     _count_at: float = field(default=0.0, init=False)
     _since: dict[str, tuple[str | None, float]] = field(default_factory=dict, init=False)
@@ -149,8 +150,8 @@ class Observer:
     def _arrived(self, name: str, trigger: Trigger) -> str:
         bronze = self._bronze(name)
         now, every = self.clock(), trigger.every.total_seconds()
-        folder = local_path(bronze)
-        if folder is None and not is_s3(bronze):
+        folder = local_path(bronze.folder)
+        if folder is None and not is_s3(bronze.folder):
             return f"listing {int(now / every)}"
         stamp = None if folder is None else _stamp(folder)
         before = self._looks.get((name, trigger.settle))
@@ -179,10 +180,10 @@ class Observer:
         settles = float("inf") if left is None else self.clock() + left
         return _Look(mark, evidence=evidence, is_unsettled=not is_settled, settles=settles)
 
-    def _bronze(self, name: str) -> str:
+    def _bronze(self, name: str) -> SliceFolder:
         if name not in self._folders:
             entity = self.app.project.entity(name)
-            self._folders[name] = entity.places(self.app.lake.settings).bronze
+            self._folders[name] = entity.places(self.app.lake.settings).slices
         return self._folders[name]
 
     @cached_property

@@ -221,7 +221,7 @@ def _found() -> Path | None:
 def _schemas() -> Mapping[str, Mapping[str, Any]]:
     kinds = registry()
     return {
-        PROJECT: project_schema(),
+        PROJECT: project_schema(kinds),
         MODULE: module_schema(kinds),
         DOCUMENTATION: documentation_schema(),
         ENTITIES: entities_schema(kinds),

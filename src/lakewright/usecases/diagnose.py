@@ -362,13 +362,12 @@ def _told(commit: Commit) -> str:
 
 def _bronze(app: App, entity: Entity) -> str:
     chain = chain_of(app, entity)
-    place = chain.bronze
-    listing = list_bronze(place, app.lake)
+    listing = list_bronze(chain.folder, app.lake)
     if (lost := lost_folder_fault(chain, listing)) is not None:
         raise StorageUnavailable(lost.message, remedy=lost.remedy or "")
     slices = listing.slices
     last = f", the last is {slices[-1].name}" if slices else ""
-    return f"{counted(len(slices), 'slice')} in {place}{last}"
+    return f"{counted(len(slices), 'slice')} in {chain.folder.pattern}{last}"
 
 
 def _held_slices(app: App, entity: Entity) -> Iterator[Check]:

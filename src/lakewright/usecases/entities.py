@@ -365,7 +365,7 @@ def _places(app: App, entity: Entity) -> Mapping[str, str]:
         places = entity.places(app.project.lake)
     except LakewrightError:  # the note of the table says so already
         return {}
-    return {"slices": places.bronze_table or places.bronze, "table": str(places.silver)}
+    return {"slices": places.bronze_table or places.slices.pattern, "table": str(places.silver)}
 
 
 def _row_counts(app: App, entity: Entity) -> tuple[RowCount, ...]:

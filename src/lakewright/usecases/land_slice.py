@@ -127,7 +127,7 @@ def _check_unlocked(app: App, entity: Entity, name: str) -> None:
 def _adopt_if_waiting(app: App, entity: Entity, landed: LandedSlice) -> None:
     """Record the new content of a slice that waits: a run refuses one that changed since its discovery."""
     item = app.ledger.item(landed.item_id)
-    found = find_slice(entity.places(app.project.lake).bronze, landed.name, app.lake)
+    found = find_slice(entity.places(app.project.lake).slices, landed.name, app.lake)
     if found is None or item.verdict(application_of(app.project.name, entity)) is not Verdict.READY:
         return
     if item.fingerprint is not None and is_changed(item.fingerprint, found.fingerprint):

@@ -292,8 +292,9 @@ def _timed_targets(app: App, entity: str, slices: Sequence[str]) -> Iterator[_Ti
 
     Those whose parameters are unknown, or have changed, are left out.
     """
-    targets = entity_targets(app.project, entity) if slices else ()
-    names = {name for name, declared in targets if declared_time(declared) is not None}
+    targets = tuple(entity_targets(app.project, entity)) if slices else ()
+    own = app.project.entity(entity).settings.slice_time if targets else None
+    names = {name for name, declared in targets if declared_time(declared) or own}
     run = run_taking(app.project, entity, slices[0]) if names else None
     for job in app.project.jobs.values() if names else ():
         parameters = dict(run.parameters) if run is not None and run.job == job.name else {}
@@ -314,7 +315,12 @@ def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) 
         return None
     entity, zone = workspace.entity(target.entity), app.lake.settings.zone
     times = ProcessingTimes(
-        target.processing_time, zone, scope, is_lenient=False, warn=lambda _: None, entity=entity.called
+        target.processing_time or entity.settings.slice_time,
+        zone,
+        scope,
+        is_lenient=False,
+        warn=lambda _: None,
+        entity=entity.called,
     )
     unknown = tuple(each for each in job.parameters if each.name not in parameters)
     return _TimedTarget(target, entity, times, unknown)
@@ -392,7 +398,7 @@ def process_times(app: App, entity: Entity, given: str | None) -> ProcessTimes:
     declared = [(job, declared_time(each)) for job, each in processing_jobs(app.project, entity.called)]
     texts = list(dict.fromkeys(text for _, text in declared if text is not None))
     if given is not None or not texts:
-        return ProcessTimes(given, scope)
+        return ProcessTimes(given or entity.settings.slice_time, scope)
     jobs = [job for job, text in declared if text is not None]
     named = f"the job {jobs[0].name} declares {texts[0]!r}"
     if len(texts) > 1 or len(jobs) < len(declared):

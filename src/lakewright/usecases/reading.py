@@ -260,7 +260,8 @@ def _table(workspace: Workspace, table: TableName) -> DataFrame:
     past = workspace.lake.past
     entity = workspace.entity(table.name)
     observe_silver(workspace.lake, entity)
-    return read_silver(workspace.lake, workspace.spark, entity, at=None if past is None else past.at)
+    at, current = None if past is None else past.at, table.is_current
+    return read_silver(workspace.lake, workspace.spark, entity, at=at, current=current)
 
 
 def _frame(session: SparkSession, query: str) -> DataFrame:

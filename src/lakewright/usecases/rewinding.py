@@ -203,7 +203,7 @@ def rewind_context(
     target = target_contexts(app, interruption=interruption)(app.workspace)
     context = processing_context(target, entity, ProcessingOptions())
     chain = context.chain(entity)
-    moved = moved_lake_error(chain, lambda: {each.name for each in list_slices(chain.bronze, app.lake)})
+    moved = moved_lake_error(chain, lambda: {each.name for each in list_slices(chain.folder, app.lake)})
     if moved is not None:
         raise moved
     return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
@@ -470,7 +470,7 @@ def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arri
     found = []
     for name in wanted:
         item = find_or_record_item(app, f"{entity.called}/{name}")
-        present = find_slice(chain.bronze, name, app.lake)
+        present = find_slice(chain.folder, name, app.lake)
         if present is None:
             raise UsageError(
                 f"the slice {name} of {entity.called} is gone from {chain.bronze}",

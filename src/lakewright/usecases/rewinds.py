@@ -416,7 +416,7 @@ def _told_again(app: App, entity: Entity, name: str) -> str:
     """Return what tells how an undone slice is processed again once it was corrected."""
     if entity.settings.changed_slices == "ignore":
         return Phrase(command("unskip", called_name(entity.called, name)), " makes it ready again")
-    if local_path(entity.places(app.project.lake).bronze) is None:
+    if local_path(entity.places(app.project.lake).slices.folder) is None:
         return "the plan of its job names what processes it in its place"
     return TOLD_AGAIN
 

@@ -1,19 +1,21 @@
 """The names by which a query refers to the project's entities, relations and mappings.
 
-A name with a layer says which definition is meant: `silver.customers` is the entity, `gold.customers` the
-relation, `mapping.customers` the mapping. A plain name is the entity or the relation of that name, or
-else the mapping; it is an error if both an entity and a relation have it.
+A name with a layer says which definition is meant: `silver.customers` is the entity's table, `gold.customers`
+the relation, `mapping.customers` the mapping. A plain name is the entity or the relation of that name, or
+else the mapping; it is an error if both an entity and a relation have it. The plain name of an entity means
+its current rows; all versions are `customers.history`, as in the queries of mappings.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewright.errors import UsageError
 from lakewright.schema.sql import name_sql
+from lakewright.spec.loading.short_form import HISTORY
 from lakewright.spec.project import Project
 from lakewright.workspace.sql_tables import qualified_names, table_references
 
@@ -43,11 +45,13 @@ class TableName:
     Attributes:
         name: The name of the definition.
         view: The name of its temporary view.
+        is_current: Whether only the current rows of an entity are meant.
     """
 
     layer: Layer
     name: str
     view: str
+    is_current: bool = False
 
     def __str__(self) -> str:
         """Return the name with its layer."""
@@ -76,7 +80,7 @@ def rewritten(query: str, tables: Iterable[TableName]) -> str:
 
     The plain name remains valid for columns (`customers.id`), as for a table of the catalog.
     """
-    views = {(table.layer.value, table.name.lower()): table for table in tables if "." in table.view}
+    views = {_parts(table): table for table in tables if "." in table.view}
     references = {reference.start: reference for reference in table_references(query)}
     names = [
         (views.get((first.lower(), second.lower())), span)
@@ -84,7 +88,7 @@ def rewritten(query: str, tables: Iterable[TableName]) -> str:
     ]
     # Only a column can tell two layers of one name apart; the alias would hide which layer it means.
     columns = {table.name for table, (_, end) in names if table is not None and query.startswith(".", end)}
-    counts = Counter(name for _, name in views)
+    counts = Counter(table.name.lower() for table in views.values())
     result: list[str] = []
     position = 0
     for table, (start, end) in names:
@@ -102,12 +106,24 @@ def rewritten(query: str, tables: Iterable[TableName]) -> str:
     return "".join([*result, query[position:]])
 
 
+def _parts(table: TableName) -> tuple[str, str]:
+    """Return the two parts of a name in lower case."""
+    is_history = table.view != f"{table.layer}.{table.name}"
+    return (table.name.lower(), HISTORY) if is_history else (table.layer.value, table.name.lower())
+
+
 def shadowed_mappings(project: Project, query: str) -> Iterator[str]:
     """Yield a sentence for each plain name that is also that of a mapping, which the query does not read."""
     for table in find_tables(project, query):
         mapping = _name_in(project, Layer.MAPPING, table.name)
-        if table.view == mapping and table.layer is not Layer.MAPPING:
+        if table.view == mapping and table.layer is not Layer.MAPPING and not _reads(project, table):
             yield f"{table.view} is the {table.layer.category} {table}; the mapping is mapping.{mapping}"
+
+
+def _reads(project: Project, table: TableName) -> bool:
+    """Return whether the mapping of a table's name reads just this table."""
+    read = project.mappings[table.name].raw.get("relation")
+    return read == table.name or (table.is_current and isinstance(read, Mapping))
 
 
 def _find(project: Project, parts: tuple[str, ...]) -> TableName | None:
@@ -115,6 +131,9 @@ def _find(project: Project, parts: tuple[str, ...]) -> TableName | None:
         layer = Layer(parts[0].lower())
         name = _name_in(project, layer, parts[1])
         return None if name is None else TableName(layer, name, f"{layer}.{name}")
+    if len(parts) == 2 and parts[1].lower() == HISTORY:
+        entity = _name_in(project, Layer.SILVER, parts[0])
+        return None if entity is None else TableName(Layer.SILVER, entity, f"{entity}.{HISTORY}")
     return _find_plain(project, parts[0]) if len(parts) == 1 else None
 
 
@@ -126,7 +145,10 @@ def _find_plain(project: Project, plain: str) -> TableName | None:
         listed = " and ".join(f"the {layer.category} {layer}.{name}" for layer, name in stored)
         forms = " or ".join(f"{layer}.{name}" for layer, name in stored)
         raise UsageError(f"{plain!r} is ambiguous: it names {listed}", remedy=f"Write {forms}.")
-    return TableName(*(stored or found)[0], plain) if found else None
+    if not found:
+        return None
+    layer, name = (stored or found)[0]
+    return TableName(layer, name, plain, is_current=layer is Layer.SILVER)
 
 
 def _name_in(project: Project, layer: Layer, name: str) -> str | None:

@@ -31,6 +31,7 @@ from lakewright.manifest.store import Write, Written
 from lakewright.slices.discover import list_slices
 from lakewright.slices.pending import find_pending
 from lakewright.slices.validation import fail_invalid_slices
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.memory import MemoryStore
 from lakewright.strategies import changes as changes_module
 
@@ -401,7 +402,7 @@ def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved
     application = bench.application
     assert item.tokens == {application.key: 1}
     fingerprint = next(
-        s.fingerprint for s in list_slices(str(broken_slice.parent), lake.lake) if s.name == "s2"
+        s.fingerprint for s in list_slices(SliceFolder(str(broken_slice.parent)), lake.lake) if s.name == "s2"
     )
     lake.ledger.resolve(item.item_id, "sent anew", fingerprint=fingerprint)
     with dying(pytest.MonkeyPatch(), "after_commit"):

@@ -16,6 +16,7 @@ from tests.spark.strategies.rewinding import rebuild_in, undo_in
 from lakewright.errors import DataLossError, SliceError
 from lakewright.manifest.item import Verdict
 from lakewright.slices.discover import list_slices, slice_name
+from lakewright.spec.models.slice_folder import SliceFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ def deliver_again(lake: SmallLake, things: Entity, name: str, rows: list[dict[st
 def requeue(lake: SmallLake, things: Entity, path: Path) -> None:
     """Let a slice be processed again, and those after it, with their present content."""
     items = {slice_name(item): item.item_id for item in lake.items()}
-    for found in list_slices(things.places(lake.lake.settings).bronze, lake.lake):
+    for found in list_slices(things.places(lake.lake.settings).slices, lake.lake):
         if found.name >= path.name:
             lake.ledger.requeue(items[found.name], "delivered again", fingerprint=found.fingerprint)
 
@@ -104,7 +105,7 @@ def test_a_slice_whose_new_times_were_accepted_is_not_called_changed_after_an_un
     (item,) = (each for each in lake.items() if slice_name(each) == "2024-01-02")
     with pytest.raises(SliceError, match="2024-01-02 has changed since it was processed"):
         undo_in(lake, things, "2024-01-01")
-    now = list_slices(str(bronze), lake.lake)[1].fingerprint
+    now = list_slices(SliceFolder(str(bronze)), lake.lake)[1].fingerprint
     lake.ledger.accept(item.item_id, "copied", fingerprint=now)
     undo_in(lake, things, "2024-01-01")
     assert lake.rows(things, "id", "v") == [(2, "a")]

@@ -85,7 +85,7 @@ def test_a_slice_that_vanished_or_changed_fails(lake: SmallLake) -> None:
 
     from lakewright.slices.discover import find_slice
 
-    found = find_slice(entity().places(lake.lake.settings).bronze, "s1", lake.lake)
+    found = find_slice(entity().places(lake.lake.settings).slices, "s1", lake.lake)
     assert found is not None
     lake.ledger.resolve(item.item_id, "right as it is", fingerprint=found.fingerprint)
     assert lake.process(crm).slices[0].summary.inserted == 3

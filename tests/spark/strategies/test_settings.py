@@ -16,6 +16,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError, SliceError
 from lakewright.slices.discover import list_hadoop, list_slices
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.slice_folder import SliceFolder
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 PARTITION = {"name": "part", "fieldroles": ["partition"]}
@@ -424,4 +425,4 @@ def test_hadoops_file_systems_are_listed_as_local_ones(lake: SmallLake) -> None:
         )
 
     found = [s for s in list_hadoop(f"file:{folder}", lake.lake)[1] if s.files]
-    assert shape(found) == shape(list_slices(str(folder), lake.lake))
+    assert shape(found) == shape(list_slices(SliceFolder(str(folder)), lake.lake))

@@ -38,6 +38,7 @@ from lakewright.spec.models.entity_settings import EntitySettings
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.watermark import Watermark
 from lakewright.stores.process import is_dead, this_process
 from lakewright.testing import MemoryStore
@@ -149,7 +150,7 @@ class FakeApp:
             watermarks=declared.watermarks,
             silver_name=declared.silver_name,
             places=lambda _: Places(
-                self.project.lake, Address(location=f"{self.project.lake}/silver"), raw=""
+                SliceFolder(self.project.lake), Address(location=f"{self.project.lake}/silver"), raw=""
             ),
         )
         self.project = self.project or SimpleNamespace(

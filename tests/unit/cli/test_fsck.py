@@ -22,6 +22,7 @@ from lakewright.manifest.store import Put, Write
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import WATERMARK
 from lakewright.spec.models.places import Address, Places
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.sqlite.store import SqliteStore
 
 # It brings no types.
@@ -41,7 +42,7 @@ def app(tmp_path: Path) -> FakeApp:
         (bronze / name).write_text(name)
     made = FakeApp(bronze=bronze, store=SqliteStore(tmp_path / "manifest.db"))
     silver = Address(location=str(tmp_path / "silver"))
-    made.project.entities["orders"].places = lambda _: Places(str(bronze), silver, raw="")
+    made.project.entities["orders"].places = lambda _: Places(SliceFolder(str(bronze)), silver, raw="")
     call_with(made, "manifest", "discover")
     made.ledger.processed(taken(made, "1.csv"), {"watermarks": {"day": {"type": "long", "value": 3}}})
     commit(made, 1)

@@ -20,6 +20,7 @@ from lakewright.manifest.store import Document, Put, Write
 from lakewright.run.builds import BuildState, RecordedBuild, recording
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import list_bronze
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.sql.store import SqlStore
 from lakewright.usecases.due.observe import settle
 from lakewright.usecases.due.take import plan_of_project
@@ -252,7 +253,7 @@ def test_bad_rows_in_quarantine_are_noticed_of_a_calm_entity_as_long_as_they_lie
     application = application_of(app.project.name, entity)
     claim = app.ledger.acquire(item, application, app.holder, duration=lease, token_counter=None)
     fingerprint = next(
-        each.fingerprint for each in list_bronze(str(lake / "lake/bronze/e0"), app.lake).slices
+        each.fingerprint for each in list_bronze(SliceFolder(str(lake / "lake/bronze/e0")), app.lake).slices
     )
     app.ledger.processed(claim, {"fingerprint": fingerprint, "quarantined": 2})
     folder.mkdir(parents=True)

@@ -18,6 +18,7 @@ from lakewright.slices.discover import (
     list_slices,
     natural_key,
 )
+from lakewright.spec.models.slice_folder import SliceFolder
 
 NO_LAKE = cast("Lake", None)
 
@@ -30,7 +31,7 @@ def put(folder: Path, *names: str, text: str = "x") -> None:
 
 
 def names(folder: Path) -> list[str]:
-    return [slice_.name for slice_ in list_slices(str(folder), NO_LAKE)]
+    return [slice_.name for slice_ in list_slices(SliceFolder(str(folder)), NO_LAKE)]
 
 
 def test_slices_come_in_natural_order_of_their_names(tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ def test_a_slice_has_the_files_that_are_read_and_folders_of_partitions_may_start
     tmp_path: Path,
 ) -> None:
     put(tmp_path, "s/a", "s/_h=1", "s/.b", "s/_p=1/a", "s/_p/a", "s/.q/a", "s/_p=1/_c")
-    (found,) = list_slices(str(tmp_path), NO_LAKE)
+    (found,) = list_slices(SliceFolder(str(tmp_path)), NO_LAKE)
     assert [file.name for file in found.files] == ["_p=1/a", "a"]
 
 
@@ -62,8 +63,8 @@ def test_endings_of_files_that_are_being_copied_are_told_as_not_complete(tmp_pat
         "s2.csv",
     )
     assert names(tmp_path) == ["s2.csv"]
-    assert len(list_bronze(str(tmp_path), NO_LAKE).incomplete) == 5
-    assert find_slice(str(tmp_path), "s1", NO_LAKE) is None
+    assert len(list_bronze(SliceFolder(str(tmp_path)), NO_LAKE).incomplete) == 5
+    assert find_slice(SliceFolder(str(tmp_path)), "s1", NO_LAKE) is None
     (tmp_path / "s1" / "b.csv.tmp").rename(tmp_path / "s1" / "b.csv")
     assert names(tmp_path) == ["s1", "s2.csv"]
 
@@ -77,19 +78,19 @@ def test_where_siblings_carry_a_mark_of_their_end_a_folder_without_is_still_writ
 
 def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     assert names(tmp_path / "nowhere") == []
-    assert find_slice(str(tmp_path), "s1", NO_LAKE) is None
+    assert find_slice(SliceFolder(str(tmp_path)), "s1", NO_LAKE) is None
 
 
 def test_a_fingerprint_tells_contents_apart(tmp_path: Path) -> None:
     put(tmp_path, "s1/a", "s1/b=1/c", "s1/_b=1/d", "s1/_meta", "s1/.crc")
-    found = find_slice(str(tmp_path), "s1", NO_LAKE)
+    found = find_slice(SliceFolder(str(tmp_path)), "s1", NO_LAKE)
     assert found is not None
     assert [file.name for file in found.files] == ["_b=1/d", "a", "b=1/c"]
     before = found.fingerprint
     assert (before["size"], before["files"]) == (3, 3)
 
     os.utime(tmp_path / "s1/a", ns=(1, 1))
-    after = find_slice(str(tmp_path), "s1", NO_LAKE)
+    after = find_slice(SliceFolder(str(tmp_path)), "s1", NO_LAKE)
     assert after is not None
     assert after.fingerprint != before
 
@@ -126,5 +127,5 @@ def test_a_file_in_place_of_a_bronze_folder_is_said_to_be_one(tmp_path: Path) ->
     """It was told to let the user read it."""
     (tmp_path / "orders").touch()
     with pytest.raises(StorageUnavailable, match="orders can't be read: a file stands there") as caught:
-        list_slices(str(tmp_path / "orders"), NO_LAKE)
+        list_slices(SliceFolder(str(tmp_path / "orders")), NO_LAKE)
     assert caught.value.remedy == "Move the file away, and bring the folder back if it was moved."

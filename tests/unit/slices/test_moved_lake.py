@@ -17,6 +17,7 @@ from lakewright.slices.chain import new_item
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.slices.recover_from_log import find_recovery
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
+from lakewright.spec.models.slice_folder import SliceFolder
 
 OLD = "file:///old/orders"
 
@@ -73,7 +74,7 @@ def test_a_manifest_that_moved_along_is_not_lost(tmp_path: Path) -> None:
     told = [DiscoveredSlice(f"{OLD}/{name}", place.application, "orders", name, {}) for name in names_there]
     for number, item in enumerate(place.ledger.discover(told).new, 1):
         place.ledger.recover_processed(item, place.application, token=number, content={}, run_id=None)
-    here = list_slices(str(place.bronze), place.workspace.lake)
+    here = list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)
     items = [new_item(each) for each in discovered(here, place.application, "orders")]
     assert find_recovery(place.chain, items) is None
     with pytest.raises(LakeMoved):

@@ -19,6 +19,7 @@ from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.plan import Arriving, in_place, with_times
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.usecases.rewinds import Rebuilt
 
 
@@ -49,7 +50,7 @@ def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed
 
 def folded(place: Place, *names: str) -> None:
     """Commit slices folded into one commit, and let the manifest record them."""
-    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    slices = {each.name: each for each in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)}
     items = [
         {
             "item": place.item(name).item_id,
@@ -83,7 +84,7 @@ def test_after_a_restore_slices_keep_the_order_in_which_they_were_applied_last(t
     place = Place(tmp_path, "s1", "s2", "s3", "s4")
     for number, name in ((1, "s1"), (2, "s3"), (3, "s4")):
         place.commit(number, name, strategy="merge", processingTime=TIME.format(name[1]))
-    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    slices = {each.name: each for each in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)}
     items = [
         {
             "item": place.item(name).item_id,

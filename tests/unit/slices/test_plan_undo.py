@@ -27,6 +27,7 @@ from lakewright.slices.rewind.undo_rebuild import (
     plan_rebuild,
     plan_undo,
 )
+from lakewright.spec.models.slice_folder import SliceFolder
 
 TIME = "2024-05-0{}T00:00:00+00:00"
 
@@ -134,7 +135,9 @@ def touch(place: Place, name: str) -> None:
 
 def accept(place: Place, name: str) -> dict[str, Any]:
     """Accept the present content of a slice; return its fingerprint."""
-    (found,) = (s for s in list_slices(str(place.bronze), place.workspace.lake) if s.name == name)
+    (found,) = (
+        s for s in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake) if s.name == name
+    )
     place.ledger.accept(place.item(name).item_id, "copied", fingerprint=found.fingerprint)
     return found.fingerprint
 
@@ -142,7 +145,7 @@ def accept(place: Place, name: str) -> dict[str, Any]:
 def again(place: Place, *names: str, cascade: Sequence[str] = ()) -> None:
     """Requeue a slice as it is now, and those after it; they are processed by the next numbers."""
     ids = {name: place.item(name).item_id for name in (*names, *cascade)}
-    now = {s.name: s.fingerprint for s in list_slices(str(place.bronze), place.workspace.lake)}
+    now = {s.name: s.fingerprint for s in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)}
     for name in (*names, *cascade):
         place.ledger.requeue(ids[name], "delivered again", fingerprint=now[name])
     number = DeltaTable(place.silver).version() + 2
@@ -183,7 +186,9 @@ def test_accepted_content_of_another_size_is_not_what_was_processed(tmp_path: Pa
 def test_a_requeued_slice_that_has_changed_is_applied_as_it_is_now(tmp_path: Path) -> None:
     place = place_of(tmp_path, "s1", "s2", "s3")
     touch(place, "s3")
-    (found,) = (s for s in list_slices(str(place.bronze), place.workspace.lake) if s.name == "s3")
+    (found,) = (
+        s for s in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake) if s.name == "s3"
+    )
     place.ledger.requeue(place.item("s3").item_id, "again", fingerprint=found.fingerprint)
     for plan in (undo_of(place, "s2"), plan_rebuild(place.bench, place.entity, RebuildStart())):
         assert plan.replay.slices[-1].fingerprint == found.fingerprint
@@ -215,7 +220,9 @@ def test_a_delivery_that_changed_nothing_is_applied_in_place_of_the_one_before(
     place = place_of(tmp_path, "s1", "s2", "s3")
     if content != "s3":
         (place.bronze / "s3").write_text(content)
-    (found,) = (s for s in list_slices(str(place.bronze), place.workspace.lake) if s.name == "s3")
+    (found,) = (
+        s for s in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake) if s.name == "s3"
+    )
     place.ledger.requeue(place.item("s3").item_id, "again", fingerprint=found.fingerprint)
     told = {"strategy": "merge", "processing_time": TIME.format(5), "delta_version": None}
     place.ledger.processed(acquired(place, "s3"), {**told, "fingerprint": found.fingerprint})

@@ -28,6 +28,7 @@ from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import Pending, find_pending
 from lakewright.slices.process import process_pending
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.memory import MemoryStore
 
 # It brings no types.
@@ -80,7 +81,7 @@ class Place:
 
     def commit(self, number: int, name: str, **changed: Any) -> None:
         """Put down the commit of a slice as it is."""
-        slices = {each.name: each for each in list_slices(str(self.bronze), self.workspace.lake)}
+        slices = {each.name: each for each in list_slices(SliceFolder(str(self.bronze)), self.workspace.lake)}
         content = {
             "app": str(self.application),
             "number": number,
@@ -174,7 +175,7 @@ def test_a_requeued_slice_is_recovered_by_its_own_commit_alone(
     place.commit(1, "s1", revision=revision)
     store = MemoryStore(clock=lambda: since)
     place.lose(store)
-    slices = list_slices(str(place.bronze), place.workspace.lake)
+    slices = list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)
     place.ledger.discover(discovered(slices, place.application, "orders"))
     place.ledger.requeue(place.item("s1").item_id, "once more")
 
@@ -283,7 +284,7 @@ def test_a_table_that_was_moved_with_its_manifest_is_no_loss(tmp_path: Path) -> 
     """Numbers are counted by place, and commits keep naming their slices by the former one."""
     place = Place(tmp_path, "s1", "s2")
     place.commit(1, "s1", item="file:///elsewhere/orders/s1")
-    slices = list_slices(str(place.bronze), place.workspace.lake)
+    slices = list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)
     place.ledger.discover(discovered(slices, place.application, "orders"))
     seen = place.item("s1")
     place.ledger.recover_processed(seen, place.application, token=1, content={}, run_id="run-0")
@@ -338,7 +339,7 @@ def test_discover_names_the_slices_that_the_next_run_records(tmp_path: Path) -> 
 def test_every_slice_of_a_fold_is_recovered_with_its_own_metrics(tmp_path: Path) -> None:
     """One commit holds s1 to s3; each becomes PROCESSED in order, and the last watermark wins."""
     place = Place(tmp_path, "s1", "s2", "s3", "s4")
-    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    slices = {each.name: each for each in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)}
     items = [
         {
             "item": item_id(slices[name].path),

@@ -27,6 +27,7 @@ from lakewright.slices.discover import SECOND_LOOKS, Slice, find_unchanged_slice
 from lakewright.slices.result import SliceResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.memory import MemoryStore
 
 NOW = datetime(2022, 1, 1, tzinfo=UTC)
@@ -89,7 +90,7 @@ class Reader(SliceProcessor):
             SimpleNamespace(lake=lake, ledger=ledger, sleep=store.slept.append, is_cut_off=lambda: False),
         )
         self.entity = cast("Any", SimpleNamespace(name="orders", called="orders"))
-        self.places = cast("Any", SimpleNamespace(bronze=BRONZE))
+        self.places = cast("Any", SimpleNamespace(bronze=BRONZE, slices=SliceFolder(BRONZE)))
 
     def translated(self, error: Exception, name: str) -> LakewrightError:
         del name
@@ -144,7 +145,7 @@ def test_a_slice_that_stays_away_is_gone(tmp_path: Path, ledger: Ledger, store: 
     store.listings = [None]
     lake = Lake(LakeSettings(), SessionSettings(tmp_path), sessions=no_session)
     with pytest.raises(SliceError, match="is gone from s3://b/bronze/orders"):
-        find_unchanged_slice(lake, BRONZE, item_of(ledger), sleep=store.slept.append)
+        find_unchanged_slice(lake, SliceFolder(BRONZE), item_of(ledger), sleep=store.slept.append)
     assert store.slept == list(SECOND_LOOKS)
 
 
@@ -153,5 +154,5 @@ def test_a_slice_on_a_disk_is_looked_at_once(tmp_path: Path, ledger: Ledger, sto
     (tmp_path / "d1" / "part-0.csv").write_text("id\n")
     lake = Lake(LakeSettings(), SessionSettings(tmp_path), sessions=no_session)
     with pytest.raises(SliceError, match="has changed since it was discovered"):
-        find_unchanged_slice(lake, str(tmp_path), item_of(ledger), sleep=store.slept.append)
+        find_unchanged_slice(lake, SliceFolder(str(tmp_path)), item_of(ledger), sleep=store.slept.append)
     assert store.slept == []

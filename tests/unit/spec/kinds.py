@@ -45,6 +45,15 @@ class FileRelation(Named):
     schema_: Annotated[Named, KindOf("schema", default="inline")] | None = Field(default=None, alias="schema")
 
 
+class EntityRelation(Named):
+    entity: str
+    current: bool = False
+
+
+class RelationMapping(Named):
+    relation: Annotated[Named, KindOf("relation")] | str
+
+
 class ValuesMapping(Named):
     records: tuple[Any, ...] = ()
 
@@ -85,9 +94,9 @@ class JdbcConnection(Named):
 
 KINDS = Registry(
     {
-        "relation": {"file": FileRelation},
+        "relation": {"file": FileRelation, "entity": EntityRelation},
         "schema": {"inline": InlineSchema},
-        "mapping": {"sql": SqlMapping, "values": ValuesMapping},
+        "mapping": {"sql": SqlMapping, "values": ValuesMapping, "relation": RelationMapping},
         "target": {"relation": RelationTarget, "validate": f"{__name__}:ValidateTarget"},
         "assertion": {"sql": SqlAssertion},
         "connection": {"jdbc": JdbcConnection},

@@ -65,6 +65,8 @@ def test_what_refers_to_a_faulty_entity_is_left_out_and_the_rest_can_be_used(fol
     app = opened(folder)
     assert faulty(app) == {
         "entity people",
+        "mapping people",
+        "mapping people.history",
         "target people_target",
         "job weekly",
         "trigger on_sunday",
@@ -143,7 +145,7 @@ def test_a_key_that_occurs_twice_touches_the_definition_around_it(folder: Path) 
         STOCK + "  more:\n    id: 8\n    id: 9\n    connection: wares\n    processtype: full\n"
     )
     app = opened(folder)
-    assert faulty(app) == {"entity more"}
+    assert faulty(app) == {"entity more", "mapping more", "mapping more.history"}
     (folder / "stock.yml").write_text(
         STOCK + "  more: {id: 8, connection: wares, processtype: full}\n" + STOCK.splitlines()[2]
     )

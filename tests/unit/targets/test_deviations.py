@@ -33,6 +33,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import BRONZE_UNREADABLE, discovered, list_slices
 from lakewright.slices.pending import find_pending
 from lakewright.slices.result import SliceReport
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.bad_rows import BadRow, message_with_rows, rows_text
 from lakewright.targets.context import Context
 from lakewright.targets.entity.work import EntityWork
@@ -70,7 +71,7 @@ def processed(folder: Path, policy: str = "warn", late: str = "refuse", *names: 
     workspace = make_workspace(folder, PROJECT.format(policy=policy, late=late))
     context = make_context(workspace)
     application = application_of("tests", workspace.entity("orders"))
-    slices = list_slices(str(bronze), workspace.lake)
+    slices = list_slices(SliceFolder(str(bronze)), workspace.lake)
     for item in context.ledger.discover(discovered(slices, application, "orders")).new:
         claim = context.ledger.acquire(
             item.item_id,
@@ -249,7 +250,7 @@ def test_a_skipped_slice_that_was_corrected_is_told_by_the_plan_a2(tmp_path: Pat
     write(bronze, "2022-11", 1)
     entity = context.workspace.entity("orders")
     application = application_of("tests", entity)
-    found = discovered(list_slices(str(bronze), context.workspace.lake), application, "orders")
+    found = discovered(list_slices(SliceFolder(str(bronze)), context.workspace.lake), application, "orders")
     context.ledger.discover(found)
     context.ledger.skip((bronze / "2022-11").as_uri(), "wrong rows")
     idle = "every slice has been processed, except one that is skipped"
@@ -288,7 +289,7 @@ def test_slices_that_the_run_would_fail_because_of_their_files_are_told_a2(tmp_p
     (bronze / "2022-12").write_bytes(b"")
     application = application_of("tests", context.workspace.entity("orders"))
     context.ledger.discover(
-        discovered(list_slices(str(bronze), context.workspace.lake), application, "orders")
+        discovered(list_slices(SliceFolder(str(bronze)), context.workspace.lake), application, "orders")
     )
     assert observed(context).notes == ("these will fail: the slice 2022-12 has 0 bytes",)
     write(bronze, "2022-13", 1, 2)
@@ -314,7 +315,9 @@ def failed(context: Context, name: str, run_id: str = "an earlier one") -> None:
     bronze = Path(workspace.entity("orders").places(workspace.lake.settings).bronze)
     write(bronze, name, 1)
     application = application_of("tests", workspace.entity("orders"))
-    context.ledger.discover(discovered(list_slices(str(bronze), workspace.lake), application, "orders"))
+    context.ledger.discover(
+        discovered(list_slices(SliceFolder(str(bronze)), workspace.lake), application, "orders")
+    )
     claim = context.ledger.acquire(
         (bronze / name).as_uri(),
         application,

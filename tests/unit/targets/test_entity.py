@@ -25,6 +25,7 @@ from lakewright.schema.canonical import HASH_VERSION
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.spec.models.fields import Field, parse_type
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.entity.observation import new_comments
@@ -134,7 +135,9 @@ def test_a_failed_slice_blocks_later_slices(context: Context) -> None:
     entity = workspace.entity("orders")
     application = application_of("tests", entity)
     bronze = entity.places(workspace.lake.settings).bronze
-    found = context.ledger.discover(discovered(list_slices(bronze, workspace.lake), application, "orders"))
+    found = context.ledger.discover(
+        discovered(list_slices(SliceFolder(bronze), workspace.lake), application, "orders")
+    )
     first = context.ledger.acquire(
         found.new[0].item_id,
         application,
@@ -174,7 +177,9 @@ def test_a_lost_table_of_processed_slices_blocks_its_build_and_is_told(context: 
     entity = workspace.entity("orders")
     application = application_of("tests", entity)
     bronze = entity.places(workspace.lake.settings).bronze
-    context.ledger.discover(discovered(list_slices(bronze, workspace.lake), application, "orders"))
+    context.ledger.discover(
+        discovered(list_slices(SliceFolder(bronze), workspace.lake), application, "orders")
+    )
     item = next(iter(context.ledger.store.select(Query())))
     claim = context.ledger.acquire(
         item.item_id,
@@ -217,7 +222,7 @@ def test_slices_processed_under_another_path_are_held_until_the_manifest_is_upda
     workspace = context.workspace
     entity, store = workspace.entity("orders"), context.ledger.store
     application = application_of("tests", entity)
-    slices = list_slices(str(tmp_path / "lake/bronze/orders"), workspace.lake)
+    slices = list_slices(SliceFolder(str(tmp_path / "lake/bronze/orders")), workspace.lake)
     context.ledger.discover(discovered(slices, application, entity.name))
     for item in list(store.select(Query())):
         claim = context.ledger.acquire(
@@ -322,7 +327,9 @@ def test_a_build_reports_stale_locks_and_no_others(context: Context) -> None:
     orders, entity = Target.named(workspace, "orders"), workspace.entity("orders")
     bronze = entity.places(workspace.lake.settings).bronze
     application = application_of("tests", entity)
-    found = context.ledger.discover(discovered(list_slices(bronze, workspace.lake), application, "orders"))
+    found = context.ledger.discover(
+        discovered(list_slices(SliceFolder(bronze), workspace.lake), application, "orders")
+    )
     other = replace(context.leases.holder, run_id="run-0")
     for item, seconds in zip(found.new, (0, 60), strict=True):
         lease = timedelta(seconds=seconds)
@@ -385,7 +392,7 @@ def test_a_mistyped_processing_time_is_a_fault_of_the_project(tmp_path: Path) ->
     assert "'2022/01/01' is not a time in ISO 8601" in str(raised.value)
     with pytest.raises(SpecError) as raised:
         Target.named(make_workspace(tmp_path, PROJECT.replace("2022-01-01", "'${slice.day}'")), "orders")
-    assert "a slice has no 'day' in expressions; it has date and name" in str(raised.value)
+    assert "a slice has no 'day' in expressions; it has date, name and time" in str(raised.value)
 
 
 def test_descriptions_that_the_table_lacks_are_changes_of_create(tmp_path: Path) -> None:

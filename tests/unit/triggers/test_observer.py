@@ -20,6 +20,7 @@ from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.trigger import Trigger
 from lakewright.triggers.observer import Observer
 
@@ -112,7 +113,7 @@ def test_what_is_processed_or_recorded_by_others_is_seen_at_the_next_full_listin
     assert first != ""
     entity = world.app.project.entity("orders")
     application = application_of("shop", entity)
-    slices = list_slices(str(world.bronze), world.app.lake)
+    slices = list_slices(SliceFolder(str(world.bronze)), world.app.lake)
     ledger = world.app.ledger
     ledger.discover(discovered(slices, application, "orders"), run_id="r")
     assert world.mark(0.1) == first
@@ -139,7 +140,9 @@ def claimed(world: World) -> Claim:
     """Write a slice, and begin to process it."""
     world.write("a.json", age=60)
     application = application_of("shop", world.app.project.entity("orders"))
-    found = list(discovered(list_slices(str(world.bronze), world.app.lake), application, "orders"))
+    found = list(
+        discovered(list_slices(SliceFolder(str(world.bronze)), world.app.lake), application, "orders")
+    )
     ledger = world.app.ledger
     ledger.discover(found, run_id="r")
     minute = timedelta(minutes=1)

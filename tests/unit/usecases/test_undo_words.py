@@ -12,13 +12,14 @@ from tests.unit.slices.test_recover_from_log import Place
 from lakewright.cli.commands.rewind import undo_page
 from lakewright.cli.page import Branch
 from lakewright.slices.discover import item_id, list_slices
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.usecases.rewinds import Undone
 
 
 def folded(place: Place, *names: str, **told: Any) -> None:
     """Put down a commit that holds several slices."""
-    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    slices = {each.name: each for each in list_slices(SliceFolder(str(place.bronze)), place.workspace.lake)}
     items = [
         {
             "item": item_id(slices[name].path),

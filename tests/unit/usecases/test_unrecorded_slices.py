@@ -15,6 +15,7 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE
 
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import list_slices
+from lakewright.spec.models.slice_folder import SliceFolder
 
 NEW, NEXT = "2024-05-04.csv", "2024-05-05.csv"
 
@@ -27,7 +28,7 @@ def commit(folder: Path, name: str, number: int) -> None:
     with app_of(folder) as app:
         entity = app.project.entity("orders")
         app_id = str(application_of("shop", entity))
-        (found,) = (each for each in list_slices(str(bronze), app.lake) if each.name == name)
+        (found,) = (each for each in list_slices(SliceFolder(str(bronze)), app.lake) if each.name == name)
     content = {"app": app_id, "number": number, "item": (bronze / name).as_uri(), "revision": 1}
     content |= {"run": "run-0", "fingerprint": found.fingerprint, "metrics": {}}
     properties = CommitProperties(

@@ -21,7 +21,7 @@ relations:
   customers: {kind: entity, entity: customers, current: true}
   sales: {kind: delta, location: gold/sales}
 mappings:
-  sales: {kind: relation, relation: sales}
+  sales: {kind: values, columns: {n: int}, records: [[1]]}
   totals: {kind: sql, sql: "SELECT count(*) AS n FROM sales"}
 """
 
@@ -94,3 +94,16 @@ def test_the_relation_of_a_name_comes_before_the_mapping_and_that_is_said(projec
         "sales is the relation gold.sales; the mapping is mapping.sales"
     ]
     assert not list(shadowed_mappings(project, "SELECT * FROM gold.sales, mapping.sales, totals, prices"))
+
+
+def test_an_entitys_plain_name_means_its_current_rows_and_history_all_of_them(project: Project) -> None:
+    query = "SELECT * FROM prices JOIN prices.history USING (id) JOIN silver.prices s USING (id)"
+    found = find_tables(project, query)
+    assert [(str(each), each.is_current) for each in found] == [
+        ("silver.prices", True),
+        ("silver.prices", False),
+        ("silver.prices", False),
+    ]
+    assert rewritten(query, found) == (
+        "SELECT * FROM prices JOIN `prices.history` AS `prices` USING (id) JOIN `silver.prices` s USING (id)"
+    )

@@ -90,7 +90,7 @@ def _facts(context: Context, entity: Entity) -> Iterable[tuple[str, str]]:
     yield "strategy", entity.strategy.value
     yield "business key", ", ".join(each.silver for each in entity.columns if each.is_business_key) or "none"
     yield "connection", entity.connection
-    yield "slices in", places.bronze_table or places.bronze
+    yield "slices in", places.bronze_table or places.slices.pattern
     yield "table", str(places.silver)
     application = application_of(context.workspace.project.name, entity)
     last = Watermarks(context.ledger.store).last(application)

@@ -123,7 +123,7 @@ def outputs_of(target: Target, workspace: Workspace, phase: Phase) -> tuple[Data
 def entity_datasets(entity: Entity, workspace: Workspace) -> dict[str, tuple[Dataset, ...]]:
     """Return the slices of an entity as input, and its silver table as output."""
     places = entity.places(workspace.lake.settings)
-    slices = dataset_name(Resource.file(f"{places.bronze}/*"))
+    slices = dataset_name(Resource.file(f"{places.slices.folder}/*"))
     silver = table_resource(places.silver)
     columns = tuple((each.source, each.type.ddl if each.type else "") for each in _declared(entity))
     table = Dataset(dataset_name(silver), _columns(workspace.lake, silver), _entity_lineage(entity, slices))

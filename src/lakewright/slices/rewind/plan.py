@@ -448,7 +448,7 @@ def _check_bronze(
     Raises:
         SliceError: Some are gone or have changed; the error names each.
     """
-    bronze = entity.places(context.lake.settings).bronze
+    bronze = entity.places(context.lake.settings).slices
     faults, same = dict[str, str](), []
     for each in slices:
         found = find_slice(bronze, each.name, context.lake)

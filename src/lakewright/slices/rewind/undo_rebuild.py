@@ -191,7 +191,7 @@ def _made_ready(
     left = [each for each in slices if each.item_id not in skipped]
     items = context.ledger.store.read([each.item_id for each in left])
     is_in_order = left == sorted(left, key=lambda each: natural_key(each.name))
-    bronze = entity.places(context.lake.settings).bronze
+    bronze = entity.places(context.lake.settings).slices
     found = []
     for each in left:
         # Any of them may have changed since it was processed: the next run takes what is there now.

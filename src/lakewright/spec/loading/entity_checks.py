@@ -300,7 +300,9 @@ def _check_places(
         where = fault.location or definition.at("settings")
         found = Fault(fault.message, where, fault.remedy)
         return [*faults, fault_about(definition.subject, found)], None
-    return faults + _symlink_faults(definition, places, lake.root_folder), places
+    inside = [] if entity.settings.slices_from else [places.bronze]
+    inside += [] if places.silver.location is None else [places.silver.location]
+    return faults + _symlink_faults(definition, inside, lake.root_folder), places
 
 
 def _missing_setting_faults(
@@ -328,8 +330,8 @@ def _missing_setting_faults(
 _ABSENT = object()
 
 
-def _symlink_faults(definition: Definition, places: Places, root: str) -> list[Fault]:
-    """Return a fault for each local place that lies outside the root folder because of a symbolic link."""
+def _symlink_faults(definition: Definition, places: Sequence[str], root: str) -> list[Fault]:
+    """Return a fault for each of these local places that leaves the root folder by a symbolic link."""
     if "://" in root:
         return []
     real = Path(root.removeprefix("file:")).resolve()
@@ -340,6 +342,6 @@ def _symlink_faults(definition: Definition, places: Places, root: str) -> list[F
             definition.at(),
             remedy,
         )
-        for place in (places.bronze, places.silver.location)
-        if place is not None and not Path(place).resolve().is_relative_to(real)
+        for place in places
+        if not Path(place).resolve().is_relative_to(real)
     ]

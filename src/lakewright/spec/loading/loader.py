@@ -6,6 +6,7 @@ Source: the project files' rules, `1. Project files`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -17,8 +18,9 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.definitions.faults import faults_of, texts_in
 from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
 from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections, told_once
@@ -39,10 +41,12 @@ from lakewright.spec.loading.settings import (
     read_storage,
     unchecked,
 )
+from lakewright.spec.loading.short_form import CONNECTION, entity_readers, is_short, long_entity, long_table
 from lakewright.spec.loading.unused_values import unused_values
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.job import Job
+from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.project_file import ProjectFile
 from lakewright.spec.project import Entities, Project
 from lakewright.spec.reading.files import (
@@ -56,11 +60,15 @@ from lakewright.spec.reading.files import (
     read_document,
 )
 from lakewright.spec.reading.parsed_file import ParsedFile
-from lakewright.spec.reading.sections import CATEGORIES, KEYED, Profile, Sections
+from lakewright.spec.reading.sections import ALL, CATEGORIES, Profile, RawDefinition, Sections, Setting
 
 __all__ = ["load_project"]
 
 MOST_FAULTS = 200
+
+ALL_TARGETS = "all"
+"""The name of the job of a project that declares none."""
+
 NAMESPACE = "default"
 """The name of the only namespace, as Flowman names the one that it uses by default."""
 
@@ -124,6 +132,15 @@ def _sorted_faults(faults: Sequence[Fault]) -> list[Fault]:
     return [faults[index] for index in order]
 
 
+def _names_used(raw: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names that the expressions in a definition use; none of expressions that are invalid."""
+    found: set[str] = set()
+    for text in texts_in(raw):
+        with suppress(SpecError):
+            found |= names_in(parse_template(text)) if has_expression(text) else set()
+    return frozenset(found)
+
+
 class _Loader:
     """One load. Each step adds its faults to those of the sections and continues."""
 
@@ -147,19 +164,16 @@ class _Loader:
         environment = merged_environment(profiles)
         overrides = self.read_overrides()
         self.sections.warnings += unused_values(self.options.definitions, environment, self.documents)
-        scope = self.scope(
-            top,
-            {key: Entry(found.text, found.location) for key, found in environment.items()},
-            {key: Entry(found.text, found.location) for key, found in overrides.environment.items()},
-        )
+        scope = self.scope(top, environment, overrides.environment)
         config = read_own_config((*profiles, overrides), self.options.config, scope, self.sections)
         lake = read_lake(profiles, scope, self.sections, self.basedir)
+        scope = self.scope(top, environment, overrides.environment, lake)
         storage = read_storage(profiles, scope, self.sections)
         cluster = read_cluster(profiles, scope, self.sections, config)
         is_remote = lake is not None and lake.is_remote and not storage.single_driver
         check = self.options.check_manifest
         manifest = read_manifest(profiles, scope, self.sections, check, needs_sharing=is_remote)
-        self.define(profiles)
+        self.define(profiles, scope, LakeSettings() if lake is None else lake)
         jobs, imports = self.inherited("job"), self.imports(top, scope, document)
         self.sections.warnings += warn_of_storage(imports, storage, document)
         self.inherited("test")
@@ -248,11 +262,10 @@ class _Loader:
         document = self.read(path)
         is_unreadable = document.value is None and bool(self.sections.faults)
         value = document.value if isinstance(document.value, dict) else {}
-        shared = {key: value[key] for key in KEYED if key in value}
-        self.sections.add_sections(document, shared, tuple(shared))
-        others = {*shared, *self.sections.report_misplaced(document, value)}
+        sections = {key: value[key] for key in ALL if key in value}
+        self.sections.add_sections(document, sections, ALL)
         try:
-            top = ProjectFile.model_validate({key: value[key] for key in value if key not in others})
+            top = ProjectFile.model_validate({key: value[key] for key in value if key not in sections})
         except ValidationError as error:
             if not is_unreadable:
                 self.sections.faults += faults_of(error, "project", document.at, is_rendered=True)
@@ -313,29 +326,91 @@ class _Loader:
         return Profile()
 
     def scope(
-        self, top: ProjectFile | None, environment: Mapping[str, object], overrides: Mapping[str, object]
+        self,
+        top: ProjectFile | None,
+        environment: Mapping[str, Setting],
+        overrides: Mapping[str, Setting],
+        lake: LakeSettings | None = None,
     ) -> Scope:
         properties = {
             "basedir": PurePosixPath(self.basedir.as_posix()),
             "filename": PurePosixPath(self.file.as_posix()),
             "name": top.name if top else "",
             "version": (top.version if top else None) or "",
+            **({} if lake is None else {"lake": lake.root_folder.rstrip("/")}),
         }
         return Scope(
             {
                 "project": Namespace("project", properties=properties),
                 "namespace": Namespace("namespace", properties={"name": NAMESPACE}),
-                **environment,
+                **{key: Entry(found.text, found.location) for key, found in environment.items()},
             },
             definitions={
-                **overrides,
+                **{key: Entry(found.text, found.location) for key, found in overrides.items()},
                 **{key: Entry(text) for key, text in self.options.definitions.items()},
             },
             context=self.options.context,
         )
 
-    def define(self, profiles: Sequence[Profile]) -> None:
+    def expand(self, prefix: str) -> None:
+        """Replace what is written in the short form by what it stands for; what is declared itself stays."""
+        sections, registry = self.sections, self.options.kinds
+        given = {category: set(entries) for category, entries in sections.definitions.items()}
+        short = [each for each in sections.entities if is_short(each)]
+        sections.entities = [each for each in sections.entities if not is_short(each)]
+        forms = [(each, long_entity(each, prefix, registry)) for each in short]
+        forms += [(each, long_table(each, registry)) for each in sections.tables]
+        names = {each.name for each in sections.entities}
+        for declared, form in forms:
+            category = "table" if declared in sections.tables else "entity"
+            sections.faults += touching(form.faults, (category, declared.name))
+            if form.faults:
+                continue
+            if declared.name in names:
+                what = f"{category} {declared.name!r}"
+                sections.fault(f"{what} has the name of another entity or table", declared.at(), "Rename it.")
+            names.add(declared.name)
+            for kind, made in form.definitions:
+                if kind == "entity":
+                    sections.entities.append(made)
+                elif made.name not in given[kind]:
+                    sections.definitions[kind].setdefault(made.name, made)
+        if any("connection" not in each.raw for each in short):
+            connections = sections.definitions["connection"]
+            connections.setdefault(CONNECTION, RawDefinition(CONNECTION, {}, short[0].document, ()))
+
+    def add_readers(self) -> None:
+        """Add the mappings by which queries read entities, where nothing else has an entity's name."""
+        mappings, relations = self.sections.definitions["mapping"], self.sections.definitions["relation"]
+        for name, entity in self.sections.definitions["entity"].items():
+            relation = relations.get(name)
+            if relation is None or relation.raw.get("entity") == name:
+                for made in entity_readers(entity):
+                    mappings.setdefault(made.name, made)
+
+    def add_job(self, scope: Scope) -> None:
+        """Add the job of all targets without parameters if the project declares no job."""
+        if self.sections.definitions["job"] or not self.sections.definitions["target"]:
+            return
+        known, sections = scope.names | {"slice"}, self.sections.definitions
+
+        def is_known(target: RawDefinition) -> bool:
+            parts = ((kind, target.raw.get(kind)) for kind in ("mapping", "relation"))
+            read = (sections[kind].get(name) for kind, name in parts if isinstance(name, str))
+            return all(_names_used(each.raw) <= known for each in (target, *read) if each is not None)
+
+        targets = [name for name, declared in sections["target"].items() if is_known(declared)]
+        raw = {"targets": targets}
+        if targets:
+            self.sections.definitions["job"][ALL_TARGETS] = RawDefinition(
+                ALL_TARGETS, raw, self.documents[0], ()
+            )
+
+    def define(self, profiles: Sequence[Profile], scope: Scope, lake: LakeSettings) -> None:
+        self.expand(lake.systemfield_prefix)
         self.sections.key_entities()
+        self.add_readers()
+        self.add_job(scope)
         declared = {category: dict(entries) for category, entries in self.sections.definitions.items()}
         for profile in profiles[1:]:
             declared["connection"] |= profile.connections

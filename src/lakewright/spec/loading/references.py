@@ -185,9 +185,9 @@ def _import_faults(
 def _unknown_reference(definition: Definition, reference: Reference, declared: Known) -> Fault:
     known = declared.get(reference.category, ())
     message = f"{definition.subject}: there is no {reference.category} {reference.name!r}"
-    among = [declared.get(each, ()) for each in ("relation", "entity") if reference.category == "mapping"]
+    relations = declared.get("relation", ()) if reference.category == "mapping" else ()
     remedy = (
-        (way_to_read(reference.name, *among) if among else None)
+        way_to_read(reference.name, relations)
         or suggestion(reference.name, known)
         or f"Declare it in a module, below `{_section(reference.category)}`."
     )

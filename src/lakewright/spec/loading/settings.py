@@ -44,6 +44,9 @@ __all__ = [
     "words_of",
 ]
 
+DEFAULT_ROOT = "lake"
+"""The folder of the lake, in that of the project, unless one is declared."""
+
 M = TypeVar("M", bound=SnakeModel)
 
 
@@ -154,7 +157,7 @@ def read_lake(
         key: value if key in PATH_TEMPLATES else _rendered(value, place, scope, sections)
         for key, (value, place) in settings.items()
     }
-    root = values.get("root_folder")
+    root = values.get("root_folder") or DEFAULT_ROOT
     if isinstance(root, str) and root and "://" not in root and not root.startswith("file:"):
         values["root_folder"] = str(basedir / root)
 

@@ -17,6 +17,7 @@ from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference,
 
 __all__ = [
     "COLLECTORS",
+    "Checks",
     "Collector",
     "ColumnDocumentation",
     "Documentation",

@@ -19,7 +19,8 @@ from lakewright.spec.models.base import Listed, Named, Reference, inconsistent, 
 from lakewright.spec.models.column import Column, Injections, normal_name
 from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntitySettings
 from lakewright.spec.models.lake import LakeSettings, TableOutput
-from lakewright.spec.models.places import Address, Places
+from lakewright.spec.models.places import Address, Places, canonical_root
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.watermark import Watermark
 
 __all__ = ["SETTINGS_PREFIX", "Entity", "Strategy"]
@@ -27,6 +28,8 @@ __all__ = ["SETTINGS_PREFIX", "Entity", "Strategy"]
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns without the lake's prefix. `deleted` is not reserved, because a slice may contain it."""
 
+
+PROJECT_FOLDER = "${project.basedir}"
 
 SETTINGS_PREFIX = "settings_"
 """Prefix of the names by which templates refer to the entity's settings."""
@@ -80,7 +83,7 @@ class Entity(Named):
     )
 
     deferred: ClassVar[frozenset[str]] = frozenset(
-        ("watermark", *(f"settings.{layer}" for layer in PLACE_TEMPLATES))
+        ("watermark", "settings.time", *(f"settings.{layer}" for layer in PLACE_TEMPLATES))
     )
 
     _scope: Scope | None = PrivateAttr(default=None)
@@ -280,7 +283,7 @@ class Entity(Named):
         templates = self.templates(lake)
         table, of_slices = templates.get("silver_table"), templates.get("bronze_table")
         return Places(
-            bronze=self._place("bronze", templates["bronze_path"], lake),
+            slices=self._slices(templates, lake),
             silver=Address(location=self._place("silver", templates["silver_path"], lake))
             if table is None
             else Address(name=self._table("silver_table", table)),
@@ -288,6 +291,20 @@ class Entity(Named):
             quarantine=self._place("quarantine", self._quarantine_path(templates["bronze_path"]), lake),
             bronze_table=None if of_slices is None else self._table("bronze_table", of_slices),
         )
+
+    def _slices(self, templates: Mapping[str, str], lake: LakeSettings) -> SliceFolder:
+        """Return where its slices are: in bronze, or where `slices_from` says, relative to the project."""
+        declared = self.settings.slices_from
+        if declared is None:
+            return SliceFolder(self._place("bronze", templates["bronze_path"], lake))
+        what = f"slices_from of entity {self.name!r}"
+        place = canonical_root(self._rendered(declared, what))
+        if "://" not in place and not place.startswith("/"):
+            place = f"{self._rendered(PROJECT_FOLDER, what)}/{place}"
+        found = SliceFolder.of(place)
+        if (problem := found.problem) is not None:
+            raise SpecError.of(f"{what}: {problem}", remedy="Write it as in exports/{date}/orders.csv.")
+        return found
 
     def _quarantine_path(self, bronze_path: str) -> str:
         """Return the template of the folder of bad rows: several entities may read one folder of slices."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from lakewright.spec.models.adoption import AdoptionValue
 from lakewright.spec.models.base import ALSO, Named, SnakeModel, TextMap, Texts, inconsistent, lower
@@ -19,14 +19,17 @@ from lakewright.spec.models.maintenance import Maintenance
 from lakewright.spec.models.slice_format import SliceFormat, SliceFormatValue
 from lakewright.spec.suggestions import nearest
 
-__all__ = ["PLACE_TEMPLATES", "EntitySettings", "SourceConnection", "nearest_setting"]
+__all__ = ["OF_NAME", "PLACE_TEMPLATES", "EntitySettings", "SourceConnection", "nearest_setting"]
 
-PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table")
+PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table", "slices_from")
 """Settings whose templates may use the entity's own names."""
 
 
 DELETION_VECTORS = "delta.enableDeletionVectors"
 """The table property by which changes mark rows in files instead of writing the files again."""
+
+OF_NAME, OF_NOW = "name", "now"
+"""The setting `time` for the date in a slice's name, and for the time of the clock."""
 
 LOG_DAYS = 30
 """Days for which Delta keeps a table's log unless a property says otherwise."""
@@ -44,6 +47,12 @@ class EntitySettings(SnakeModel):
     )
     bronze_path: str | None = Field(default=None, description="Template of the path below `bronze`.")
     silver_path: str | None = Field(default=None, description="Template of the path below `silver`.")
+    slices_from: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Place of the slices outside of the lake: a folder, or a pattern of files such as "
+        "`exports/{date}/orders.csv`, relative to the project's folder or a URI.",
+    )
     bronze_table: str | None = Field(
         default=None,
         description="Accepted with a warning, without effect: slices are files or folders, never a table.",
@@ -152,6 +161,13 @@ class EntitySettings(SnakeModel):
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
     )
+    time: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Processing time of a slice if neither its job nor the caller gives one: `name` (the "
+        "date in its name, or the time of now if there is none), the form of the date in its name such as "
+        "dd.MM.yyyy, an expression such as `${slice.date}T06:00:00`, or `now`.",
+    )
     undo_window: str | None = Field(
         default=None,
         pattern=r"^[1-9][0-9]{0,4}d$",
@@ -167,6 +183,16 @@ class EntitySettings(SnakeModel):
         if isinstance(form, Mapping) and "kind" not in form and declared.get("bronze_format"):
             return {**declared, "format": {**form, "kind": declared["bronze_format"]}}
         return declared
+
+    @field_validator("time")
+    @classmethod
+    def _is_time(cls, text: str | None) -> str | None:
+        is_word = text is None or text.strip().lower() in (OF_NAME, OF_NOW) or "$" in text
+        if text is not None and not is_word and not {"y", "M", "d"} <= set(text):
+            raise ValueError(
+                f"{text!r} is not name, now, a form of dates such as dd.MM.yyyy, or an expression"
+            )
+        return text
 
     @model_validator(mode="after")
     def _one_format(self) -> EntitySettings:
@@ -191,6 +217,16 @@ class EntitySettings(SnakeModel):
     def slice_format(self) -> SliceFormat:
         """How the files of slices are read."""
         return self.format or SliceFormat(kind=self.bronze_format)
+
+    @property
+    def slice_time(self) -> str | None:
+        """The expression over a slice that gives its processing time; None for the time of now."""
+        text = OF_NOW if self.time is None else self.time.strip()
+        if text.lower() == OF_NOW:
+            return None
+        if text.lower() == OF_NAME:
+            return "${slice.time}"
+        return text if "$" in text else f"${{slice.date('{text}')}}"
 
     @property
     def asserts_absence(self) -> bool:

@@ -9,8 +9,9 @@ import re
 from dataclasses import dataclass
 
 from lakewright.errors import SpecError
+from lakewright.spec.models.slice_folder import SliceFolder
 
-__all__ = ["Address", "Places", "place_within"]
+__all__ = ["Address", "Places", "canonical_root", "place_within"]
 
 SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 LOCAL = re.compile(r"^file:(//)?(?=/)")
@@ -49,18 +50,23 @@ class Places:
     """The places of one entity.
 
     Attributes:
-        bronze: Folder of its slices: a local path without scheme, or a URI, without a trailing slash.
+        slices: Where its slices are.
         silver: Its table.
         raw: Folder of deliveries that are not slices yet.
         bronze_table: Catalog table of its slices, if one is declared instead of the folder.
         quarantine: Folder of the bad rows of its slices.
     """
 
-    bronze: str
+    slices: SliceFolder
     silver: Address
     raw: str
     bronze_table: str | None = None
     quarantine: str = ""
+
+    @property
+    def bronze(self) -> str:
+        """What the places of its slices begin with: their folder, if it holds no others."""
+        return str(self.slices)
 
 
 def _quoted(part: str) -> str:

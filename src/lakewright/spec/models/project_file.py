@@ -30,5 +30,7 @@ class ProjectFile(Model):
     name: str = Field(min_length=1, pattern=r"^[^/\s]+$", description="Name of the project.")
     version: str | None = Field(default=None, description="Version, for people.")
     description: str | None = Field(default=None, description="What the project is.")
-    modules: Texts = Field(min_length=1, description="Files and folders with the sections.")
+    modules: Texts = Field(
+        default=(), description="Files and folders with further sections, which this file may have, too."
+    )
     imports: Listed[ImportSpec] = Field(default=(), description="Projects whose definitions are used.")

@@ -6,7 +6,7 @@ Source: the project files' rules, `1. Project files`. The JSON shape is Datalake
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from lakewright.errors import Fault, Location
 from lakewright.spec.reading.parsed_file import LazyLocation, ParsedFile, ValuePath
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["CATEGORIES", "KEYED", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
+__all__ = ["ALL", "CATEGORIES", "KEYED", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
 
 CATEGORIES: Mapping[str, str] = {
     "relations": "relation",
@@ -29,6 +29,9 @@ CATEGORIES: Mapping[str, str] = {
 }
 """Sections of named definitions, with the category of their definitions."""
 
+TABLES = "tables"
+"""The section of tables in the short form."""
+
 KEYED = ("lake", "storage", "cluster", "manifest")
 """Sections with one value a key, which the project file may have too."""
 
@@ -37,6 +40,9 @@ SHARED = ("environment", "config", *KEYED)
 
 FOUNDATION = ("environment", "connections", "entities")
 """Sections of a file in Datalake Foundation's shape."""
+
+ALL = (*CATEGORIES, *SHARED, TABLES, "profiles")
+"""The sections of a file."""
 
 LISTED = ("connections", "entities")
 """Sections that may be lists of maps with a `name`, as Datalake Foundation writes them."""
@@ -99,6 +105,7 @@ class Sections:
         project: The project's own settings.
         foundation: The keys of Datalake Foundation's `environment`, with value and location.
         entities: All entities, before `key_entities` names them.
+        tables: The tables of the short form.
     """
 
     project: Profile = field(default_factory=Profile)
@@ -110,6 +117,7 @@ class Sections:
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
     entities: list[RawDefinition] = field(default_factory=list)
+    tables: list[RawDefinition] = field(default_factory=list)
     profile_places: dict[str, Location] = field(default_factory=dict)
 
     def fault(
@@ -131,7 +139,7 @@ class Sections:
         elif document.file.lower().endswith(".json"):
             self._add_foundation(document)
         else:
-            self.add_sections(document, document.value, (*CATEGORIES, *SHARED, "profiles"))
+            self.add_sections(document, document.value, ALL)
 
     def overrides(self, document: ParsedFile) -> Profile:
         """Return a user's own settings, which override those of the project."""
@@ -168,6 +176,8 @@ class Sections:
                 )
             elif section in CATEGORIES:
                 self._add_definitions(document, section, content)
+            elif section == TABLES:
+                self.tables += self._declared(document, (section,), content)
             elif section in SHARED:
                 self._add_shared(self.project, document, (section,), content)
             elif section == "profiles":
@@ -221,19 +231,6 @@ class Sections:
                 self.fault(f"an entry of {path[-1]} is not key=value", location, "Write it as - key=value.")
             else:
                 yield key, Setting("" if value is None else value, location)
-
-    def report_misplaced(self, document: ParsedFile, content: Collection[Any]) -> list[str]:
-        """Return the sections of the project file that only modules have; each is a fault."""
-        found = [name for name in (*CATEGORIES, "environment", "config", "profiles") if name in content]
-        for name in found:
-            self.faults.append(
-                Fault(
-                    f"project: the section {name!r} is in the project file",
-                    document.at((name,)),
-                    "Move it to a file that `modules` names.",
-                )
-            )
-        return found
 
     def _add_profiles(self, document: ParsedFile, content: Any) -> None:
         for name, inner in self._map(document, ("profiles",), content).items():

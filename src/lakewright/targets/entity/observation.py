@@ -19,7 +19,7 @@ from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.deviations import late_advice
-from lakewright.slices.discover import check_unchanged, item_id, natural_key, slice_name
+from lakewright.slices.discover import check_unchanged, natural_key, slice_name
 from lakewright.slices.fold import planned_folds
 from lakewright.slices.lost_table import find_loss, find_other_writers, refusal_of
 from lakewright.slices.past import lacks_past, planned_past
@@ -163,7 +163,7 @@ def _are_late(names: Sequence[str]) -> str:
 
 def _failing_note(pending: Pending) -> str | None:
     """Return which ready slices the run fails because of their files, as far as the listing shows it."""
-    present = {item_id(slice_.path): slice_ for slice_ in pending.deviations.listing.slices}
+    present = {slice_.item_id: slice_ for slice_ in pending.deviations.listing.slices}
     found = []
     for item in pending.ready if pending.deviations.lost is None else ():
         if item.tokens:  # a commit was attempted before: the run looks into the table first

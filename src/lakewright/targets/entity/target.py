@@ -87,7 +87,7 @@ class EntityTarget(Target):
         if text is not None and "$" not in text and parse_instant_in(text, ZoneInfo("UTC")) is None:
             raise ValueError(f"{text!r} is not a time in ISO 8601, such as 2024-05-01T06:00:00")
         for member in () if text is None else unknown_members(text):
-            raise ValueError(f"a slice has no {member!r} in expressions; it has date and name")
+            raise ValueError(f"a slice has no {member!r} in expressions; it has date, name and time")
         return text
 
     def references(self) -> Iterable[Reference]:
@@ -104,7 +104,7 @@ class EntityTarget(Target):
         """Return the slices in bronze; also in TRUNCATE and DESTROY, to run before their writers."""
         if phase not in _READS_BRONZE:
             return frozenset()
-        bronze = workspace.entity(self.entity).places(workspace.lake.settings).bronze
+        bronze = workspace.entity(self.entity).places(workspace.lake.settings).slices.folder
         return frozenset({Resource.file(f"{bronze}/*")})
 
     def targets_before(self, workspace: Workspace) -> tuple[str, ...]:

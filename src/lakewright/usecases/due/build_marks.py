@@ -298,7 +298,9 @@ class BuildMarks:
     @cached_property
     def _bronze(self) -> tuple[Resource, ...]:
         settings = self.app.project.lake
-        return tuple(Resource.file(e.places(settings).bronze) for e in self.app.project.entities.values())
+        return tuple(
+            Resource.file(e.places(settings).slices.folder) for e in self.app.project.entities.values()
+        )
 
     @cached_property
     def _own_versions(self) -> Mapping[str, frozenset[int]]:

@@ -324,7 +324,7 @@ class _Observed:
 
     @cached_property
     def listing(self) -> Listing:
-        listing = list_bronze(self.chain.bronze, self.app.lake)
+        listing = list_bronze(self.chain.folder, self.app.lake)
         return without_unsettled(listing, settle_of(self.app.project.config), self.app.clock())
 
     @cached_property
@@ -340,7 +340,7 @@ class _Observed:
     def items(self) -> dict[str, Item]:
         """The items of slices in bronze, of open and of processed ones, by the names of the slices."""
         chain = self.chain
-        found = chain.store.read([item_id(each.path) for each in self.listing.slices])
+        found = chain.store.read([each.item_id for each in self.listing.slices])
         processed = {each.item_id: each for each in processed_items(chain.store, chain.application)}
         own = {each.item_id: each for each in chain.items(*OPEN)}
         every = {**found, **processed, **own}.values()

@@ -196,7 +196,7 @@ class OutputObserver:
         project = self.app.project
         raw = {name: each.raw for name, each in project.targets.items() if each.kind == Kind.ENTITY}
         text = repr(sorted(raw.items(), key=itemgetter(0)))
-        bronze = [each.places(project.lake).bronze for each in project.entities.values()]
+        bronze = [each.places(project.lake).slices.pattern for each in project.entities.values()]
         jobs = [(each.name, each.parameters, each.targets) for each in project.jobs.values()]
         entries = project.scope.entries_behind(text)
         return digest_of(text, entries, bronze, jobs)

@@ -366,9 +366,7 @@ class _Taker:
         """Make slices ready as they are now that have failed, or changed while they waited."""
         ledger = self.app.ledger_of(self.app.store, self.author)
         chain = chain_of(self.app, self.app.project.entity(entity), ledger)
-        present = {
-            item_id(each.path): each.fingerprint for each in list_bronze(chain.bronze, chain.lake).slices
-        }
+        present = {each.item_id: each.fingerprint for each in list_bronze(chain.folder, chain.lake).slices}
         wanted = [item_id(f"{chain.bronze}/{name}") for name in names]
         for item in chain.store.read(wanted).values():
             now = present.get(item.item_id)

@@ -118,7 +118,7 @@ def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -
         if name.lower() != _THIS and (inner if known is not project.mappings else name) not in known:
             message = f"{each.definition.subject}: there is no mapping {name!r}"
             remedy = (
-                way_to_read(name, project.definitions("relation"), project.definitions("entity"))
+                way_to_read(name, project.definitions("relation"))
                 or suggestion(name, known)
                 or "Declare it in a module, below `mappings`."
             )

@@ -182,7 +182,6 @@ def test_entities_of_a_disabled_connection_are_disabled(tmp_path: Path) -> None:
     [
         ({"environment": {"rootfolder": "/x"}}, 3, "unknown key 'rootfolder' (did you mean 'root_folder'?)"),
         ({"environment": {"root_folder": "/x", "timezone": "Amsterdam"}}, 4, "unknown time zone 'Amsterdam'"),
-        ({"environment": {}}, None, "the lake has no root_folder"),
         ({"entitys": []}, None, "unknown section 'entitys' (did you mean 'entities'?)"),
         ({"connections": []}, None, "there is no connection 'Shop'"),
         ({"connections": [{"enabled": True}]}, None, "an entry of connections has no name"),

@@ -107,11 +107,6 @@ def test_a_right_project_has_neither_errors_nor_warnings(tmp_path: Path) -> None
         ),
         ("SQL", "SELECT '${day.plusDay(1)}' AS x", "there is no plusDay of a date in expressions"),
         ("SQL", "SELECT '$word' AS x FROM ordrs", "there is no mapping 'ordrs' (did you mean 'orders'?)"),
-        (
-            "SQL",
-            "SELECT '$word' AS x FROM people",
-            "'people' is an entity; declare the relation `people: {kind: entity, entity: people,",
-        ),
         ("PARTITION", "$dya", "target 'out': unknown name 'dya' in job 'daily'"),
         ("DEFAULT", "$m", "parameter 'n': unknown name 'm' in job 'daily'"),
         ("JOB", "month=$mnth", "environment entry 'month': unknown name 'mnth' in job 'daily'"),

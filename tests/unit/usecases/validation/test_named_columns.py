@@ -289,8 +289,8 @@ jobs: {daily: {parameters: [{name: day}], targets: [orders, other]}}
 """,
     )
     assert [fault.message for fault in found.errors] == [
-        "target 'orders': processingTime: a slice has no 'dat' in expressions; it has date and name in job "
-        "'daily'"
+        "target 'orders': processingTime: a slice has no 'dat' in expressions; it has date, name and time in "
+        "job 'daily'"
     ]
 
 

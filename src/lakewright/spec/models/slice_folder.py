@@ -1,0 +1,134 @@
+"""Where an entity's slices lie: a folder, or a pattern of the files that belong to it.
+
+Source: the rules of the short form, "A whole project" (`from`); it is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = ["SliceFolder"]
+
+_MARK = re.compile(r"\{(\w+)\}|\*\*|\*|\?")
+_DATE = r"\d{4}[-_.]?\d{2}[-_.]?\d{2}(?:[T_ -]?\d{2}[-:.]?\d{2}(?:[-:.]?\d{2})?Z?)?"
+_PLACEHOLDERS = {
+    "date": _DATE,
+    "yyyy": r"\d{4}",
+    "MM": r"\d{2}",
+    "dd": r"\d{2}",
+    "HH": r"\d{2}",
+    "mm": r"\d{2}",
+}
+_GENERIC = re.compile(r"\*\*?|\*(\.\*|(\.\w+)+)?")
+"""The last step of a pattern if a slice is a folder with all files of a format, such as `*.parquet`."""
+
+
+@dataclass(frozen=True)
+class SliceFolder:
+    """The place of an entity's slices.
+
+    A plain path is a folder: each file and each folder in it is a slice. A pattern chooses among them. There
+    are three forms:
+
+    - `customers/*.csv`: the slices are the files, or folders, of these names.
+    - `orders/{date}/*.parquet`: the slices are the folders; only such files in them count.
+    - `exports/{date}/customers.csv` and all others: the slices are the files that match, together by their
+      date, which is the slice's name. Several entities can share the folders.
+
+    Attributes:
+        folder: The folder that is listed: a local path without scheme, or a URI, without a trailing slash.
+        steps: The steps of the pattern below it; none if all that lies in the folder is a slice.
+    """
+
+    folder: str
+    steps: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, pattern: str) -> SliceFolder:
+        """Return the place that a pattern means; the first step with a placeholder ends the folder."""
+        steps = pattern.split("/")
+        count = next((index for index, step in enumerate(steps) if _MARK.search(step)), len(steps))
+        return cls("/".join(steps[:count]), tuple(steps[count:]))
+
+    def __str__(self) -> str:
+        """Return what the ids of its items begin with: the folder, or the pattern if folders are shared."""
+        return self.pattern if self.is_shared else self.folder
+
+    @property
+    def pattern(self) -> str:
+        """The folder with the pattern."""
+        return "/".join((self.folder, *self.steps))
+
+    def place(self, name: str) -> str:
+        """Return the place of a slice, which identifies its item. It is a path unless folders are shared."""
+        return f"{self}/{name}"
+
+    @property
+    def problem(self) -> str | None:
+        """Why it is no valid pattern; None if it is one."""
+        names = [mark[1] for mark in _MARK.finditer("/".join(self.steps)) if mark[1]]
+        for name in names:
+            if name not in _PLACEHOLDERS:
+                known = ", ".join("{" + each + "}" for each in _PLACEHOLDERS)
+                return f"unknown placeholder {{{name}}}; there are {known}"
+            if names.count(name) > 1:
+                return f"the placeholder {{{name}}} occurs twice"
+        return None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a slice is chosen by the paths of files, as other files lie beside them."""
+        return len(self.steps) > 2 or (len(self.steps) == 2 and _GENERIC.fullmatch(self.steps[1]) is None)
+
+    @cached_property
+    def _files(self) -> re.Pattern[str]:
+        return re.compile("/".join(map(_as_regex, self.steps)))
+
+    def has_entry(self, name: str) -> bool:
+        """Return whether a file or folder of this name in the folder is a slice."""
+        return not self.steps or re.fullmatch(_as_regex(self.steps[0]), name) is not None
+
+    def has_file(self, path: str) -> bool:
+        """Return whether a file in a folder that is a slice belongs to it, by its path in there.
+
+        Example:
+            >>> days = SliceFolder.of("/in/{date}/*.csv")
+            >>> days.has_file("a.csv"), days.has_file("a.md")
+            (True, False)
+        """
+        return len(self.steps) < 2 or re.fullmatch(_as_regex(self.steps[1]), path) is not None
+
+    def slice_of(self, path: str) -> tuple[str, str] | None:
+        """Return the slice that a file belongs to, and the folder of the slice's files, if files are chosen.
+
+        Args:
+            path: The file's path below the folder.
+
+        Example:
+            >>> SliceFolder.of("/in/{yyyy}/{MM}/{dd}/orders.csv").slice_of("2024/05/01/orders.csv")
+            ('2024-05-01', '2024/05/01')
+        """
+        found = self._files.fullmatch(path)
+        if found is None:
+            return None
+        parts = path.split("/")
+        last = max(
+            (index for index, step in enumerate(self.steps[:-1]) if _MARK.search(step)),
+            default=len(parts) - 2,
+        )
+        named = [value for value in found.groupdict().values() if value]
+        name = "-".join(named) or "-".join(parts[: last + 1])
+        return name, "/".join(parts[: last + 1])
+
+
+def _as_regex(step: str) -> str:
+    """Return the regular expression of one step of a pattern; `**` stands for any number of steps."""
+    texts, end = [], 0
+    for mark in _MARK.finditer(step):
+        texts.append(re.escape(step[end : mark.start()]))
+        wild = {"**": ".*", "*": "[^/]*", "?": "[^/]"}.get(mark[0])
+        texts.append(wild or f"(?P<{mark[1]}>{_PLACEHOLDERS.get(str(mark[1]), '[^/]+')})")
+        end = mark.end()
+    return "".join([*texts, re.escape(step[end:])])
