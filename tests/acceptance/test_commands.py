@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.acceptance.command import Lakewright
 from tests.commands import InProcess, Watched
+from tests.people import write_people
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,9 +29,7 @@ BUILD = ("job", "daily", "build")
 
 @pytest.fixture
 def people(tmp_path: Path, session: SparkSession) -> InProcess:
-    made = InProcess(tmp_path).run("init", "a lake")
-    assert made.code == 0, made.all
-    return InProcess(tmp_path / "a lake", session)
+    return InProcess(write_people(tmp_path / "a lake"), session)
 
 
 def deliver(people: InProcess, name: str, *rows: str) -> Path:
@@ -41,10 +39,9 @@ def deliver(people: InProcess, name: str, *rows: str) -> Path:
 
 
 @pytest.mark.nightly
-def test_from_init_to_destroy(people: InProcess) -> None:
-    """The first command, which `init` names, has a process of its own; the others share a session."""
-    named = InProcess(people.folder.parent).run("init", "a lake").out.partition("lakewright ")[2]
-    first = Lakewright(people.folder.parent).run(*shlex.split(named.splitlines()[0]))
+def test_from_the_first_job_to_destroy(people: InProcess) -> None:
+    """The first command has a process of its own; the others share a session."""
+    first = Lakewright(people.folder).run("job", "daily", "verify")
     assert first.code == 0, first.all
     assert first.out.rstrip().splitlines()[-1].startswith("Done. SUCCESS=")
     assert "2022-01-01.csv merge 3 records: 3 inserted" in first.out

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.commands import InProcess
+from tests.people import write_people
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 def test_a_project_is_run_queried_tested_and_destroyed_on_a_shared_session(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    assert InProcess(tmp_path, spark).run("init", "a lake").code == 0
-    people = InProcess(tmp_path / "a lake", spark)
+    people = InProcess(write_people(tmp_path / "a lake"), spark)
 
     assert people.json("job", "daily", "build")["status"] == "SUCCESS"
     assert people.json("sql", "SELECT count(*) AS n FROM people") == [{"n": 3}]
@@ -42,7 +42,7 @@ def test_sql_reads_each_layer_by_its_name_and_refuses_an_ambiguous_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """A8: a relation never hides an entity; DESCRIBE, SHOW TABLES and mappings work."""
-    assert InProcess(tmp_path).run("init", "lake").code == 0
+    write_people(tmp_path / "lake")
     (tmp_path / "lake" / "model" / "layers.yml").write_text(LAYERS)
     offline, people = InProcess(tmp_path / "lake"), InProcess(tmp_path / "lake", spark)
     assert people.json("job", "daily", "build")["status"] == "SUCCESS"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.people import write_people
 
 from lakewright import Project
-from lakewright.usecases.declarations import packaged, write_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +64,7 @@ def users(spark: SparkSession) -> Iterator[SparkSession]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    write_project(packaged("templates", "minimal"), tmp_path / "lake")
+    write_people(tmp_path / "lake")
     module = tmp_path / "lake" / "model" / "seen.yml"
     module.write_text(GIVEN)
     return tmp_path / "lake"

@@ -22,7 +22,7 @@ def test_init_writes_a_project_and_says_how_to_run_it(tmp_path: Path) -> None:
     answered = call_with(FakeApp(), "init", str(folder))
     assert answered.code == 0
     assert (folder / "project.yml").exists()
-    assert f"lakewright job daily verify --project {shlex.quote(str(folder))}" in answered.out
+    assert f"lakewright apply --project {shlex.quote(str(folder))}" in answered.out
     assert "has this project already" in call_with(FakeApp(), "init", str(folder)).out
 
 

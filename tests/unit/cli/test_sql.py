@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from tests.commands import InProcess
+from tests.people import write_people
 
 
 def test_rows_beyond_the_first_are_told_beside_json_and_below_a_table(tmp_path: Path) -> None:
-    assert InProcess(tmp_path).run("init", "lake").code == 0
-    lake = InProcess(tmp_path / "lake")
+    lake = InProcess(write_people(tmp_path / "lake"))
     more = "mappings: {one: {kind: values, records: [[1]], columns: {n: int}}}\n"
     (tmp_path / "lake" / "model" / "more.yml").write_text(more)
     told = "the first 1 row; --rows shows more"

@@ -16,12 +16,15 @@ PROJECT = "name: page\nmodules: [model]\nlake: {root_folder: lake}\n"
 
 
 def write_project(folder: Path, texts: list[str]) -> None:
-    """Write the blocks of a page: the one with `modules` is the project file, the others are its modules."""
+    """Write the blocks of a page: the one with `name` is the project file, the others are its modules."""
     for name in ("model", "jobs"):
         (folder / name).mkdir()
     (folder / "project.yml").write_text(PROJECT)
     for number, text in enumerate(texts):
-        is_project = "modules" in yaml.safe_load(text)
+        declared = yaml.safe_load(text)
+        is_project = "name" in declared
+        if is_project and "modules" not in declared:
+            text += "modules: [model]\n"
         (folder / ("project.yml" if is_project else f"model/{number}.yml")).write_text(text)
 
 

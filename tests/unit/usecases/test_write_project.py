@@ -21,7 +21,7 @@ def test_an_empty_folder_gets_every_file(tmp_path: Path) -> None:
 
 def test_what_was_changed_or_removed_stays_so(tmp_path: Path) -> None:
     write_project(MINIMAL, tmp_path)
-    changed, removed = tmp_path / "project.yml", tmp_path / "model" / "people.yml"
+    changed, removed = tmp_path / "project.yml", tmp_path / "landing" / "people" / "2022-01-01.csv"
     changed.write_text(changed.read_text() + "# mine\n")
     removed.unlink()
     assert write_project(MINIMAL, tmp_path) == 0
@@ -29,9 +29,9 @@ def test_what_was_changed_or_removed_stays_so(tmp_path: Path) -> None:
     assert not removed.exists()
 
 
-@pytest.mark.parametrize("name", ["project.yml", "notes.txt", "model/people.yml"])
+@pytest.mark.parametrize("name", ["project.yml", "notes.txt", "landing/people/2022-01-01.csv"])
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("name: mine\n")
     with pytest.raises(UsageError, match="nothing was written"):
         write_project(MINIMAL, tmp_path)

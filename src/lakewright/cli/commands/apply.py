@@ -16,7 +16,7 @@ from lakewright.cli.completion import complete_decisions, names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, ago, assignments, line, remedy_branches, took
+from lakewright.cli.page import Block, Branch, Span, ago, assignments, line, remedy_branches, table_of, took
 from lakewright.cli.page import status as coloured
 from lakewright.cli.render.run import plan_page
 from lakewright.due.facts import Grant
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from lakewright.manifest.journal import Run
+    from lakewright.run.request import JobRequest
+    from lakewright.run.result import RunResult
     from lakewright.usecases.due.status import ProjectStatus
     from lakewright.usecases.items import Row
 
@@ -111,6 +113,7 @@ def apply(
     from lakewright.cli.commands.job import run_watched
     from lakewright.due.words import plan_document, step_words
     from lakewright.usecases.due.take import apply_plan, plan_of_project
+    from lakewright.usecases.due.work_done import work_done
 
     grants, begin = frozenset(map(Grant, allowed)), call.clock()
     if dry_run:
@@ -121,9 +124,15 @@ def apply(
     def tell(step: Step) -> None:
         call.output.note(line(Span(step.subject.text, "bold"), f": {step_words(step)}"))
 
+    results = []
+
+    def run(request: JobRequest) -> RunResult:
+        results.append(run_watched(call, request))
+        return results[-1]
+
     done = apply_plan(
         call.app,
-        lambda request: run_watched(call, request),
+        run,
         names,
         grants=grants,
         author=author,
@@ -132,8 +141,10 @@ def apply(
     document = {
         "taken": [{"id": each.step.id, "is_done": each.fault is None} for each in done.taken],
         "left": plan_document(done.left),
+        "entities": (work := work_done(call.app, results)),
     }
-    call.output.result(document, due_page(done.left))
+    page = [table_of(work, "")] if work else []
+    call.output.result(document, [*page, *due_page(done.left)])
     call.output.note(*(fault_branch(each.fault) for each in done.failed if each.fault is not None))
     counts = f"DONE={len(done.taken) - len(done.failed)} FAILED={len(done.failed)}"
     call.output.last(f"Applied. {counts} {due_summary(done.left)} in {took(begin, call.clock())}")

@@ -24,8 +24,8 @@ __all__ = ["TEMPLATES", "demo", "init"]
 
 TEMPLATES = {
     "minimal": (
-        ("job", "daily", "verify"),
-        "Then put a second file beside lake/bronze/people/2022-01-01.csv and run it again.",
+        ("apply",),
+        Phrase("Then look at all versions: ", Command("sql", "SELECT * FROM people.history"), "."),
     ),
     "entities": (
         ("job", "daily", "verify"),
@@ -46,8 +46,8 @@ TEMPLATES = {
     type=click.Choice(list(TEMPLATES)),
     default="minimal",
     show_default=True,
-    help="minimal: one CSV file, one entity; entities: one for each strategy; full: files, joins, a Delta "
-    "table, checks, measures, documentation and tests.",
+    help="minimal: one entity with two dated files, one table; entities: one for each strategy; full: files, "
+    "joins, a Delta table, checks, measures, documentation and tests.",
 )
 @click.pass_obj
 def init(call: Call, /, folder: Path, *, template: str) -> None:

@@ -1,0 +1,51 @@
+"""What runs did to entities: their slices, the rows in them, and the rows that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.row_counts import read_row_counts
+from lakewright.plan.phase import Phase
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.run.result import RunResult
+
+__all__ = ["work_done"]
+
+_CHANGED = ("inserted", "updated", "closed", "deleted")
+
+
+def work_done(app: App, results: Iterable[RunResult]) -> list[dict[str, Any]]:
+    """Return a row for each entity that runs processed slices of.
+
+    Its keys are `entity`, `slices`, `rows in`, `changed`, and `rows now`: None if the table's log does not
+    have the number.
+    """
+    slices: dict[str, list[Any]] = {}
+    targets = (target for result in results for target in result.targets())
+    for target in targets:
+        if target.phase is Phase.BUILD and target.kind == "entity" and target.metrics.get("slices"):
+            entity = str(app.project.targets[target.name].raw.get("entity"))
+            slices.setdefault(entity, []).extend(target.metrics["slices"])
+    return [
+        {
+            "entity": name,
+            "slices": len(found),
+            "rows in": sum(int(each.get("records_in_slice") or 0) for each in found),
+            "changed": sum(int(each.get(key) or 0) for each in found for key in _CHANGED),
+            "rows now": _rows_now(app, name),
+        }
+        for name, found in slices.items()
+    ]
+
+
+def _rows_now(app: App, entity: str) -> int | None:
+    with suppress(LakewrightError):  # a number for people, which must not fail what is done
+        silver = app.project.entity(entity).places(app.project.lake).silver
+        counts = read_row_counts(app.lake, silver, 1)
+        return counts[-1].rows if counts else None
+    return None
