@@ -14,7 +14,11 @@ import click
 
 from lakewright.cli.options import settings_of
 
+CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
+"""The categories of definitions that `show` knows."""
+
 __all__ = [
+    "CATEGORIES",
     "complete_arguments",
     "complete_decisions",
     "complete_definition",
@@ -38,11 +42,13 @@ def names_of(*sections: str) -> Completer:
 
 
 def complete_definition(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the definitions of the category given before."""
+    """Return the categories, or the names of the definitions of the category given before."""
     del param
-    category = ctx.params.get("category")
-    section = "entities" if category == "entity" else f"{category}s"
-    return _starting(_definitions(ctx, section), incomplete) if category else []
+    words = ctx.params.get("words") or ()
+    if not words:
+        return _starting(CATEGORIES, incomplete)
+    section = "entities" if words[0] == "entity" else f"{words[0]}s"
+    return _starting(_definitions(ctx, section), incomplete)
 
 
 def complete_decisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

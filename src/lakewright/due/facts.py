@@ -227,6 +227,7 @@ class Entity:
         incomplete: The names of slices in bronze that are still being written.
         unreadable: Why slices in bronze can't be read, by name.
         vanished: The names of processed slices that are no longer in bronze.
+        undated: The names of slices in bronze that have no date, where versions begin by it.
         elsewhere: The number of open slices that were recorded in other folders, by these.
         unfit: The failures of slices that a replay could not apply, by their names.
         aside: The number of bad rows of slices that lie in quarantine, by name.
@@ -249,6 +250,7 @@ class Entity:
     incomplete: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
     vanished: tuple[str, ...] = ()
+    undated: frozenset[str] = frozenset()
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     unfit: Mapping[str, Record] = field(default_factory=dict)
     aside: Mapping[str, int] = field(default_factory=dict)

@@ -106,6 +106,7 @@ class Code(StrEnum):
     INCOMPLETE = "incomplete"
     UNREADABLE = "unreadable"
     VANISHED = "vanished"
+    UNDATED = "undated"
     ELSEWHERE = "elsewhere"
     BAD_ROWS = "bad_rows"
     DISABLED = "disabled"
@@ -134,7 +135,15 @@ _WARNINGS = frozenset(
     (
         *(Code.LATE_SLICE, Code.CHANGED_SLICE, Code.UNCLAIMED, Code.FOREIGN_ROWS, Code.OUTPUT_CHANGED),
         *(Code.SKIPPED_CHANGED, Code.VANISHED, Code.ELSEWHERE, Code.BAD_ROWS, Code.UNDECLARED),
-        *(Code.UNRECORDED, Code.LEFT_ITEM, Code.DEAD_LOCK, Code.CUT_OFF, Code.APPENDED_BEFORE, Code.UNKNOWN),
+        Code.UNDATED,
+        *(
+            Code.UNRECORDED,
+            Code.LEFT_ITEM,
+            Code.DEAD_LOCK,
+            Code.CUT_OFF,
+            Code.APPENDED_BEFORE,
+            Code.UNKNOWN,
+        ),
     )
 )
 

@@ -396,6 +396,9 @@ class _Planning:
             self._add(Action.HOLD, "", reason, kind="time", state=State.BLOCKED, slices=slices)
             return
         end = next((number for number, each in enumerate(rest) if self._gone([each])), len(rest))
+        undated = [each.name for each in rest[:end] if each.name in self.entity.undated]
+        if undated and end > 1:
+            self._note(Code.UNDATED, slices=undated)
         if end:
             self._step(Action.FORWARD, len(self.entity.table.held), rest[:end], ())
         if end < len(rest):

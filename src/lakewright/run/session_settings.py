@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from lakewright.lake.paths import is_s3
 from lakewright.lake.table import needs_catalog
 from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
+from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.project import Project
 
 __all__ = ["settings_of_project", "settings_of_tests", "state_folder", "storage_of_project"]
@@ -43,8 +44,15 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
 def storage_of_project(project: Project, environ: Mapping[str, str]) -> ObjectStorage:
     """Return the object stores that a project declares, or that its lake or an imported one is in."""
     lakes = (project.lake, *(each.lake for each in project.imports.values()))
-    is_used = project.storage.s3 is not None or any(is_s3(lake.root_folder) for lake in lakes)
+    places = [lake.root_folder for lake in lakes]
+    places += [str((each.raw.get("settings") or {}).get("slices_from", "")) for each in _entities(project)]
+    is_used = project.storage.s3 is not None or any(map(is_s3, places))
     return ObjectStorage(project.storage, environ, _spark_config(project), is_used=is_used)
+
+
+def _entities(project: Project) -> Iterator[Definition]:
+    for each in (project, *project.imports.values()):
+        yield from each.entity_definitions.values()
 
 
 def _spark_config(project: Project) -> dict[str, str]:

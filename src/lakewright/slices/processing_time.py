@@ -39,6 +39,7 @@ __all__ = [
     "depends_on_slice",
     "future_times_fault",
     "future_warning",
+    "has_date",
     "unknown_members",
 ]
 
@@ -225,6 +226,11 @@ def _iso_time(name: str) -> str:
         with suppress(ValueError):
             return datetime.fromisoformat(text).isoformat() + zone
     return "" if day is None else day.isoformat()
+
+
+def has_date(name: str) -> bool:
+    """Return whether a slice's name has a date such as 2024-05-01 or 20240501."""
+    return bool(_iso_time(name))
 
 
 def _slice_value(name: str) -> Namespace:

@@ -15,10 +15,13 @@ from lakewright.errors import UsageError
 from lakewright.lake.files import LocalFiles
 from lakewright.lake.observation import observe_table
 from lakewright.run.kinds import registry
+from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_header, is_secret_name
 from lakewright.spec.json_schema import documentation_schema, entities_schema, module_schema, project_schema
+from lakewright.spec.loading.short_form import QUERY
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
+from lakewright.spec.project import Project
 from lakewright.spec.reading.files import PROJECT_FILES, find_project, project_file, read_document
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.system_columns import SystemColumns
@@ -31,6 +34,7 @@ __all__ = [
     "EditorSchemas",
     "entity_types",
     "list_section",
+    "long_form",
     "packaged",
     "show_definition",
     "write_project",
@@ -93,6 +97,44 @@ def show_definition(app: App, category: str, name: str) -> dict[str, Any]:
         "location": location,
         "definition": _without_secrets(declared),
     }
+
+
+def long_form(app: App, name: str) -> dict[str, Any]:
+    """Return everything of a name by section, as a module in the long form declares it, without secrets.
+
+    A table of the short form has its query under another name, which is among them.
+
+    Raises:
+        UsageError: The project has nothing of this name.
+    """
+    wanted, found = (name, f"{name}.{QUERY}"), dict[str, Any]()
+    sections = {category: _raw_definitions(app.project, category) for category in SECTIONS}
+    entity = sections["entity"].get(name)
+    source = () if entity is None else (str(entity.raw.get("connection")),)
+    for category, section in sections.items():
+        for each in (*wanted, *(source if category == "connection" else ())):
+            if each in section:
+                raw = _plain(_without_secrets(section[each].raw))
+                found.setdefault(SECTIONS[category], {})[each] = raw
+    if not found:
+        known = {each for section in sections.values() for each in section}
+        raise UsageError(f"nothing is named {name!r}", remedy=suggestion(name, known))
+    return found
+
+
+def _raw_definitions(project: Project, category: str) -> Mapping[str, Definition]:
+    if category == "entity":
+        return project.entity_definitions
+    return {} if category == "job" else project.definitions(category)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with the words true and false as such, which need no quotes in YAML."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _job(name: str, job: Job) -> dict[str, Any]:

@@ -23,9 +23,8 @@ def write_project(folder: Path, texts: list[str]) -> None:
     for number, text in enumerate(texts):
         declared = yaml.safe_load(text)
         is_project = "name" in declared
-        if is_project and "modules" not in declared:
-            text += "modules: [model]\n"
-        (folder / ("project.yml" if is_project else f"model/{number}.yml")).write_text(text)
+        more = "modules: [model]\n" if is_project and "modules" not in declared else ""
+        (folder / ("project.yml" if is_project else f"model/{number}.yml")).write_text(text + more)
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))

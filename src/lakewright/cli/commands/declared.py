@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.completion import complete_definition
+from lakewright.cli.completion import CATEGORIES, complete_definition
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, Span, line, table_of
+from lakewright.cli.page import Branch, Span, line, table_of, whole
 from lakewright.errors import UsageError
 
 __all__ = ["ls", "show"]
@@ -30,27 +30,53 @@ def ls(call: Call, /, section: str) -> None:
     call.output.answer(rows, [table_of(rows, f"no {section}")])
 
 
-CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
-
-
 @command(
-    examples=["lakewright show job monthly", "lakewright show entity regions --types"],
+    examples=[
+        "lakewright show job monthly",
+        "lakewright show entity regions --types",
+        "lakewright show regions --long",
+    ],
 )
-@click.argument("category", type=click.Choice(CATEGORIES))
-@click.argument("name", shell_complete=complete_definition)
+@click.argument(
+    "words", nargs=-1, required=True, metavar="[CATEGORY] NAME", shell_complete=complete_definition
+)
 @click.option("--types", is_flag=True, help="Of an entity: each column's type, and where it comes from.")
+@click.option("--long", "is_long", is_flag=True, help="All of a name, as YAML of the long form.")
 @click.pass_obj
-def show(call: Call, /, category: str, name: str, *, types: bool) -> None:
-    """Show one definition of the project; an entity with the settings of its connection."""
+def show(call: Call, /, words: tuple[str, ...], *, types: bool, is_long: bool) -> None:
+    """Show one definition of the project; an entity with the settings of its connection.
+
+    CATEGORY is job, target, entity, relation, mapping or connection. It may be left out with --long.
+    """
     from lakewright.usecases.declarations import show_definition
 
     call.accept_faults()
+    name = words[-1]
+    if is_long:
+        _show_long(call, name)
+        return
+    if len(words) != 2 or words[0] not in CATEGORIES:
+        raise UsageError(
+            "show needs a category and a name",
+            remedy=f"Write one of {', '.join(CATEGORIES)} and a name, or give --long.",
+        )
+    category = words[0]
     if types:
         _show_types(call, category, name)
         return
     document = show_definition(call.app, category, name)
     head = line(Span(f"{category} {name}", "bold"), f" {document['location'] or ''}".rstrip())
     call.output.answer(document, [Branch(head, tuple(_branches(document["definition"])))])
+
+
+def _show_long(call: Call, name: str) -> None:
+    import yaml
+
+    from lakewright.usecases.declarations import long_form
+
+    document = long_form(call.app, name)
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+    call.output.answer(document, [whole(each) for each in text.rstrip().splitlines()])
 
 
 def _show_types(call: Call, category: str, name: str) -> None:

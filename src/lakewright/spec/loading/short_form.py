@@ -28,7 +28,16 @@ from lakewright.spec.models.short import ShortEntity, ShortTable, flag_of
 from lakewright.spec.reading.parsed_file import Lines, ParsedFile, ValuePath
 from lakewright.spec.reading.sections import RawDefinition
 
-__all__ = ["CONNECTION", "HISTORY", "LongForm", "entity_readers", "is_short", "long_entity", "long_table"]
+__all__ = [
+    "CONNECTION",
+    "HISTORY",
+    "QUERY",
+    "LongForm",
+    "entity_readers",
+    "is_short",
+    "long_entity",
+    "long_table",
+]
 
 CONNECTION = "project"
 """The connection of entities that name none."""

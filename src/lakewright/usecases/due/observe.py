@@ -65,8 +65,10 @@ from lakewright.slices.discover import (
 )
 from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
+from lakewright.slices.processing_time import has_date
 from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.entity_settings import OF_NAME
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.lease import table_resource
 from lakewright.usecases.due.decisions import read_decisions
@@ -422,6 +424,7 @@ class _Observed:
             incomplete=self.listing.incomplete,
             unreadable=self.listing.unreadable,
             vanished=tuple(sorted(processed - present)),
+            undated=self._undated(),
             elsewhere=self._elsewhere(),
             unfit=self._unfit(),
             aside=self._aside(),
@@ -445,6 +448,13 @@ class _Observed:
         names = [each.name for each in sorted(timely, key=lambda each: each.key)]
         error = blocking_time(self.app, self.declared, names) if names else None
         return None if error is None else Unknown(error.message, error.code, error.remedy)
+
+    def _undated(self) -> frozenset[str]:
+        """Return the slices without a date in their names, if versions begin at the dates in names."""
+        of_names = (self.declared.settings.time or "").lower() == OF_NAME
+        if self._strategy is not Strategy.HISTORIC or not of_names:
+            return frozenset()
+        return frozenset(name for name in self.bronze if not has_date(name))
 
     def _elsewhere(self) -> dict[str, int]:
         """Return how many of its open slices were recorded in other folders, which no run reads."""

@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.projects import KINDS
 
+from lakewright.app import App
 from lakewright.errors import SpecError
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.short_form import CONNECTION
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.project import Project
+from lakewright.usecases.declarations import long_form
 
 SHOP = """
 name: shop
@@ -34,10 +36,14 @@ tables:
 """
 
 
-def loaded(folder: Path, text: str) -> Project:
+def write(folder: Path, text: str) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "project.yml").write_text(text)
-    return load_project(folder, kinds=KINDS, environ={})
+    return folder
+
+
+def loaded(folder: Path, text: str) -> Project:
+    return load_project(write(folder, text), kinds=KINDS, environ={})
 
 
 def faults(folder: Path, text: str) -> list[str]:
@@ -114,7 +120,7 @@ def short_entities(draw: st.DrawFn) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def long_form(short: dict[str, Any]) -> dict[str, Any]:
+def written_out(short: dict[str, Any]) -> dict[str, Any]:
     """Write an entity out by hand, as somebody would who knows only the long form."""
     names = dict.fromkeys([*short.get("columns", {}), *short.get("key", [])])
     columns = []
@@ -152,7 +158,7 @@ def entity_of(folder: Path, declared: dict[str, Any], **more: Any) -> Entity:
 @settings(max_examples=100, deadline=None)
 def test_an_entity_is_what_its_long_form_is(tmp_path_factory: pytest.TempPathFactory, short: Any) -> None:
     folder = tmp_path_factory.mktemp("p")
-    long = entity_of(folder, long_form(short), connections={CONNECTION: {}})
+    long = entity_of(folder, written_out(short), connections={CONNECTION: {}})
     assert entity_of(folder, short).model_dump() == long.model_dump()
 
 
@@ -233,3 +239,19 @@ tables:
 """
     project = loaded(tmp_path, text)
     assert project.jobs["all"].targets == ("plain",)
+
+
+def test_the_long_form_that_is_shown_stands_for_the_short_one(tmp_path: Path) -> None:
+    short = App.open(write(tmp_path / "short", SHOP), environ={})
+    sections: dict[str, Any] = {"name": "shop"}
+    for name in ("customers", "orders", "revenue_by_day"):
+        for section, entries in long_form(short, name).items():
+            sections[section] = {**sections.get(section, {}), **entries}
+    long = App.open(write(tmp_path / "long", yaml.safe_dump(sections)), environ={}).project
+    for name, entity in short.project.entities.items():
+        assert long.entities[name].model_dump() == entity.model_dump()
+    for category in ("mapping", "relation", "target"):
+        known = short.project.definitions(category)
+        assert {name: each.raw for name, each in long.definitions(category).items()} == {
+            name: each.raw for name, each in known.items()
+        }
