@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from lakewright.spec.models.base import Listed, SnakeModel, TextMap, Texts, inconsistent, lower
+from lakewright.spec.models.base import ALSO, Listed, SnakeModel, TextMap, Texts, inconsistent, lower
 from lakewright.spec.models.column import Column, Injections
 from lakewright.spec.models.documentation import Checks
 from lakewright.spec.models.entity_settings import EntitySettings
@@ -75,7 +75,9 @@ class ShortColumn(SnakeModel):
     )
 
 
-Columns = dict[str, Annotated[ShortColumn, BeforeValidator(_typed)]]
+_TEXT_TOO = Field(json_schema_extra={ALSO: [{"type": "string"}]})
+
+Columns = dict[str, Annotated[ShortColumn, BeforeValidator(_typed), _TEXT_TOO]]
 
 
 class ShortEntity(EntitySettings):
@@ -153,7 +155,7 @@ class ShortTable(SnakeModel):
     )
     location: str | None = Field(default=None, description="Its folder; default `gold/<name>` in the lake.")
     table: str | None = Field(default=None, description="Its name in the catalog, `database.table`.")
-    columns: dict[str, Annotated[ShortTableColumn, BeforeValidator(_described)]] = Field(
+    columns: dict[str, Annotated[ShortTableColumn, BeforeValidator(_described), _TEXT_TOO]] = Field(
         default_factory=dict, description="Descriptions of columns, with checks."
     )
     checks: dict[str, Checks] = Field(default_factory=dict, description="Checks by column.")
