@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.acceptance.command import Done, Lakewright
 from tests.commands import InProcess, Screen
+from tests.unit.docs.pages import blocks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,15 +72,29 @@ def run(folder: Path, line: str, session: SparkSession) -> Done:
     return Lakewright(folder).shell(line)
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_the_quickstart_and_what_goes_on_from_it(tmp_path: Path, session: SparkSession) -> None:
-    folder = tmp_path
-    for page in (DOCS / "quickstart.md", DOCS / "manifest.md"):
+def type_out(pages: Sequence[Path], folder: Path, session: SparkSession) -> None:
+    """Type the commands of pages in a folder; fail if one does not print what is shown."""
+    for page in pages:
         for typed in typed_in(page):
             if typed.command.startswith("cd "):
                 folder = folder / typed.command.removeprefix("cd ")
                 continue
             done = run(folder, typed.command, session)
             assert typed.missing(done.out) == [], f"$ {typed.command}\n{done.all}"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_quickstart_and_what_goes_on_from_it(tmp_path: Path, session: SparkSession) -> None:
+    type_out((DOCS / "quickstart.md", DOCS / "manifest.md"), tmp_path, session)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_tutorial(tmp_path: Path, session: SparkSession) -> None:
+    page = DOCS / "tutorial.md"
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "acme" / "project.yml").write_text(next(blocks(page, "yaml")))
+    type_out((page,), tmp_path, session)

@@ -11,7 +11,14 @@ from tests.unit.docs.pages import DOCS, PAGES, ROOT, blocks
 from lakewright.run.kinds import registry
 from lakewright.spec.loading.loader import load_project
 
-WRITTEN = [page for page in PAGES if DOCS / "reference" not in page.parents and any(blocks(page, "yaml"))]
+COOKBOOK = DOCS / "cookbook.md"
+"""Its blocks are projects of their own."""
+
+WRITTEN = [
+    page
+    for page in PAGES
+    if DOCS / "reference" not in page.parents and page != COOKBOOK and any(blocks(page, "yaml"))
+]
 PROJECT = "name: page\nmodules: [model]\nlake: {root_folder: lake}\n"
 
 
@@ -33,3 +40,12 @@ def test_the_yaml_of_a_page_loads(page: Path, tmp_path: Path) -> None:
     project = load_project(tmp_path, kinds=registry(), environ={})
     assert project.warnings == ()
     assert all(project.entities[name].places(project.lake) for name in project.entities)
+
+
+@pytest.mark.parametrize("text", [*blocks(COOKBOOK, "yaml")], ids=lambda text: text.split()[1].rstrip(":"))
+def test_a_recipe_is_a_project(text: str, tmp_path: Path) -> None:
+    (tmp_path / "project.yml").write_text(f"name: shop\n{text}")
+    project = load_project(tmp_path, kinds=registry(), environ={})
+    assert project.warnings == ()
+    assert project.jobs.keys() == {"all"}
+    assert len(text.splitlines()) <= 12
