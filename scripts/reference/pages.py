@@ -34,6 +34,7 @@ from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.project_file import ProjectFile
+from lakewright.spec.models.short import ShortColumn, ShortEntity, ShortTable, ShortTableColumn
 from lakewright.spec.models.storage import S3Storage, StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.models.watermark import Watermark
@@ -77,6 +78,7 @@ PLAIN: tuple[type[Model], ...] = (
     *BASES.values(),
     *(Case, ClusterSettings, Column, DocumentationFile, Entity, EntitySettings, Execution, Field, Job),
     *(LakeSettings, MetricBoard, Parameter, PartitionField, ProjectFile, S3Storage, SourceConnection),
+    *(ShortColumn, ShortEntity, ShortTable, ShortTableColumn),
     *(StorageSettings, TemplateSpec, Trigger, Watermark),
 )
 MODELS = {model.__name__: model for model in PLAIN}
@@ -119,7 +121,12 @@ def _filled(directive: re.Match[str]) -> str:
         return "\n\n".join(_kind(directive["name"], *entry) for entry in kinds_of(directive["name"]))
     left = (directive["left"] or "").replace(" ", "").split(",")
     model = MODELS[directive["name"]]
-    keys = [key for key in keys_of(model) if key.name.partition(".")[0].removesuffix("[]") not in left]
+    without = EntitySettings if model is ShortEntity else None
+    keys = [
+        key
+        for key in keys_of(model, without=without)
+        if key.name.partition(".")[0].removesuffix("[]") not in left
+    ]
     return table(keys)
 
 

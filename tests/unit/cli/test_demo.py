@@ -10,11 +10,10 @@ from unittest import mock
 
 import pytest
 from tests.documents import checked
-from tests.unit.cli.surroundings import FakeApp, call_with, ended, failing, plan_of, result_of, step
+from tests.unit.cli.surroundings import FakeApp, call_with, failing
 
+from lakewright.due.plan import Plan
 from lakewright.errors import Fault, NotInstalled, SpecError, UsageError
-from lakewright.plan.phase import Phase
-from lakewright.plan.status import Planned, Status
 
 
 def test_init_writes_a_project_and_says_how_to_run_it(tmp_path: Path) -> None:
@@ -27,51 +26,41 @@ def test_init_writes_a_project_and_says_how_to_run_it(tmp_path: Path) -> None:
 
 
 class TestDemo:
-    def clean(self) -> FakeApp:
-        return FakeApp(planned=plan_of(step(status=Planned.CLEAN), months=("1", "2", "3", "4")))
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """Where a demo is written of whose project nothing is due."""
+        monkeypatch.setattr("lakewright.usecases.due.take.plan_of_project", lambda *_: Plan())
+        return tmp_path / "a lake's"
 
-    def dirty(self, status: Status = Status.SUCCESS) -> FakeApp:
-        error = Fault("broken") if status.is_failure else None
-        return FakeApp(planned=plan_of(step()), result=result_of(ended(status=status, error=error)))
-
-    def test_it_writes_the_project_and_runs_four_months(self, tmp_path: Path) -> None:
-        answered = call_with(self.dirty(), "demo", str(tmp_path / "lake"))
+    def test_it_writes_the_project_and_says_how_to_run_it(self, tmp_path: Path) -> None:
+        answered = call_with(FakeApp(), "demo", str(tmp_path / "lake"), "--no-run")
         assert answered.code == 0
         assert (tmp_path / "lake" / "project.yml").exists()
-        planned, run = answered.app.asked
-        assert (planned.phase, run.phase) == (Phase.BUILD, Phase.VERIFY)
-        assert run.arguments == ("month:start=2022-01-01", "month:end=2022-04-01")
-        assert answered.app.settings.project == tmp_path / "lake"
         assert "files written" in answered.err
-        assert answered.last_line.startswith("Done. ")
+        assert f"lakewright apply --project {tmp_path}/lake" in answered.out
 
-    def test_where_all_is_clean_it_runs_nothing_and_says_so(self, tmp_path: Path) -> None:
-        answered = call_with(self.clean(), "demo", str(tmp_path / "lake"))
+    def test_where_nothing_is_due_it_runs_nothing_and_says_so(self, folder: Path) -> None:
+        answered = call_with(FakeApp(), "demo", str(folder))
         assert answered.code == 0
-        assert answered.out.startswith("Everything is clean: 1 target in 4 months, checked in ")
-        assert len(answered.app.asked) == 1
+        assert answered.app.settings.project == folder
+        assert answered.out.startswith("Nothing is due; that took ")
+        assert answered.app.asked == []
 
-    def test_what_it_names_next_can_be_pasted(self, tmp_path: Path) -> None:
-        folder = tmp_path / "a lake's"
-        said = call_with(self.clean(), "demo", str(folder)).out
+    def test_what_it_names_next_can_be_pasted(self, folder: Path) -> None:
+        said = call_with(FakeApp(), "demo", str(folder)).out
         named = [text.strip() for text in said.splitlines() if text.strip().startswith("lakewright ")]
-        assert len(named) == 5
+        assert len(named) == 4
         assert all(str(folder) in shlex.split(text) for text in named)
-
-    def test_after_a_failure_it_names_nothing_next(self, tmp_path: Path) -> None:
-        answered = call_with(self.dirty(Status.FAILED), "demo", str(tmp_path / "lake"))
-        assert answered.code == 1
-        assert "next" not in answered.out
 
     def test_a_folder_of_something_else_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "notes").touch()
-        assert call_with(self.clean(), "demo", str(tmp_path)).code == 2
+        assert call_with(FakeApp(), "demo", str(tmp_path)).code == 2
         assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
-    def test_under_json_it_prints_one_document(self, tmp_path: Path) -> None:
-        answered = call_with(self.clean(), "demo", str(tmp_path / "lake"), "-o", "json")
+    def test_under_json_it_prints_one_document(self, folder: Path) -> None:
+        answered = call_with(FakeApp(), "demo", str(folder), "-o", "json")
         found = checked(json.loads(answered.out))
-        assert (found["folder"], found["outcome"]["status"]) == (str(tmp_path / "lake"), "CLEAN")
+        assert (found["folder"], found["outcome"]["left"]["steps"]) == (str(folder), [])
 
 
 class TestDoctor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.due.status import ProjectStatus
     from lakewright.usecases.items import Row
 
-__all__ = ["apply", "decide", "due_page", "due_summary", "plan", "status"]
+__all__ = ["apply", "decide", "due_page", "due_summary", "plan", "status", "take_steps"]
 
 
 def due_page(plan: Plan) -> Iterator[Block]:
@@ -110,16 +110,43 @@ def apply(
 
     The exit code is 1 if a step failed, and 4 if something needs a person.
     """
+    grants = frozenset(map(Grant, allowed))
+    if not dry_run:
+        return take_steps(call, names, grants=grants, author=author)
+    from lakewright.due.words import plan_document
+    from lakewright.usecases.due.take import plan_of_project
+
+    plan = plan_of_project(call.app, names, grants)
+    call.output.answer(plan_document(plan), due_page(plan))
+    return 0
+
+
+def take_steps(
+    call: Call,
+    names: tuple[str, ...] = (),
+    *,
+    grants: frozenset[Grant] = frozenset(),
+    author: str | None = None,
+    document: Mapping[str, object] | None = None,
+    advice: Iterable[Block] = (),
+) -> int:
+    """Take the steps that are due, print what was done, and return the exit code.
+
+    Args:
+        call: The call.
+        names: Entities and targets; all unless given.
+        grants: What steps may do that they otherwise wait with.
+        author: Who applies it; default: the user.
+        document: The document in which what was done is the `outcome`; by default that alone is printed.
+        advice: What to print below the page if nothing failed.
+    """
     from lakewright.cli.commands.job import run_watched
     from lakewright.due.words import plan_document, step_words
-    from lakewright.usecases.due.take import apply_plan, plan_of_project
+    from lakewright.stores.process import user_name
+    from lakewright.usecases.due.take import apply_plan
     from lakewright.usecases.due.work_done import work_done
 
-    grants, begin = frozenset(map(Grant, allowed)), call.clock()
-    if dry_run:
-        plan = plan_of_project(call.app, names, grants)
-        call.output.answer(plan_document(plan), due_page(plan))
-        return 0
+    begin = call.clock()
 
     def tell(step: Step) -> None:
         call.output.note(line(Span(step.subject.text, "bold"), f": {step_words(step)}"))
@@ -135,16 +162,17 @@ def apply(
         run,
         names,
         grants=grants,
-        author=author,
+        author=author or user_name(),
         on_step=tell,
     )
-    document = {
+    outcome = {
         "taken": [{"id": each.step.id, "is_done": each.fault is None} for each in done.taken],
         "left": plan_document(done.left),
         "entities": (work := work_done(call.app, results)),
     }
-    page = [table_of(work, "")] if work else []
-    call.output.result(document, [*page, *due_page(done.left)])
+    page = [*([table_of(work, "")] if work else []), *due_page(done.left)]
+    whole = outcome if document is None else {**document, "outcome": outcome}
+    call.output.result(whole, [*page, *(() if done.failed else advice)])
     call.output.note(*(fault_branch(each.fault) for each in done.failed if each.fault is not None))
     counts = f"DONE={len(done.taken) - len(done.failed)} FAILED={len(done.failed)}"
     call.output.last(f"Applied. {counts} {due_summary(done.left)} in {took(begin, call.clock())}")

@@ -12,13 +12,10 @@ from pathlib import Path
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import job_request
-from lakewright.cli.commands.job import run_watched, tell_run
+from lakewright.cli.commands.apply import take_steps
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, counted, line, took, whole
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.plan.phase import Phase
-from lakewright.plan.status import Planned
 
 __all__ = ["TEMPLATES", "demo", "init"]
 
@@ -70,10 +67,6 @@ def init(call: Call, /, folder: Path, *, template: str) -> None:
     )
 
 
-JOB = "monthly"
-ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
-
-
 @command(
     examples=["lakewright demo", "lakewright demo /tmp/lake"],
 )
@@ -83,42 +76,32 @@ ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
 @click.option("--no-run", is_flag=True, help="Only write the project.")
 @click.pass_obj
 def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
-    """Write a project with airport data into DIR (by default lakewright-demo) and run four months of it.
+    """Write a project with airport data into DIR (by default lakewright-demo) and apply four months of it.
 
-    A second call finds everything clean. Changes made there are never overwritten.
+    A second call finds nothing to do. Changes made there are never overwritten.
     """
+    from lakewright.due.words import plan_document
     from lakewright.usecases.declarations import packaged, write_project
-    from lakewright.usecases.run_job import plan_job
+    from lakewright.usecases.due.take import plan_of_project
 
     begin = call.clock()
     count = write_project(packaged("demo", "project"), folder)
     if count:
         call.output.note(f"{counted(count, 'file')} written to {folder}; see {folder}/README.md.")
     call.work_on(folder)
-    typed = Command("job", JOB, "verify", *ARGUMENTS, "--project", str(folder))
+    written = {"folder": str(folder.resolve()), "files_written": count}
+    typed = Command("apply", "--project", str(folder))
     if no_run:
-        call.output.result(_document(folder, count, None), [line(Phrase("Run it with ", typed))])
+        call.output.result({**written, "outcome": None}, [line(Phrase("Run it with ", typed))])
         return 0
-    planned = plan_job(call.app, job_request(JOB, Phase.BUILD, ARGUMENTS))
-    if planned.has_work or planned.status is Planned.BLOCKED:
+    plan = plan_of_project(call.app)
+    if plan.steps:
         call.output.note(Phrase("Running ", typed))
-        return _run(call, folder, count)
-    steps = counted(len({step.target for step in planned.steps()}), "target")
-    months = counted(len(planned.instances), "month")
-    clean = f"Everything is clean: {steps} in {months}, checked in {took(begin, call.clock())}."
-    page = [line(Span(clean, "green")), *_next(folder)]
-    call.output.result(_document(folder, count, planned.as_json()), page)
+        return take_steps(call, document=written, advice=_next(folder))
+    head = f"Nothing is due; that took {took(begin, call.clock())}."
+    document = {**written, "outcome": {"left": plan_document(plan)}}
+    call.output.result(document, [line(Span(head, "green")), *_next(folder)])
     return 0
-
-
-def _run(call: Call, folder: Path, count: int) -> int:
-    result = run_watched(call, job_request(JOB, Phase.VERIFY, ARGUMENTS))
-    advice = [] if result.status.is_failure else _next(folder)
-    return tell_run(call, result, _document(folder, count, result.as_json()), advice)
-
-
-def _document(folder: Path, count: int, outcome: object) -> dict[str, object]:
-    return {"folder": str(folder.resolve()), "files_written": count, "outcome": outcome}
 
 
 def _quoted(folder: Path) -> str:
@@ -131,10 +114,9 @@ def _next(folder: Path) -> Iterator[Block]:
     yield line(Span("What to look at next", "bold"))
     for what, typed in (
         ("every version of one airport's frequencies", f'sql {at} "{HISTORY}"'),
-        ("what a second run would do", f"plan {JOB} verify {' '.join(ARGUMENTS)} {at}"),
-        ("what the manifest knows of one slice", f"manifest show frequencies/2022-02-01 {at}"),
-        ("the next month", f"job {JOB} verify month=2022-05-01 {at}"),
+        ("what the manifest knows of one slice", f"manifest show frequencies/2022-02-01.csv.gz {at}"),
         ("what ran", f"history {at}"),
+        ("a file that somebody corrected: change one in data, then ask", f"plan {at}"),
     ):
         yield line(Span(f"  {what}", "dim"))
         yield whole(f"{_program()} {typed}")
@@ -148,6 +130,6 @@ def _program() -> str:
 
 
 HISTORY = (
-    "SELECT type, description, frequency_mhz, dlf_ValidFrom, dlf_ValidTo, dlf_deleted FROM frequencies "
-    "WHERE airport_ident = 'EHAM' ORDER BY id, dlf_ValidFrom"
+    "SELECT type, description, frequency_mhz, dlf_ValidFrom, dlf_ValidTo, dlf_deleted "
+    "FROM frequencies.history WHERE airport_ident = 'EHAM' ORDER BY id, dlf_ValidFrom"
 )

@@ -134,8 +134,9 @@ def apply_plan(
     taker = _Taker(app, run, grants, author, on_step)
     plan = plan_of_project(app, names, grants)
     for _ in range(MOST_PLANS):
-        is_done = taker.take(plan)
+        is_done, before = taker.take(plan), plan
         plan = plan_of_project(app, names, grants)
+        taker.add_settled(before, plan)
         if not is_done:
             break
     if taker.taken:
@@ -176,6 +177,11 @@ class _Taker:
                         self.on_step(step)
                         self.taken.append(Taken(step, self._fault_of(step, entity)))
         return any(each.fault is None for each in self.taken[before:])
+
+    def add_settled(self, before: Plan, after: Plan) -> None:
+        """Add the ready steps of a plan that runs took with others: a job builds what reads its tables."""
+        known = {each.step.id for each in self.taken} | {step.id for step in after.steps}
+        self.taken += [Taken(step) for step in before.ready if step.id not in known]
 
     def _fault_of(self, step: Step, entity: Entity) -> Fault | None:
         """Take a step; return why it failed. A run may fail by something else than the slices of the step."""
