@@ -102,6 +102,10 @@ PLAN: Mapping[Code, Advice] = {
     ),
     Code.INCOMPLETE: ("A program is still writing the slices", WAIT),
     Code.UNREADABLE: ("Something in bronze looks like a slice; it is left out", "Remove or correct it"),
+    Code.NO_FILES: (
+        "There is no such folder, or nothing in it matches the entity's `from`",
+        "Correct `from`; or wait for the first file",
+    ),
     Code.UNDATED: (
         "Versions begin at the date in a slice's name, and these names have none",
         "Declare `time`: the form of the date in the names, such as dd.MM.yyyy, or `now`",

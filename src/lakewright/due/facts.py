@@ -228,6 +228,7 @@ class Entity:
         unreadable: Why slices in bronze can't be read, by name.
         vanished: The names of processed slices that are no longer in bronze.
         undated: The names of slices in bronze that have no date, where versions begin by it.
+        no_files: Where its slices were to be found outside of the lake; empty if there are some.
         elsewhere: The number of open slices that were recorded in other folders, by these.
         unfit: The failures of slices that a replay could not apply, by their names.
         aside: The number of bad rows of slices that lie in quarantine, by name.
@@ -251,6 +252,7 @@ class Entity:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     vanished: tuple[str, ...] = ()
     undated: frozenset[str] = frozenset()
+    no_files: str = ""
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     unfit: Mapping[str, Record] = field(default_factory=dict)
     aside: Mapping[str, int] = field(default_factory=dict)

@@ -107,6 +107,7 @@ class Code(StrEnum):
     UNREADABLE = "unreadable"
     VANISHED = "vanished"
     UNDATED = "undated"
+    NO_FILES = "no_files"
     ELSEWHERE = "elsewhere"
     BAD_ROWS = "bad_rows"
     DISABLED = "disabled"
@@ -135,7 +136,7 @@ _WARNINGS = frozenset(
     (
         *(Code.LATE_SLICE, Code.CHANGED_SLICE, Code.UNCLAIMED, Code.FOREIGN_ROWS, Code.OUTPUT_CHANGED),
         *(Code.SKIPPED_CHANGED, Code.VANISHED, Code.ELSEWHERE, Code.BAD_ROWS, Code.UNDECLARED),
-        Code.UNDATED,
+        *(Code.UNDATED, Code.NO_FILES),
         *(
             Code.UNRECORDED,
             Code.LEFT_ITEM,

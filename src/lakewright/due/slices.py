@@ -92,6 +92,8 @@ class _Planning:
         if entity.incomplete:
             reason = Reason(Code.INCOMPLETE, {"slices": list(entity.incomplete)})
             self._add(Action.HOLD, "", reason, kind="incomplete", state=State.WAITS)
+        if entity.no_files:
+            self._note(Code.NO_FILES, place=entity.no_files)
         if entity.vanished:
             self._note(Code.VANISHED, slices=list(entity.vanished))
         for name, why in entity.unreadable.items():

@@ -80,6 +80,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.SKIPPED_CHANGED: "{slice} is skipped, and its files have changed since",
     Code.INCOMPLETE: "not complete yet: {slices}",
     Code.UNREADABLE: "{slice} can't be read: {why}",
+    Code.NO_FILES: "no file is {place}",
     Code.UNDATED: "no date in the names of {slices}: their versions would begin when they are loaded",
     Code.VANISHED: "processed, but no longer in bronze: {slices}",
     Code.ELSEWHERE: "open slices were recorded in {place}, which no run reads: {slices}",

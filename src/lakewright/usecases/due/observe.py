@@ -425,6 +425,7 @@ class _Observed:
             unreadable=self.listing.unreadable,
             vanished=tuple(sorted(processed - present)),
             undated=self._undated(),
+            no_files="" if present or settings.slices_from is None else chain.folder.pattern,
             elsewhere=self._elsewhere(),
             unfit=self._unfit(),
             aside=self._aside(),
