@@ -354,7 +354,7 @@ def _by_files(entries: Iterable[Slice], bronze: SliceFolder) -> Iterator[Slice]:
                 inside = path.removeprefix(f"{found[1]}/")
                 by_slice.setdefault(found, []).append(replace(file, name=inside))
     for (name, folder), files in by_slice.items():
-        path, place = join(bronze.folder, folder), bronze.place(name)
+        path, place = join(bronze.folder, *filter(None, (folder,))), bronze.place(name)
         if len(files) == 1:
             path = join(path, files[0].name)
         ordered = tuple(sorted(files, key=lambda file: file.name))

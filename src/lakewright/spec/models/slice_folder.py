@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["SliceFolder"]
+__all__ = ["DATE", "SliceFolder"]
 
 _MARK = re.compile(r"\{(\w+)\}|\*\*|\*|\?")
-_DATE = r"\d{4}[-_.]?\d{2}[-_.]?\d{2}(?:[T_ -]?\d{2}[-:.]?\d{2}(?:[-:.]?\d{2})?Z?)?"
+DATE = r"\d{4}[-_.]?\d{2}[-_.]?\d{2}(?:[T_ -]?\d{2}[-:.]?\d{2}(?:[-:.]?\d{2})?Z?)?"
 _PLACEHOLDERS = {
-    "date": _DATE,
+    "date": DATE,
     "yyyy": r"\d{4}",
     "MM": r"\d{2}",
     "dd": r"\d{2}",
@@ -30,9 +30,10 @@ class SliceFolder:
     """The place of an entity's slices.
 
     A plain path is a folder: each file and each folder in it is a slice. A pattern chooses among them. There
-    are three forms:
+    are four forms:
 
     - `customers/*.csv`: the slices are the files, or folders, of these names.
+    - `in/customers_{date}.csv`: the same. Several entities can share the folder.
     - `orders/{date}/*.parquet`: the slices are the folders; only such files in them count.
     - `exports/{date}/customers.csv` and all others: the slices are the files that match, together by their
       date, which is the slice's name. Several entities can share the folders.
@@ -80,7 +81,7 @@ class SliceFolder:
     @property
     def is_shared(self) -> bool:
         """Whether a slice is chosen by the paths of files, as other files lie beside them."""
-        return len(self.steps) > 2 or (len(self.steps) == 2 and _GENERIC.fullmatch(self.steps[1]) is None)
+        return len(self.steps) > 2 or (bool(self.steps) and _GENERIC.fullmatch(self.steps[-1]) is None)
 
     @cached_property
     def _files(self) -> re.Pattern[str]:
@@ -110,17 +111,18 @@ class SliceFolder:
             >>> SliceFolder.of("/in/{yyyy}/{MM}/{dd}/orders.csv").slice_of("2024/05/01/orders.csv")
             ('2024-05-01', '2024/05/01')
         """
+        parts = path.split("/")
+        if len(self.steps) == 1:
+            return (parts[0], parts[0] if parts[1:] else "") if self.has_entry(parts[0]) else None
         found = self._files.fullmatch(path)
         if found is None:
             return None
-        parts = path.split("/")
-        last = max(
-            (index for index, step in enumerate(self.steps[:-1]) if _MARK.search(step)),
-            default=len(parts) - 2,
-        )
         named = [value for value in found.groupdict().values() if value]
-        name = "-".join(named) or "-".join(parts[: last + 1])
-        return name, "/".join(parts[: last + 1])
+        # Files of one date are one slice, whatever folders without a date lie between.
+        sign, without = ("{", -1) if named else ("", len(parts) - 2)
+        marked = (n for n, step in enumerate(self.steps[:-1]) if sign in step and _MARK.search(step))
+        folders = parts[: max(marked, default=without) + 1]
+        return "-".join(named or folders), "/".join(folders)
 
 
 def _as_regex(step: str) -> str:

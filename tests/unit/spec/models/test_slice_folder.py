@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakewright.lake.lake import Lake
-from lakewright.slices.discover import find_slice, list_slices
+from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.spec.models.slice_folder import SliceFolder
 
 NO_LAKE: Lake = None  # type: ignore[assignment]  # local folders are listed without a lake
@@ -28,6 +28,10 @@ TREE = (
     "byday/2024/05/01/orders-2.json",
     "byday/2024/05/01/people.json",
     "hive/dt=2024-05-01/region=eu/x.parquet",
+    "2024-05-01/x/a.csv",
+    "2024-05-01/y/a.csv",
+    "eu/a_2024-05-01.csv",
+    "us/a_2024-05-01.csv",
 )
 
 
@@ -42,12 +46,16 @@ def place(tmp_path: Path) -> Path:
 CASES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "customers": {"2024-05-01.csv": [""], "2024-05-02.csv": [""], "readme.md": [""]},
     "customers/*.csv": {"2024-05-01.csv": [""], "2024-05-02.csv": [""]},
+    "customers/2024-05-0?.csv": {"2024-05-01.csv": [""], "2024-05-02.csv": [""]},
+    "orders/2*-01": {"2024-05-01": ["notes.txt", "part-0.parquet", "part-1.parquet"]},
     "customers/{date}.csv": {"2024-05-01.csv": [""], "2024-05-02.csv": [""]},
     "orders/{date}/*.parquet": {"2024-05-01": ["part-0.parquet", "part-1.parquet"]},
     "exports/{date}/orders.csv": {"20240501T0600": [""], "20240502T0600": [""]},
     "byday/{yyyy}/{MM}/{dd}/orders-*.json": {"2024-05-01": ["orders-1.json", "orders-2.json"]},
     "hive/dt={date}/**": {"dt=2024-05-01": ["region=eu/x.parquet"]},
     "*/2024-05-01/part-?.parquet": {"orders": ["2024-05-01/part-0.parquet", "2024-05-01/part-1.parquet"]},
+    "{date}/*/a.csv": {"2024-05-01": ["x/a.csv", "y/a.csv"]},
+    "*/a_{date}.csv": {"2024-05-01": ["eu/a_2024-05-01.csv", "us/a_2024-05-01.csv"]},
     "nothing/*.csv": {},
 }
 
@@ -62,13 +70,20 @@ def test_a_pattern_chooses_slices_by_their_names(place: Path, pattern: str) -> N
         assert find_slice(folder, each.name, NO_LAKE) == each
 
 
-def test_entities_that_share_folders_have_items_of_their_own(place: Path) -> None:
-    both = [
-        list_slices(SliceFolder.of(f"{place}/exports/{{date}}/{name}.csv"), NO_LAKE)
-        for name in ("customers", "orders")
-    ]
-    ids = [slice_.item_id for slices in both for slice_ in slices]
-    assert len(set(ids)) == len(ids) == 3
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("exports/{date}/customers.csv", "exports/{date}/orders.csv"),
+        ("customers/*-01.csv", "customers/*-02.csv"),
+    ],
+)
+def test_entities_that_share_folders_have_items_of_their_own(place: Path, one: str, other: str) -> None:
+    folders = [SliceFolder.of(f"{place}/{pattern}") for pattern in (one, other)]
+    ids = [[slice_.item_id for slice_ in list_slices(folder, NO_LAKE)] for folder in folders]
+    assert all(ids)
+    for folder, own, others in zip(folders, ids, reversed(ids), strict=True):
+        assert all(each.startswith(f"{item_id(str(folder))}/") for each in own)
+        assert not any(each.startswith(f"{item_id(str(folder))}/") for each in others)
 
 
 @pytest.mark.parametrize("pattern", ["in/{day}/x.csv", "in/{date}/{date}.csv"])
