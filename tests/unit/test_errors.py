@@ -17,7 +17,16 @@ from lakewright.errors import Fault, LakewrightError, Location, SpecError
 PACKAGE = Path(lakewright.__file__).parent
 LINE = re.compile(r"^(?P<indent>[│├└─ ]*)(?P<name>[A-Z]\w+)(?P<when> +\S.*)?$")
 
-INTERNAL = {"BadSlice", "Collision", "FileFault", "HttpFault", "NotFoldable", "Overtaken", "Refused"}
+INTERNAL = {
+    "BadSlice",
+    "Collision",
+    "FileFault",
+    "HttpFault",
+    "NotData",
+    "NotFoldable",
+    "Overtaken",
+    "Refused",
+}
 """Exceptions that are caught within the module's own package and never reach a caller."""
 
 BUILT_IN = {"BaseException", "Exception", "KeyError", "OSError", "RuntimeError", "TypeError", "ValueError"}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import IO, Any, NoReturn
@@ -35,7 +35,7 @@ from lakewright.schema.types import (
     Type,
 )
 
-__all__ = ["Look", "look_at"]
+__all__ = ["Look", "look_at", "look_at_records"]
 
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 26
@@ -320,6 +320,22 @@ def look_at(source: Source, options: Mapping[str, str]) -> Look | None:
                     records.read(block)
     except (ValueError, RecursionError, *DAMAGED):
         return None  # Spark reports the error when it reads the file
+    kind = records.seen.kind
+    return Look(kind, records.seen.is_exact) if isinstance(kind, Struct) else None
+
+
+def look_at_records(lines: Iterable[str]) -> Look | None:
+    """Return the kind of records, each in a line; None if one of them is no object, or can't be matched.
+
+    Example:
+        >>> look_at_records(['{"a": 1}', '{"a": null, "b": [true]}']).kind.ddl
+        'struct<`a`: bigint, `b`: array<boolean>>'
+    """
+    records = _Records()
+    try:
+        records.read("".join(f"{line}\n" for line in lines).encode())
+    except (ValueError, RecursionError):
+        return None
     kind = records.seen.kind
     return Look(kind, records.seen.is_exact) if isinstance(kind, Struct) else None
 

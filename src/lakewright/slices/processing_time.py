@@ -40,6 +40,7 @@ __all__ = [
     "future_times_fault",
     "future_warning",
     "has_date",
+    "iso_time",
     "unknown_members",
 ]
 
@@ -212,11 +213,11 @@ def _iso_date(name: str) -> date | None:
         return None
 
 
-def _iso_time(name: str) -> str:
+def iso_time(name: str) -> str:
     """Return the date in a name, with the time of day if it has one, in ISO 8601; empty if there is none.
 
     Example:
-        >>> [_iso_time(name) for name in ("x_20240501T0630.csv", "2024-05-01.csv", "latest.csv")]
+        >>> [iso_time(name) for name in ("x_20240501T0630.csv", "2024-05-01.csv", "latest.csv")]
         ['2024-05-01T06:30:00', '2024-05-01', '']
     """
     found, day = _ISO_TIME.search(name), _iso_date(name)
@@ -230,7 +231,7 @@ def _iso_time(name: str) -> str:
 
 def has_date(name: str) -> bool:
     """Return whether a slice's name has a date such as 2024-05-01 or 20240501."""
-    return bool(_iso_time(name))
+    return bool(iso_time(name))
 
 
 def _slice_value(name: str) -> Namespace:
@@ -239,7 +240,7 @@ def _slice_value(name: str) -> Namespace:
     def find(pattern: str) -> date | datetime:
         return find_date(name, pattern)
 
-    properties: dict[str, object] = {"name": name, "time": _iso_time(name)}
+    properties: dict[str, object] = {"name": name, "time": iso_time(name)}
     if (found := _iso_date(name)) is not None:
         properties["date"] = found
     return Namespace(SLICE, functions({"date": find}), properties)

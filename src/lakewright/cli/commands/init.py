@@ -15,6 +15,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.apply import take_steps
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, counted, line, took, whole
+from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 
 __all__ = ["TEMPLATES", "demo", "init"]
@@ -36,7 +37,14 @@ TEMPLATES = {
 """Templates by name, with the first command to type and what to do next."""
 
 
-@command(examples=["lakewright init", "lakewright init lake", "lakewright init sales --template full"])
+@command(
+    examples=[
+        "lakewright init",
+        "lakewright init lake",
+        "lakewright init sales --template full",
+        "lakewright init shop --from landing",
+    ]
+)
 @click.argument("folder", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
 @click.option(
     "--template",
@@ -46,12 +54,24 @@ TEMPLATES = {
     help="minimal: one entity with two dated files, one table; entities: one for each strategy; full: files, "
     "joins, a Delta table, checks, measures, documentation and tests.",
 )
+@click.option(
+    "--from",
+    "places",
+    metavar="PLACE",
+    multiple=True,
+    help="A folder with files, or a file, here or in s3://: the project is made for what is there. May be "
+    "repeated.",
+)
 @click.pass_obj
-def init(call: Call, /, folder: Path, *, template: str) -> None:
+def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...]) -> None:
     """Write a small project into DIR, by default the current folder.
 
-    The project is ready to run, and comments explain it.
+    The project is ready to run, and comments explain it. With --from, its entities are those of the files
+    that are there, and what the files do not show is asked at the end.
     """
+    if places:
+        _draft(call, folder, places)
+        return
     from lakewright.usecases.declarations import packaged, write_project
 
     typed, then = TEMPLATES[template]
@@ -65,6 +85,17 @@ def init(call: Call, /, folder: Path, *, template: str) -> None:
             line(then),
         ],
     )
+
+
+def _draft(call: Call, folder: Path, places: tuple[str, ...]) -> None:
+    from lakewright.cli.render.draft import draft_page
+    from lakewright.usecases.draft_project import draft_project
+
+    source = click.get_current_context().get_parameter_source("template")
+    if source is not None and source.name == "COMMANDLINE":
+        raise UsageError("--template and --from exclude each other", remedy="Leave one of them out.")
+    draft = draft_project(places, folder, call.environ)
+    call.output.result(draft.as_json(), draft_page(draft, folder))
 
 
 @command(

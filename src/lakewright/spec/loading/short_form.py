@@ -34,6 +34,7 @@ __all__ = [
     "QUERY",
     "LongForm",
     "entity_readers",
+    "format_of",
     "is_short",
     "long_entity",
     "long_table",
@@ -113,7 +114,7 @@ def _put_settings(long: _Long, raw: Mapping[str, Any]) -> None:
         long.put(("settings", "bronze_path"), raw.get("bronze_path") or "${entity}", "bronze_path")
     if "connection" not in raw:
         long.put(("settings", "silver_path"), raw.get("silver_path") or "${destination}", "silver_path")
-    form = _format_of(str(raw.get("from") or ""))
+    form = format_of(str(raw.get("from") or ""))
     if form is not None and not {"format", "bronze_format"} & raw.keys():
         long.put(("settings", "format"), form, "from")
     deletes = str(raw.get("deletes") or "none").strip().lower()
@@ -130,7 +131,7 @@ _FORMATS |= {"ndjson": "json", "avro": "avro", "orc": "orc"}
 _COMPRESSED = re.compile(r"\.(gz|bz2|zst|snappy|deflate|lz4)$")
 
 
-def _format_of(place: str) -> Any:
+def format_of(place: str) -> Any:
     """Return the format that the ending of a pattern names, or None."""
     ending = _COMPRESSED.sub("", place.lower()).rpartition("/")[2].rpartition(".")[2]
     if ending == "tsv":

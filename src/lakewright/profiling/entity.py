@@ -1,0 +1,227 @@
+"""The profile of an entity: what its files show, each guess with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lakewright.profiling.grouping import Group
+from lakewright.profiling.keys import KeyGuess, Overlap, guess_key, overlap_of
+from lakewright.profiling.look import Look
+from lakewright.profiling.reason import Code, Reason
+from lakewright.profiling.tables import Table
+from lakewright.profiling.types import DATE, TIMESTAMP, TypeGuess, type_of_texts
+from lakewright.schema.fits import merge
+from lakewright.schema.shape import NESTED
+from lakewright.schema.types import TEXT, Type
+from lakewright.spec.loading.short_form import format_of
+
+__all__ = ["EntityProfile", "profile_entity"]
+
+_AGAIN, _RARELY = 0.8, 0.2
+"""Shares of keys that come again in the next slice: from the first on, slices are the whole source; up to the
+second, they have only what is new."""
+
+
+@dataclass(frozen=True)
+class EntityProfile:
+    """What the files of an entity show.
+
+    Attributes:
+        group: Its files.
+        tables: What was looked at: by slice, the files.
+        form: The settings of `format`, with reasons; none where the defaults and the names of files suffice.
+        types: The types of its columns.
+        key: Its key.
+        overlap: How much of a slice comes again in the next one; None if that is not known.
+        strategy: Its strategy, and why.
+        is_snapshot: Whether each slice is the whole source; None if that is not known.
+        findings: What is wrong or worth knowing.
+    """
+
+    group: Group
+    tables: tuple[tuple[Table, ...], ...]
+    form: Mapping[str, Any]
+    types: Mapping[str, TypeGuess]
+    key: KeyGuess
+    overlap: Overlap | None
+    strategy: str
+    is_snapshot: bool | None
+    why_load: Reason
+    why_strategy: Reason
+    findings: tuple[Reason, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.group.name
+
+    @property
+    def deletes(self) -> str | None:
+        """The setting by which what a slice lacks is deleted; None where nothing is."""
+        return "snapshot" if self.is_snapshot and self.strategy != "full" else None
+
+    @property
+    def looked_at(self) -> int:
+        """The number of files that were looked at."""
+        return sum(map(len, self.tables))
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the project declares of it."""
+        settings: dict[str, Any] = {"from": self.group.place}
+        if self.form:
+            settings["format"] = dict(self.form)
+        if self.key.columns:
+            settings["key"] = self.key.columns[0] if len(self.key.columns) == 1 else [*self.key.columns]
+        settings["strategy"] = self.strategy
+        if self.deletes:
+            settings["deletes"] = self.deletes
+        if self.key.order_by:
+            settings |= {"order_by": self.key.order_by, "duplicates": "latest"}
+        declared = {
+            name: self.declared(guess) for name, guess in self.types.items() if self.is_declared(name)
+        }
+        return {**settings, "columns": declared} if declared else settings
+
+    def is_declared(self, name: str) -> bool:
+        """Return whether a column's type must be declared: it differs from what the reader makes of it."""
+        guess = self.types[name]
+        return guess.reason.code in (Code.ALL_FIT, Code.FORM_OF_DATES) and guess.type != TEXT
+
+    @staticmethod
+    def declared(guess: TypeGuess) -> str | dict[str, str]:
+        """Return how a type is declared."""
+        return {"type": guess.type.ddl, "format": guess.format} if guess.format else guess.type.ddl
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the profile as `-o json` prints it."""
+        return {
+            "name": self.name,
+            "settings": self.settings,
+            "slices": len(self.group.slices),
+            "files": self.group.files,
+            "files_looked_at": self.looked_at,
+            "reasons": {
+                "key": self.key.reason.as_json(),
+                "load": self.why_load.as_json(),
+                "strategy": self.why_strategy.as_json(),
+                "columns": {
+                    name: {"type": guess.type.ddl, **guess.reason.as_json()}
+                    for name, guess in self.types.items()
+                },
+                "findings": [finding.as_json() for finding in self.findings],
+            },
+        }
+
+
+def profile_entity(look: Look) -> EntityProfile:
+    """Return what the files of an entity show."""
+    tables = [table for found in look.tables for table in found]
+    types = _types(tables)
+    known = {name: guess.type for name, guess in types.items()}
+    key = guess_key(look.group.name, tables, known)
+    overlap = overlap_of(look.tables, look.pairs, key.columns)
+    is_snapshot, why_load = _load(look, overlap)
+    strategy, why_strategy = _strategy(look.group, key, is_snapshot)
+    return EntityProfile(
+        look.group,
+        look.tables,
+        _form(look.group, tables),
+        types,
+        key,
+        overlap,
+        strategy,
+        is_snapshot,
+        why_load,
+        why_strategy,
+        (*_findings_of_names(look.group), *look.findings, *_findings(tables)),
+    )
+
+
+def _form(group: Group, tables: Sequence[Table]) -> dict[str, Any]:
+    """Return the settings of the format, unless the ending in the pattern says all of them."""
+    found = {"kind": tables[0].kind}
+    found |= {name: value for table in reversed(tables) for name, value in table.form.items()}
+    known = format_of(group.place)
+    return {} if found in (known, {"kind": known}) else found
+
+
+def _types(tables: Sequence[Table]) -> dict[str, TypeGuess]:
+    names = dict.fromkeys(name for table in tables for name in table.columns)
+    return {name: _type(name, tables) for name in names}
+
+
+def _type(name: str, tables: Sequence[Table]) -> TypeGuess:
+    """Return the type of a column: of files that give it none, or texts, by its values."""
+    given = [table.types[name] for table in tables if name in table.types]
+    own = _merged_type(given) if given else TEXT
+    if isinstance(own, NESTED):
+        return TypeGuess(own, Reason.of(Code.NESTED, type=own.ddl))
+    if own != TEXT or tables[0].kind not in ("csv", "json"):
+        return TypeGuess(own, Reason(Code.KIND))
+    values = _values(name, tables)
+    if given and not all(isinstance(value, str) for value in values):
+        return TypeGuess(TEXT, Reason.of(Code.MIXED, example=str(next(iter(values)))))
+    found = type_of_texts({str(value) for value in values})
+    # A text of digits in JSON is a text: only times have no form of their own there.
+    is_kept = not given or found.type in (DATE, TIMESTAMP)
+    return found if is_kept else TypeGuess(TEXT, Reason(Code.KIND))
+
+
+def _merged_type(types: Sequence[Type]) -> Type:
+    found = types[0]
+    for each in types[1:]:
+        found = merge(found, each) or TEXT
+    return found
+
+
+def _values(name: str, tables: Sequence[Table]) -> set[Any]:
+    return {value for table in tables for value in table.values(name)} - {None}
+
+
+def _load(look: Look, overlap: Overlap | None) -> tuple[bool | None, Reason]:
+    """Return whether a slice is the whole source, and why; None if that is not known."""
+    slices = len(look.group.slices)
+    if slices == 1:
+        return None, Reason(Code.ONE_SLICE)
+    if overlap is None:
+        return None, Reason(Code.NOT_COMPARED)
+    given = {"share": round(overlap.share, 3), "pairs": overlap.pairs}
+    if overlap.share >= _AGAIN:
+        return True, Reason(Code.SNAPSHOT, given)
+    if overlap.share <= _RARELY and overlap.is_whole:
+        return False, Reason(Code.INCREMENT, given)
+    return None, Reason(Code.OVERLAP, given)
+
+
+def _strategy(group: Group, key: KeyGuess, is_snapshot: bool | None) -> tuple[str, Reason]:
+    """Return the strategy: the one that keeps most, of those for which all that they need is known."""
+    if not key.columns:
+        return "full", Reason(Code.LOST_ROWS if is_snapshot is False else Code.REPLACED)
+    if is_snapshot and group.is_dated:
+        return "historic", Reason(Code.WITH_HISTORY)
+    return "merge", Reason(Code.NO_DATES if is_snapshot else Code.WITHOUT_HISTORY)
+
+
+def _findings_of_names(group: Group) -> Iterator[Reason]:
+    if not group.is_dated and group.other_date is not None:
+        yield Reason.of(Code.OTHER_DATES, example=group.other_date)
+
+
+def _findings(tables: Sequence[Table]) -> Iterator[Reason]:
+    seen: list[Reason] = []
+    for table in tables:
+        seen += (each for each in table.findings if each.code not in [other.code for other in seen])
+    yield from seen
+    first = tables[0]
+    for name, value in first.form.items():
+        if name == "encoding" and value != "UTF-8":
+            yield Reason.of(Code.ENCODING, encoding=value)
+        if name == "header":
+            yield Reason(Code.NO_HEADER)
+    others = {name for table in tables for name in set(table.columns) ^ set(first.columns)}
+    if others and first.kind != "json":
+        yield Reason.of(Code.OTHER_COLUMNS, columns=sorted(others))

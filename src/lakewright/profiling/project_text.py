@@ -1,0 +1,158 @@
+"""The project file that profiles give, in the short form, with the reasons as comments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lakewright.errors.phrase import Command, Phrase
+from lakewright.lake.paths import is_s3, local_path
+from lakewright.profiling.entity import EntityProfile
+from lakewright.profiling.profile import Profile
+from lakewright.profiling.reason import Code, Reason
+from lakewright.profiling.words import question_text, reason_text
+
+__all__ = ["project_text", "slices_reason"]
+
+_PLAIN = re.compile(r"(?!.*(?:: | #))(?:[^\W\d][\w.-]*|[\w./][\w./:*=@+ -]*[\w./*])")
+_RESERVED = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
+_COMMENTED_TEXTS = (Code.LEADING_ZERO, Code.MIXED, Code.DECIMAL_COMMA, Code.DAY_OR_MONTH, Code.LONG_NUMBER)
+
+
+def project_text(name: str, profile: Profile, folder: Path) -> str:
+    """Return the text of `project.yml`.
+
+    Args:
+        name: The project's name.
+        profile: What its files show.
+        folder: The folder of the project; places inside of it are written relative to it.
+    """
+    return "\n".join(
+        (*_head(name, profile), "entities:", *_entities(profile, folder), *_questions(profile), "")
+    )
+
+
+def _head(name: str, profile: Profile) -> Iterator[str]:
+    written, shown = Command("init", "--from"), Command("plan")
+    yield f"# {Phrase('Written by ', written, '; the comments say why. ', shown, ' shows what it does.')}"
+    yield f"name: {_scalar(name)}"
+    if any(is_s3(each.group.place) for each in profile.entities):
+        yield "storage: {s3: {}}   # region, endpoint and keys are those of the environment"
+    yield ""
+
+
+def _entities(profile: Profile, folder: Path) -> Iterator[str]:
+    for index, each in enumerate(profile.entities):
+        if index:
+            yield ""
+        yield f"  {_scalar(each.name)}:"
+        yield from (f"    {line}" for line in _entity(each, folder))
+
+
+def _entity(profile: EntityProfile, folder: Path) -> Iterator[str]:
+    reasons = {
+        "format": reason_text(Reason.of(Code.AS_WRITTEN, files=profile.looked_at)),
+        "from": reason_text(slices_reason(profile)),
+        "key": reason_text(profile.key.reason),
+        "strategy": reason_text(profile.why_strategy),
+        "deletes": reason_text(profile.why_load),
+    }
+    if profile.why_strategy.code is Code.WITHOUT_HISTORY:
+        reasons["strategy"] = reasons["deletes"]
+    settings = profile.settings
+    if not profile.key.columns:
+        yield f"# no key: {reasons['key']}"
+    for name, value in settings.items():
+        if name == "columns":
+            continue
+        shown = _place(value, folder) if name == "from" else _flow(value)
+        yield _commented(f"{name}: {shown}", reasons.get(name))
+    yield from _columns(profile)
+
+
+def slices_reason(profile: EntityProfile) -> Reason:
+    """Return what the slices of an entity are."""
+    slices = profile.group.slices
+    if not profile.group.is_dated:
+        return Reason.of(Code.UNDATED, slices=len(slices))
+    dates = [f"{each.date:%Y-%m-%d}" for each in slices]
+    shown = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    code = Code.FOLDER_A_DAY if profile.group.is_folder_a_slice else Code.DATED
+    return Reason.of(code, slices=len(slices), dates=shown)
+
+
+def _columns(profile: EntityProfile) -> Iterator[str]:
+    has_types = any(map(profile.is_declared, profile.types))
+    if has_types:
+        why = reason_text(Reason.of(Code.ALL_FIT, files=profile.looked_at))
+        yield _commented("columns:", why)
+    yield from (f"  {line}" if has_types else line for line in _column_lines(profile))
+
+
+def _column_lines(profile: EntityProfile) -> Iterator[str]:
+    for name, guess in profile.types.items():
+        if profile.is_declared(name):
+            why = None if guess.reason.code is Code.ALL_FIT else reason_text(guess.reason)
+            yield _commented(f"{_scalar(name)}: {_flow(profile.declared(guess))}", why)
+        elif guess.reason.code in _COMMENTED_TEXTS:
+            yield f"# {_one_line(name)} stays {_one_line(reason_text(guess.reason))}"
+        elif guess.reason.code is Code.NESTED:
+            yield f"# {_one_line(name)} is {_one_line(reason_text(guess.reason))}"
+
+
+def _questions(profile: Profile) -> Iterator[str]:
+    if profile.questions:
+        yield ""
+        yield "# Open questions:"
+    for each in profile.questions:
+        yield f"# - {each.entity}: {_one_line(question_text(each.reason))}"
+    if profile.further:
+        yield f"# … and {profile.further} more"
+
+
+def _commented(text: str, comment: str | None) -> str:
+    return text if comment is None else f"{text}   # {_one_line(comment)}"
+
+
+def _one_line(text: str) -> str:
+    """Return a text for a comment: values of files must not end it."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+
+
+def _place(place: str, folder: Path) -> str:
+    local = None if is_s3(place) else local_path(place)
+    if local is not None and local.is_relative_to(folder):
+        place = local.relative_to(folder).as_posix()
+    return _scalar(place.replace("$", "\\$"))
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_scalar(name)}: {_flow(each)}' for name, each in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _scalar(str(value))
+
+
+def _scalar(text: str) -> str:
+    r"""Return a text as YAML reads it.
+
+    Example:
+        >>> _scalar("customers"), _scalar("on"), _scalar("a, b"), _scalar("\t")
+        ('customers', '"on"', '"a, b"', '"\\t"')
+    """
+    is_plain = _PLAIN.fullmatch(text) and text.lower() not in _RESERVED
+    return (
+        text
+        if is_plain and not (text.isdecimal() or _is_number(text))
+        else json.dumps(text, ensure_ascii=False)
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text[0] in "0123456789.+-" and re.fullmatch(r"[0-9.eE+:_-]+", text) is not None

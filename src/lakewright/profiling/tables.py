@@ -1,0 +1,306 @@
+"""The rows of a file as far as they are looked at, with their columns, and how the file is written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.files import Files
+from lakewright.lake.parquet_footer import footer_of
+from lakewright.profiling.parquet_values import parquet_values
+from lakewright.profiling.places import FoundFile
+from lakewright.profiling.reason import Code, Reason
+from lakewright.profiling.sample import NotData, Sample, sample_of, text_of
+from lakewright.profiling.types import type_of_texts
+from lakewright.reader.avro import schema_text
+from lakewright.reader.json_look import Look, look_at_records
+from lakewright.reader.json_types import json_columns
+from lakewright.reader.parquet_types import Footers, homeless, true_type
+from lakewright.schema.types import TEXT, Type
+
+__all__ = ["MOST_ROWS", "Table", "read_table"]
+
+MOST_ROWS = 20_000
+"""Rows of a file that are looked at."""
+
+_SEPARATORS = (",", ";", "\t", "|")
+_FIRST_RECORDS = 200
+_ORC = b"ORC"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is known of a file.
+
+    Attributes:
+        kind: Its format.
+        columns: The names of its columns.
+        types: The types of those that the file itself gives a type.
+        rows: The values of some rows, in the order of `columns`; null where there is none.
+        form: What differs from the defaults of the format: settings of `format`.
+        is_whole: Whether these are all rows.
+        has_values: Whether its values can be looked at.
+        findings: What is wrong or worth knowing.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    types: Mapping[str, Type] = field(default_factory=dict)
+    rows: tuple[tuple[Hashable, ...], ...] = ()
+    form: Mapping[str, Any] = field(default_factory=dict)
+    is_whole: bool = True
+    has_values: bool = True
+    findings: tuple[Reason, ...] = ()
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The columns with their positions; of several with one name, that of the first."""
+        return {name: place for place, name in reversed(list(enumerate(self.columns)))}
+
+    def values(self, name: str) -> tuple[Hashable, ...]:
+        """Return the values of a column; none if there is no such column."""
+        place = self.places.get(name)
+        return () if place is None else tuple(row[place] for row in self.rows)
+
+
+def read_table(file: FoundFile, system: Files) -> Table:
+    """Return what is known of a file.
+
+    Raises:
+        NotData: It can't be read, or holds no rows.
+    """
+    try:
+        if file.kind == "parquet":
+            return _parquet(file, system)
+        sample = sample_of(file, system)
+        if not sample.first.strip():
+            raise NotData(Code.NO_CONTENT)
+        if file.kind == "avro":
+            return _avro(sample)
+        if file.kind == "orc" or sample.first.startswith(_ORC):
+            return Table("orc", (), has_values=False)
+        return _text(file.kind, sample)
+    except (OSError, LakewrightError) as error:
+        raise NotData(Code.UNREADABLE, why=getattr(error, "strerror", None) or str(error)) from error
+
+
+def _text(kind: str, sample: Sample) -> Table:
+    text, encoding = text_of(sample.first, is_whole=sample.is_whole)
+    form: dict[str, Any] = {} if encoding == "UTF-8" else {"encoding": encoding}
+    if kind == "json" or (not kind and text.lstrip().startswith(("{", "["))):
+        return _json(text, form, is_whole=sample.is_whole)
+    last = "" if encoding in ("UTF-16", "UTF-32") else sample.last.decode(encoding, "replace")
+    return _csv(text, last, form, is_sure=bool(kind), is_whole=sample.is_whole)
+
+
+# CSV
+
+
+def _csv(text: str, last: str, form: dict[str, Any], *, is_sure: bool, is_whole: bool) -> Table:
+    quote, escape = _quotes(text)
+    separator = _separator(text, quote, escape, is_whole=is_whole)
+    if separator is None:
+        if not is_sure:
+            raise NotData(Code.NOT_DATA)
+        separator = ","
+    records = _records(text, separator, quote, escape, is_whole=is_whole)
+    if not records:
+        raise NotData(Code.NO_CONTENT)
+    width = Counter(map(len, records[:_FIRST_RECORDS])).most_common(1)[0][0]
+    has_header = _has_header(records)
+    columns = [name.strip() for name in records[0]] if has_header else [f"_c{n}" for n in range(width)]
+    body = records[1:] if has_header else records
+    # Where values have line breaks, the end may begin inside of one.
+    has_breaks = any("\n" in value for record in records for value in record)
+    ends = [] if has_breaks else _records(last.partition("\n")[2], separator, quote, escape, is_whole=True)
+    rows = [row for row in (*body[:MOST_ROWS], *ends) if len(row) == len(columns)]
+    ragged = sum(len(row) != len(columns) for row in body)
+    given: dict[str, Any] = (
+        {"separator": "tab" if separator == "\t" else separator} if separator != "," else {}
+    )
+    given |= {"quote": quote} if quote != '"' else {}
+    given |= {"escape": escape} if escape else {}
+    given |= {} if has_header else {"header": False}
+    return Table(
+        "csv",
+        tuple(columns),
+        rows=tuple(tuple(value or None for value in row) for row in rows),
+        form={**form, **given},
+        is_whole=is_whole and len(body) <= MOST_ROWS,
+        findings=tuple(_faults_of_names(columns)) + _faults_of_rows(ragged),
+    )
+
+
+def _quotes(text: str) -> tuple[str, str | None]:
+    """Return the sign around fields, and what precedes it inside of them if it is not doubled there."""
+    if text.count('"') < 2 and text.count("'") >= 4:
+        starts = sum(text.count(f"{before}'") for before in (*_SEPARATORS, "\n"))
+        if starts * 2 >= text.count("'") - 2:
+            return "'", None
+    is_escaped = '\\"' in text and '""' not in text.replace('\\"', "")
+    return '"', "\\" if is_escaped else None
+
+
+def _reader(text: str, separator: str, quote: str, escape: str | None) -> Iterator[list[str]]:
+    return csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator,
+        quotechar=quote,
+        escapechar=escape,
+        doublequote=escape is None,
+    )
+
+
+def _records(text: str, separator: str, quote: str, escape: str | None, *, is_whole: bool) -> list[list[str]]:
+    """Return the records of a text; the last one is left out where the text may end inside of it."""
+    try:
+        found = list(islice(_reader(text, separator, quote, escape), MOST_ROWS + 2))
+    except csv.Error as error:
+        raise NotData(Code.DAMAGED, why=str(error)) from error
+    if not is_whole and len(found) < MOST_ROWS + 2:
+        found.pop()
+    return [record for record in found if any(value.strip() for value in record)]
+
+
+def _separator(text: str, quote: str, escape: str | None, *, is_whole: bool) -> str | None:
+    """Return the sign that parts most records into as many fields as the first one; None without any."""
+    best, found = (0.0, 0), None
+    for sign in _SEPARATORS:
+        try:
+            lines = list(islice(_reader(text, sign, quote, escape), _FIRST_RECORDS))
+        except csv.Error:
+            continue
+        if not is_whole and len(lines) < _FIRST_RECORDS:
+            lines.pop()
+        widths = [len(line) for line in lines if line]
+        if not widths or widths[0] < 2:
+            continue
+        score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
+        if score > best and score[0] > 0.5:
+            best, found = score, sign
+    return found
+
+
+def _has_header(records: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first record names columns: none of its values is a number, and types follow it."""
+    first, others = records[0], records[1 : _FIRST_RECORDS + 1]
+    if any(type_of_texts({value}).type != TEXT for value in first if value):
+        return False
+    for index, name in enumerate(first):
+        below = {row[index] for row in others if len(row) > index and row[index]}
+        if below and type_of_texts(below).type != TEXT:
+            return True
+        if name and name in below:
+            return False
+    return True
+
+
+def _faults_of_names(columns: Iterable[str]) -> Iterator[Reason]:
+    counts = Counter(name.lower() for name in columns)
+    for name, count in counts.items():
+        if name and count > 1:
+            yield Reason.of(Code.DOUBLED_NAME, column=name)
+    if counts[""]:
+        yield Reason.of(Code.NAMELESS, place=[*counts].index("") + 1)
+
+
+def _faults_of_rows(ragged: int) -> tuple[Reason, ...]:
+    return (Reason.of(Code.RAGGED, rows=ragged),) if ragged else ()
+
+
+# JSON
+
+
+def _json(text: str, form: dict[str, Any], *, is_whole: bool) -> Table:
+    lines = text.splitlines()
+    if not is_whole:
+        lines.pop()
+    records: list[dict[str, Any]] = []
+    for line in islice(filter(str.strip, lines), MOST_ROWS):
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            code = Code.SPANS_LINES if not records and _is_json(text, is_whole=is_whole) else Code.DAMAGED
+            raise NotData(code, why=str(error)) from error
+        records += [found] if isinstance(found, dict) else found if isinstance(found, list) else []
+    if not records or not all(isinstance(record, dict) for record in records):
+        raise NotData(Code.SPANS_LINES if not is_whole else Code.NOT_DATA)
+    columns = tuple(dict.fromkeys(name for record in records for name in record))
+    look = look_at_records(lines) or look_at_records(map(json.dumps, records))
+    return Table(
+        "json",
+        columns,
+        types={} if look is None else _types_of_look(look),
+        rows=tuple(tuple(_plain(record.get(name)) for name in columns) for record in records[:MOST_ROWS]),
+        form=form,
+        is_whole=is_whole and len(records) <= MOST_ROWS,
+    )
+
+
+def _is_json(text: str, *, is_whole: bool) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return not is_whole and text.lstrip()[:1] in ("[", "{")
+    return True
+
+
+def _types_of_look(look: Look) -> dict[str, Type]:
+    columns = json_columns(look.kind, lambda _: None, is_exact=look.is_exact)
+    return {column.name: column.inferred for column in columns}
+
+
+def _plain(value: Any) -> Hashable:
+    """Return a value that can be compared; lists and objects as JSON."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
+
+
+# Parquet and Avro
+
+
+def _parquet(file: FoundFile, system: Files) -> Table:
+    if not file.size:
+        raise NotData(Code.NO_CONTENT)
+    try:
+        footer = Footers().read(
+            footer_of(file.path, file.size, lambda start, size: system.read_range(file.path, start, size))
+        )
+    except ValueError as error:
+        raise NotData(Code.DAMAGED, why=str(error)) from error
+    types = {each.name: true_type(each.type) for each in footer.columns.fields}
+    findings = []
+    for each in footer.columns.fields:
+        if (found := homeless(each.type, each.name)) is not None:
+            findings.append(Reason.of(Code.NO_TYPE, column=found[0], type=found[1]))
+    values = parquet_values(file, system, {each.name: each.type for each in footer.columns.fields}, MOST_ROWS)
+    rows = zip(*(values.get(name, [None] * _length(values)) for name in types), strict=True)
+    return Table(
+        "parquet",
+        tuple(types),
+        types=types,
+        rows=tuple(rows),
+        is_whole=footer.rows <= MOST_ROWS,
+        has_values=bool(values) or not footer.rows,
+        findings=tuple(findings),
+    )
+
+
+def _length(values: Mapping[str, Sequence[Hashable]]) -> int:
+    return len(next(iter(values.values()), ()))
+
+
+def _avro(sample: Sample) -> Table:
+    try:
+        schema = json.loads(schema_text(sample.first))
+    except (IndexError, ValueError) as error:
+        raise NotData(Code.DAMAGED, why=str(error)) from error
+    fields = schema.get("fields", []) if isinstance(schema, dict) else []
+    return Table("avro", tuple(str(each.get("name")) for each in fields), has_values=False)
