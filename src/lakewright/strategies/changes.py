@@ -59,11 +59,12 @@ with a number is what tells whether the rows have the same values.
 _OWN_CONTENT = "_lakewright_own_content"
 """The same of the slice's row."""
 
-MANY_HASHED = 1 / 3
+MANY_HASHED = 1 / 5
 """Share of a table's rows from which on a slice's rows are compared with them by values, not by their hashes.
 
-The hash of a row of twenty columns takes about three times as long as reading these columns of a row of the
-table (docs/benchmarks.md): a slice with few rows hashes them, and reads keys and hashes of the table alone.
+By values, all columns of the table are read; by hashes, those of the slice are hashed. The comparison of a
+slice with a fifth of the rows costs as much either way, or less by values
+(docs/decisions/026-comparison-by-values.md).
 """
 
 # The following sizes were chosen, not measured one by one. Their order of magnitude follows from what Spark
