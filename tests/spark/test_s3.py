@@ -371,3 +371,29 @@ class LogStore:
         for thread in threads:
             thread.join()
         return results
+
+
+def test_an_entity_of_a_lake_here_reads_a_folder_a_day_in_s3(
+    tmp_path: Path, store: Store, bucket: str, spark: SparkSession
+) -> None:
+    sections = {
+        "name": "shop",
+        "storage": store.section,
+        "entities": {
+            name: {"from": f"s3://{bucket}/exports/{{date}}/{name}*.csv", "key": "id", "strategy": "historic"}
+            for name in ("orders", "people")
+        },
+    }
+    (tmp_path / "project.yml").write_text(json.dumps(sections))
+    shop = InProcess(tmp_path, spark)
+    for day, name in ((1, "a"), (2, "b")):
+        for part in ("1", "2"):
+            place = f"exports/2024-05-0{day}/orders-{part}.csv"
+            store.put_at(bucket, place, f"id,name\n{part},{name}\n")
+    done = shop.run("apply")
+    assert done.code == 0, done.all
+    found = shop.json("sql", "SELECT id, name, date(dlf_ValidFrom) AS day FROM orders.history ORDER BY 1, 3")
+    assert [(row["id"], row["name"], row["day"]) for row in found] == [
+        (part, name, f"2024-05-0{day}") for part in ("1", "2") for day, name in ((1, "a"), (2, "b"))
+    ]
+    assert [each["code"] for each in shop.json("plan")["findings"]] == ["no_files"]

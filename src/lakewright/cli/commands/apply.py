@@ -170,7 +170,8 @@ def take_steps(
         "left": plan_document(done.left),
         "entities": (work := work_done(call.app, results)),
     }
-    page = [*([table_of(work, "")] if work else []), *due_page(done.left)]
+    shown = [{key.replace("_", " "): value for key, value in each.items()} for each in work]
+    page = [*([table_of(shown, "")] if work else []), *due_page(done.left)]
     whole = outcome if document is None else {**document, "outcome": outcome}
     call.output.result(whole, [*page, *(() if done.failed else advice)])
     call.output.note(*(fault_branch(each.fault) for each in done.failed if each.fault is not None))

@@ -75,7 +75,14 @@ class Model(BaseModel):
     @classmethod
     def _read(cls, declared: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(declared, Mapping):
-            declared = {key: value for key, value in declared.items() if value is not None}
+            # An unknown key is refused even without a value: a comma may have cut a text in two.
+            known = {name for key, field in cls.model_fields.items() for name in (key, field.alias)}
+            is_open = cls.model_config.get("extra") == "allow"
+            declared = {
+                key: value
+                for key, value in declared.items()
+                if value is not None or not (is_open or key in known)
+            }
         try:
             return handler(declared)
         except ValidationError as error:

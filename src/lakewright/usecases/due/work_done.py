@@ -22,7 +22,7 @@ _CHANGED = ("inserted", "updated", "closed", "deleted")
 def work_done(app: App, results: Iterable[RunResult]) -> list[dict[str, Any]]:
     """Return a row for each entity that runs processed slices of.
 
-    Its keys are `entity`, `slices`, `rows in`, `changed`, and `rows now`: None if the table's log does not
+    Its keys are `entity`, `slices`, `rows_in`, `changed`, and `rows_now`: None if the table's log does not
     have the number.
     """
     slices: dict[str, list[Any]] = {}
@@ -35,9 +35,9 @@ def work_done(app: App, results: Iterable[RunResult]) -> list[dict[str, Any]]:
         {
             "entity": name,
             "slices": len(found),
-            "rows in": sum(int(each.get("records_in_slice") or 0) for each in found),
+            "rows_in": sum(int(each.get("records_in_slice") or 0) for each in found),
             "changed": sum(int(each.get(key) or 0) for each in found for key in _CHANGED),
-            "rows now": _rows_now(app, name),
+            "rows_now": _rows_now(app, name),
         }
         for name, found in slices.items()
     ]

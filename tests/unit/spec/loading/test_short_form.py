@@ -185,6 +185,7 @@ def test_a_wrong_entity_is_a_fault_with_its_place(tmp_path: Path, entity: str, t
         ("{}", "a table needs either sql or python"),
         ("{sql: SELECT 1, python: 'a:b'}", "a table needs either sql or python"),
         ("{sql: SELECT 1, check: {}}", "unknown key 'check' (did you mean 'checks'?)"),
+        ("{sql: SELECT a, count(*) AS n}", "unknown key 'count(*) AS n'"),
         ("{sql: SELECT * FROM nothing}", "there is no mapping 'nothing'"),
     ],
 )

@@ -1,0 +1,85 @@
+"""A project in the short form, applied: history by the dates in names, current rows, gold, a correction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = """
+name: shop
+entities:
+  people: {from: landing/people/*.csv, key: id, strategy: historic, columns: {id: long}, deletes: flag gone}
+  orders: {from: "exports/{date}/orders.csv", key: [shop, nr], strategy: merge, deletes: snapshot}
+  notes: {from: notes/*.json, strategy: full}
+tables:
+  cities: {sql: sql/cities.sql, checks: {city: [notNull, unique]}}
+  versions: {sql: "SELECT id, count(*) AS n FROM people.history GROUP BY id"}
+  doubled: {python: "code/doubled.py:doubled", inputs: [cities]}
+"""
+
+FILES = {
+    "landing/people/2024-05-01.csv": "id,city,gone\n1,Rome,false\n2,Pisa,false\n",
+    "landing/people/20240502T0630.csv": "id,city,gone\n2,Rome,false\n1,Rome,true\n3,Bari,false\n",
+    "exports/2024-05-01/orders.csv": "shop,nr,n\na,1,5\na,2,6\n",
+    "exports/2024-05-02/orders.csv": "shop,nr,n\na,1,7\n",
+    "exports/2024-05-02/people.csv": "of another entity\n",
+    "notes/a.json": '{"t": "x"}\n',
+    "sql/cities.sql": "SELECT city, count(*) AS n FROM people GROUP BY city",
+    "code/doubled.py": "def doubled(cities):\n    return cities.selectExpr('city', '2 * n AS n')\n",
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, spark: SparkSession) -> InProcess:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "project.yml").write_text(PROJECT)
+    return InProcess(tmp_path, spark)
+
+
+def rows(shop: InProcess, query: str) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in shop.json("sql", query)]
+
+
+HISTORY = "SELECT id, city, string(dlf_ValidFrom), dlf_deleted FROM people.history ORDER BY id, 3"
+
+
+def test_apply_makes_what_twelve_lines_declare_and_a_correction_makes_it_right_again(shop: InProcess) -> None:
+    done = shop.json("apply")
+    first, second = "2024-05-01 00:00:00", "2024-05-02 06:30:00"
+    assert {each["entity"]: each["slices"] for each in done["entities"]} == {
+        "people": 2,
+        "orders": 2,
+        "notes": 1,
+    }
+    assert done["left"]["steps"] == []
+    assert rows(shop, HISTORY) == [
+        (1, "Rome", first, True),
+        (2, "Pisa", first, False),
+        (2, "Rome", second, False),
+        (3, "Bari", second, False),
+    ]
+    assert rows(shop, "SELECT id FROM people ORDER BY id") == [(2,), (3,)]
+    assert rows(shop, "SELECT shop, nr, n FROM orders") == [("a", "1", "7")]
+    assert rows(shop, "SELECT nr, dlf_deleted FROM orders.history ORDER BY nr") == [("1", False), ("2", True)]
+    assert rows(shop, "SELECT city, n FROM doubled ORDER BY city") == [("Bari", 2), ("Rome", 2)]
+    assert rows(shop, "SELECT n FROM versions WHERE id = 2") == [(2,)]
+
+    (shop.folder / "landing/people/2024-05-01.csv").write_text("id,city,gone\n1,Rome,false\n2,Rome,false\n")
+    (asked,) = [each["reason"]["code"] for each in shop.json("plan")["steps"]]
+    assert asked == "changed_slice"
+    assert shop.run("decide", "people/2024-05-01.csv", "take").code == 0
+    assert shop.json("apply")["left"]["steps"] == []
+    assert rows(shop, HISTORY) == [
+        (1, "Rome", first, True),
+        (2, "Rome", first, False),
+        (3, "Bari", second, False),
+    ]
+    assert rows(shop, "SELECT n FROM versions WHERE id = 2") == [(1,)]
