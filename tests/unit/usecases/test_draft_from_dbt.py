@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.commands import InProcess
 
 from lakewright.app import App
 from lakewright.errors import UsageError
@@ -127,3 +128,16 @@ def test_a_project_that_is_there_stays(dbt: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has a project already"):
         draft_from_dbt(dbt, tmp_path)
     assert (tmp_path / "project.yml").read_text() == "name: mine\n"
+
+
+def test_init_writes_it_and_asks(dbt: Path, tmp_path: Path) -> None:
+    here = InProcess(tmp_path)
+    done = here.run("init", "lake", "--from-dbt", "dbt")
+    assert done.code == 0, done.all
+    assert "orders_snapshot: where do exports of shop.orders arrive?" in done.out
+    assert here.run("init", "other", "--from-dbt", "dbt", "--from", "dbt").code == 2
+    assert {each["name"] for each in here.json("init", "again", "--from-dbt", "dbt")["entities"]} == {
+        "orders_snapshot",
+        "customers_snapshot",
+        "keyed",
+    }

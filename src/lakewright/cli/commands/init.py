@@ -43,6 +43,7 @@ TEMPLATES = {
         "lakewright init lake",
         "lakewright init sales --template full",
         "lakewright init shop --from landing",
+        "lakewright init shop --from-dbt ../dbt-shop",
     ]
 )
 @click.argument("folder", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
@@ -62,15 +63,22 @@ TEMPLATES = {
     help="A folder with files, or a file, here or in s3://: the project is made for what is there. May be "
     "repeated.",
 )
+@click.option(
+    "--from-dbt",
+    "dbt",
+    metavar="PROJECT",
+    type=click.Path(path_type=Path),
+    help="The folder of a dbt project: its snapshots become entities that adopt their tables.",
+)
 @click.pass_obj
-def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...]) -> None:
+def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...], dbt: Path | None) -> None:
     """Write a small project into DIR, by default the current folder.
 
     The project is ready to run, and comments explain it. With --from, its entities are those of the files
     that are there, and what the files do not show is asked at the end.
     """
-    if places:
-        _draft(call, folder, places)
+    if places or dbt is not None:
+        _draft(call, folder, places, dbt)
         return
     from lakewright.usecases.declarations import packaged, write_project
 
@@ -87,13 +95,19 @@ def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...])
     )
 
 
-def _draft(call: Call, folder: Path, places: tuple[str, ...]) -> None:
-    from lakewright.cli.render.draft import draft_page
+def _draft(call: Call, folder: Path, places: tuple[str, ...], dbt: Path | None) -> None:
+    from lakewright.cli.render.draft import dbt_page, draft_page
+    from lakewright.usecases.draft_from_dbt import draft_from_dbt
     from lakewright.usecases.draft_project import draft_project
 
     source = click.get_current_context().get_parameter_source("template")
-    if source is not None and source.name == "COMMANDLINE":
-        raise UsageError("--template and --from exclude each other", remedy="Leave one of them out.")
+    is_template = source is not None and source.name == "COMMANDLINE"
+    if is_template or (places and dbt is not None):
+        raise UsageError("--template, --from and --from-dbt exclude each other", remedy="Give one of them.")
+    if dbt is not None:
+        made = draft_from_dbt(dbt, folder)
+        call.output.result(made.as_json(), dbt_page(made, folder))
+        return
     draft = draft_project(places, folder, call.environ)
     call.output.result(draft.as_json(), draft_page(draft, folder))
 

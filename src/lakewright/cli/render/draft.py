@@ -12,13 +12,15 @@ from lakewright.errors.phrase import Command
 from lakewright.profiling.project_text import slices_reason
 from lakewright.profiling.reason import Code
 from lakewright.profiling.words import question_text, reason_text
+from lakewright.usecases.draft_from_dbt import Question
 
 if TYPE_CHECKING:
     from lakewright.profiling.entity import EntityProfile
     from lakewright.profiling.profile import Profile
+    from lakewright.usecases.draft_from_dbt import DbtDraft
     from lakewright.usecases.draft_project import Draft
 
-__all__ = ["draft_page"]
+__all__ = ["dbt_page", "draft_page"]
 
 _COLUMNS = ("entity", "key", "strategy", "deletes", "format", "slices")
 _MOST_SKIPPED = 10
@@ -44,6 +46,27 @@ def draft_page(draft: Draft, folder: Path) -> Iterator[Block]:
         )
     if profile.further:
         yield line(Span(f"… and {counted(profile.further, 'question')} more", "dim"))
+    yield line("Look at the comments in it, then:  ", Span(Command("plan", "--project", str(folder)), "bold"))
+
+
+_OF_DBT = {
+    Question.FILES: "where do exports of {about} arrive? Name the place in `from`",
+    Question.KEY: "which columns identify a record? dbt computes {about}",
+    Question.CHECKED: "dbt compared only {about}: which columns belong in `hash_exclude`?",
+    Question.UNREAD: "expressions give the values of {about}: what are they?",
+    Question.TABLE: "in which schema is the table {about}?",
+}
+
+
+def dbt_page(draft: DbtDraft, folder: Path) -> Iterator[Block]:
+    """Yield what was written for the snapshots of a dbt project, and what only a person knows."""
+    yield line(f"{folder / draft.file.name} written: {counted(len(draft.snapshots), 'entity')}")
+    asked = [
+        Branch(line(f"{each.name}: {_OF_DBT[code].format(about=about or 'its source')}"))
+        for each in draft.snapshots
+        for code, about in each.questions
+    ]
+    yield Branch(line(Span("Open questions", "bold")), tuple(asked))
     yield line("Look at the comments in it, then:  ", Span(Command("plan", "--project", str(folder)), "bold"))
 
 
