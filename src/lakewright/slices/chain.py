@@ -210,7 +210,16 @@ class SliceChain:
 
     def items(self, *verdicts: Verdict) -> list[Item]:
         """Return the items of the bronze folder with one of these verdicts, whoever processes them."""
-        return list(self.store.select(Query(verdicts=frozenset(verdicts), prefix=self.prefix)))
+        found = self.store.select(Query(verdicts=frozenset(verdicts), prefix=self.prefix))
+        return [item for item in found if self.has_item(item)]
+
+    def has_item(self, item: Item) -> bool:
+        """Return whether an item is one of the bronze folder, and not of another entity's pattern in it."""
+        if not item.item_id.startswith(self.prefix):
+            return False
+        inside = item.item_id.removeprefix(self.prefix)
+        is_all = self.folder.is_shared or not self.folder.steps
+        return is_all or ("/" not in inside and self.folder.has_entry(slice_name(item)))
 
     @cached_property
     def log(self) -> tuple[Commit, ...]:

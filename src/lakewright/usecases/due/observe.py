@@ -364,7 +364,7 @@ class _Observed:
         return {slice_name(item): item for item in found if item.verdict(chain.application) is not is_held}
 
     def _is_own(self, item: Item) -> bool:
-        return item.item_id.startswith(self.chain.prefix)
+        return self.chain.has_item(item)
 
     @property
     def fault(self) -> Fault | None:
