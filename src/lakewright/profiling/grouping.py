@@ -162,7 +162,8 @@ def _patterns(form: str, names: Iterable[str]) -> Iterator[str]:
     if not _plain(_MARK.sub("_", stem).removeprefix("part")):
         yield f"{folder}{slash}*"
     if not _MARK.search(form):
-        # A path without a mark is that of a folder.
+        yield form
+        # Without an ending, a path without a mark is that of a folder.
         yield f"{folder}{slash}{stem}*"
         yield f"{folder}{slash}{stem[:-1]}?"
         return
@@ -176,6 +177,8 @@ def _slice_of(pattern: SliceFolder, place: Place, name: str) -> str | None:
     """Return the name of the slice that a file belongs to, by its path below the place; None for no slice."""
     path = join(place.root, name).removeprefix(f"{pattern.folder}/")
     entry, _, inside = path.partition("/")
+    if not pattern.steps:
+        return None
     if pattern.is_shared:
         found = None if inside and len(pattern.steps) == 1 else pattern.slice_of(path)
         return None if found is None else found[0]

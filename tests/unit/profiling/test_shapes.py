@@ -125,12 +125,12 @@ SHAPES: Mapping[str, tuple[Mapping[str, str | bytes], dict[str, dict[str, Any]]]
         {"a/customers.csv": CUSTOMERS, "a/shops.csv": "code,town\n01,Bonn\n02,Ulm\n"},
         {
             "customers": {
-                "from": "a/customers*.csv",
+                "from": "a/customers.csv",
                 "key": "id",
                 "strategy": "merge",
                 "columns": {"id": "bigint", "born": "date"},
             },
-            "shops": {"from": "a/shops*.csv", "key": "code", "strategy": "merge"},
+            "shops": {"from": "a/shops.csv", "key": "code", "strategy": "merge"},
         },
     ),
     "files of others beside dated ones": (
@@ -142,7 +142,7 @@ SHAPES: Mapping[str, tuple[Mapping[str, str | bytes], dict[str, dict[str, Any]]]
                 "strategy": "merge",
                 "columns": {"id": "bigint", "x": "bigint"},
             },
-            "codes": {"from": "codes*.csv", "key": "code", "strategy": "merge", "columns": {"y": "bigint"}},
+            "codes": {"from": "codes.csv", "key": "code", "strategy": "merge", "columns": {"y": "bigint"}},
         },
     ),
     "names of which one begins with another": (

@@ -21,6 +21,8 @@ _PLACEHOLDERS = {
     "HH": r"\d{2}",
     "mm": r"\d{2}",
 }
+_FILE = re.compile(r"\.(csv|tsv|txt|json|jsonl|ndjson|parquet|avro|orc)(\.\w+)?$", re.IGNORECASE)
+"""The ending of the name of a file with rows, maybe compressed."""
 _GENERIC = re.compile(r"\*\*?|\*(\.\*|(\.\w+)+)?")
 """The last step of a pattern if a slice is a folder with all files of a format, such as `*.parquet`."""
 
@@ -30,7 +32,7 @@ class SliceFolder:
     """The place of an entity's slices.
 
     A plain path is a folder: each file and each folder in it is a slice. A pattern chooses among them. There
-    are four forms:
+    are four forms, and the path of one file, or of a folder with a file's ending, which is the only slice:
 
     - `customers/*.csv`: the slices are the files, or folders, of these names.
     - `in/customers_{date}.csv`: the same. Several entities can share the folder.
@@ -50,7 +52,8 @@ class SliceFolder:
     def of(cls, pattern: str) -> SliceFolder:
         """Return the place that a pattern means; the first step with a placeholder ends the folder."""
         steps = pattern.split("/")
-        count = next((index for index, step in enumerate(steps) if _MARK.search(step)), len(steps))
+        plain = len(steps) - bool(_FILE.search(steps[-1]))
+        count = next((index for index, step in enumerate(steps) if _MARK.search(step)), plain)
         return cls("/".join(steps[:count]), tuple(steps[count:]))
 
     def __str__(self) -> str:

@@ -28,6 +28,8 @@ TREE = (
     "byday/2024/05/01/orders-2.json",
     "byday/2024/05/01/people.json",
     "hive/dt=2024-05-01/region=eu/x.parquet",
+    "orders.parquet/part-0.parquet",
+    "orders.parquet/part-1.parquet",
     "2024-05-01/x/a.csv",
     "2024-05-01/y/a.csv",
     "eu/a_2024-05-01.csv",
@@ -46,6 +48,9 @@ def place(tmp_path: Path) -> Path:
 CASES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "customers": {"2024-05-01.csv": [""], "2024-05-02.csv": [""], "readme.md": [""]},
     "customers/*.csv": {"2024-05-01.csv": [""], "2024-05-02.csv": [""]},
+    "customers/2024-05-01.csv": {"2024-05-01.csv": [""]},
+    "customers/2024-05-01.csv.gz": {},
+    "orders.parquet": {"orders.parquet": ["part-0.parquet", "part-1.parquet"]},
     "customers/2024-05-0?.csv": {"2024-05-01.csv": [""], "2024-05-02.csv": [""]},
     "orders/2*-01": {"2024-05-01": ["notes.txt", "part-0.parquet", "part-1.parquet"]},
     "customers/{date}.csv": {"2024-05-01.csv": [""], "2024-05-02.csv": [""]},
