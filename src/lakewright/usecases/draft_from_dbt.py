@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.files import LocalFiles
 from lakewright.spec.reading.files import PROJECT_FILE, PROJECT_FILES
 
@@ -202,7 +203,7 @@ def _source(text: str) -> str:
 def snapshots_text(name: str, snapshots: Sequence[Snapshot]) -> str:
     """Return the project file of some snapshots, with a comment beside what a person has to look at."""
     lines = [
-        "# Made from the snapshots of a dbt project. `lakewright plan` shows what is due.",
+        f"# {Phrase('Made from the snapshots of a dbt project. ', Command('plan'), ' shows what is due.')}",
         "# Each entity takes the snapshot's table over, with its history, once its first slice is there.",
         f"name: {_text(name)}",
         "",
