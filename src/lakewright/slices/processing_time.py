@@ -49,7 +49,8 @@ SLICE = "slice"
 
 _ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
 _ISO_TIME = re.compile(
-    r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})[T_ -]?(\d{2})[-:.]?(\d{2})(?:[-:.]?(\d{2}))?(Z?)(?!\d)"
+    r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})"
+    r"(?:T(\d{2})(?!\d)|[T_ -]?(\d{2})[-:.]?(\d{2})(?:[-:.]?(\d{2}))?(Z?)(?!\d))"
 )
 TICK = timedelta(microseconds=1)
 """Least difference between the processing times of two slices: Spark keeps times in microseconds."""
@@ -217,15 +218,15 @@ def iso_time(name: str) -> str:
     """Return the date in a name, with the time of day if it has one, in ISO 8601; empty if there is none.
 
     Example:
-        >>> [iso_time(name) for name in ("x_20240501T0630.csv", "2024-05-01.csv", "latest.csv")]
-        ['2024-05-01T06:30:00', '2024-05-01', '']
+        >>> [iso_time(name) for name in ("x_20240501T0630.csv", "2024-05-01T06", "2024-05-01.csv", "a.csv")]
+        ['2024-05-01T06:30:00', '2024-05-01T06:00:00', '2024-05-01', '']
     """
     found, day = _ISO_TIME.search(name), _iso_date(name)
     if found is not None:
-        year, _, month, of_month, hour, minute, second, zone = found.groups()
-        text = f"{year}-{month}-{of_month}T{hour}:{minute}:{second or '00'}"
+        year, _, month, of_month, alone, hour, minute, second, zone = found.groups()
+        text = f"{year}-{month}-{of_month}T{alone or hour}:{minute or '00'}:{second or '00'}"
         with suppress(ValueError):
-            return datetime.fromisoformat(text).isoformat() + zone
+            return datetime.fromisoformat(text).isoformat() + (zone or "")
     return "" if day is None else day.isoformat()
 
 

@@ -6,6 +6,7 @@ Source: the rules of the short form, "A whole project" (`from`); it is Lakewrigh
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -120,12 +121,24 @@ class SliceFolder:
         found = self._files.fullmatch(path)
         if found is None:
             return None
-        named = [value for value in found.groupdict().values() if value]
+        named = _named(found.groupdict())
         # Files of one date are one slice, whatever folders without a date lie between.
         sign, without = ("{", -1) if named else ("", len(parts) - 2)
         marked = (n for n, step in enumerate(self.steps[:-1]) if sign in step and _MARK.search(step))
         folders = parts[: max(marked, default=without) + 1]
-        return "-".join(named or folders), "/".join(folders)
+        return named or "-".join(folders), "/".join(folders)
+
+
+def _named(parts: Mapping[str, str]) -> str:
+    """Return the date that placeholders found, with the time of day, in ISO 8601's order.
+
+    Example:
+        >>> _named({"dd": "01", "MM": "05", "yyyy": "2024", "HH": "06"}), _named({})
+        ('2024-05-01T06', '')
+    """
+    day = "-".join(parts[each] for each in ("date", "yyyy", "MM", "dd") if each in parts)
+    clock = "".join(parts[each] for each in ("HH", "mm") if each in parts)
+    return f"{day}T{clock}" if clock else day
 
 
 def _as_regex(step: str) -> str:

@@ -14,6 +14,8 @@ from lakewright.spec.models.slice_folder import SliceFolder
 NO_LAKE: Lake = None  # type: ignore[assignment]  # local folders are listed without a lake
 
 TREE = (
+    "hourly/01-05-2024/06/x.csv",
+    "hourly/01-05-2024/07/x.csv",
     "customers/2024-05-01.csv",
     "customers/2024-05-02.csv",
     "customers/readme.md",
@@ -61,6 +63,7 @@ CASES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "*/2024-05-01/part-?.parquet": {"orders": ["2024-05-01/part-0.parquet", "2024-05-01/part-1.parquet"]},
     "{date}/*/a.csv": {"2024-05-01": ["x/a.csv", "y/a.csv"]},
     "*/a_{date}.csv": {"2024-05-01": ["eu/a_2024-05-01.csv", "us/a_2024-05-01.csv"]},
+    "hourly/{dd}-{MM}-{yyyy}/{HH}/x.csv": {"2024-05-01T06": [""], "2024-05-01T07": [""]},
     "nothing/*.csv": {},
 }
 
