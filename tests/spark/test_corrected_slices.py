@@ -92,7 +92,9 @@ def test_status_names_commands_that_bring_in_the_rows_of_a_corrected_slice(
         rows = shop.json("sql", f"SELECT id, n FROM {name} {current} ORDER BY id")
         assert rows == [{"id": 1, "n": 3}, {"id": 2, "n": 2000}], name
         if strategy == "historic" and is_timed:
-            versions = shop.json("sql", f"SELECT id, n, dlf_ValidFrom AS t FROM {name} ORDER BY id, t")
+            versions = shop.json(
+                "sql", f"SELECT id, n, dlf_ValidFrom AS t FROM {name}.history ORDER BY id, t"
+            )
             assert [(row["id"], row["n"], row["t"][:10]) for row in versions] == [
                 *((1, number, day) for number, day in enumerate(DAYS, 1)),
                 (2, 1, DAYS[0]),

@@ -69,7 +69,7 @@ def test_an_undone_slice_that_was_corrected_is_put_in_its_place_by_what_status_n
     for name, current in (("merged", ""), ("kept", "WHERE dlf_IsCurrent")):
         rows = shop.json("sql", f"SELECT id, n FROM {name} {current} ORDER BY id")
         assert [(row["id"], row["n"]) for row in rows] == [(1, 11), (2, 22), (3, 33)], name
-    versions = shop.json("sql", "SELECT id, n, dlf_ValidFrom AS t FROM kept ORDER BY id, t")
+    versions = shop.json("sql", "SELECT id, n, dlf_ValidFrom AS t FROM kept.history ORDER BY id, t")
     assert [(row["id"], row["n"], row["t"][:10]) for row in versions] == [
         *((1, 10, DAYS[0]), (1, 11, DAYS[1])),
         *((2, 20, DAYS[0]), (2, 22, DAYS[2])),

@@ -76,7 +76,7 @@ def with_whole_names(sql: str, mappings: Container[str]) -> str:
 
     Example:
         >>> with_whole_names("SELECT * FROM a.history JOIN b.history h", {"a.history", "b.history"})
-        'SELECT * FROM `a.history` AS history JOIN `b.history` h'
+        'SELECT * FROM `a.history` AS `history` JOIN `b.history` h'
     """
     for found in reversed(table_references(sql)):
         name = ".".join(found.parts)
