@@ -274,7 +274,7 @@ class Entity:
                 f"{slice_name!r} is not the name of a slice of {self.name}",
                 remedy="A name is that of a file or folder in its bronze folder, without a path.",
             )
-        return item_id(f"{self.bronze}/{slice_name}")
+        return item_id(self.declared.places(self._opened.app.project.lake).slices.place(slice_name))
 
     def process(
         self,

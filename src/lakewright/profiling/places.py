@@ -12,26 +12,18 @@ from lakewright.lake.files import Files, LocalFiles, ObjectFiles, is_visible
 from lakewright.lake.paths import FileEntry, is_s3, join, local_path, parent, split_url
 from lakewright.profiling.reason import Code, Reason
 from lakewright.slices.discover import UNFINISHED
+from lakewright.spec.loading.short_form import FORMATS
 
 if TYPE_CHECKING:
     from lakewright.lake.object_storage import ObjectStorage
 
 __all__ = ["KINDS", "FoundFile", "Place", "Skipped", "kind_of_name", "look_at_place", "stem_of"]
 
-KINDS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".avro": "avro",
-    ".orc": "orc",
-}
-"""Kinds of files by the endings of names."""
-
 _MAY_BE_TEXT = frozenset((".txt", ".dat", ".psv", ".data", ""))
 """Endings of files that hold rows, or anything."""
+
+KINDS = {f".{ending}": kind for ending, kind in FORMATS.items() if f".{ending}" not in _MAY_BE_TEXT}
+"""Kinds of files by the endings of names."""
 
 _ARCHIVES = frozenset((".zip", ".tar", ".tgz", ".7z", ".rar", ".xlsx", ".jar"))
 _PACKED = frozenset((".gz", ".gzip", ".bz2"))

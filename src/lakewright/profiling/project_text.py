@@ -15,7 +15,7 @@ from lakewright.profiling.profile import Profile
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.words import question_text, reason_text
 
-__all__ = ["project_text", "slices_reason"]
+__all__ = ["project_text", "scalar_text", "slices_reason"]
 
 _PLAIN = re.compile(r"(?!.*(?:: | #))(?:[^\W\d][\w.-]*|[\w./][\w./:*=@+ -]*[\w./*])")
 _RESERVED = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
@@ -38,7 +38,7 @@ def project_text(name: str, profile: Profile, folder: Path) -> str:
 def _head(name: str, profile: Profile) -> Iterator[str]:
     written, shown = Command("init", "--from"), Command("plan")
     yield f"# {Phrase('Written by ', written, '; the comments say why. ', shown, ' shows what it does.')}"
-    yield f"name: {_scalar(name)}"
+    yield f"name: {scalar_text(name)}"
     if any(is_s3(each.group.place) for each in profile.entities):
         yield "storage: {s3: {}}   # region, endpoint and keys are those of the environment"
     yield ""
@@ -48,7 +48,7 @@ def _entities(profile: Profile, folder: Path) -> Iterator[str]:
     for index, each in enumerate(profile.entities):
         if index:
             yield ""
-        yield f"  {_scalar(each.name)}:"
+        yield f"  {scalar_text(each.name)}:"
         yield from (f"    {line}" for line in _entity(each, folder))
 
 
@@ -96,7 +96,7 @@ def _column_lines(profile: EntityProfile) -> Iterator[str]:
     for name, guess in profile.types.items():
         if profile.is_declared(name):
             why = None if guess.reason.code is Code.ALL_FIT else reason_text(guess.reason)
-            yield _commented(f"{_scalar(name)}: {_flow(profile.declared(guess))}", why)
+            yield _commented(f"{scalar_text(name)}: {_flow(profile.declared(guess))}", why)
         elif guess.reason.code in _COMMENTED_TEXTS:
             yield f"# {_one_line(name)} stays {_one_line(reason_text(guess.reason))}"
         elif guess.reason.code is Code.NESTED:
@@ -126,24 +126,24 @@ def _place(place: str, folder: Path) -> str:
     local = None if is_s3(place) else local_path(place)
     if local is not None and local.is_relative_to(folder):
         place = local.relative_to(folder).as_posix()
-    return _scalar(place.replace("$", "\\$"))
+    return scalar_text(place.replace("$", "\\$"))
 
 
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_scalar(name)}: {_flow(each)}' for name, each in value.items())}}}"
+        return f"{{{', '.join(f'{scalar_text(name)}: {_flow(each)}' for name, each in value.items())}}}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_flow, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return _scalar(str(value))
+    return scalar_text(str(value))
 
 
-def _scalar(text: str) -> str:
+def scalar_text(text: str) -> str:
     r"""Return a text as YAML reads it.
 
     Example:
-        >>> _scalar("customers"), _scalar("on"), _scalar("a, b"), _scalar("\t")
+        >>> scalar_text("customers"), scalar_text("on"), scalar_text("a, b"), scalar_text("\t")
         ('customers', '"on"', '"a, b"', '"\\t"')
     """
     is_plain = _PLAIN.fullmatch(text) and text.lower() not in _RESERVED

@@ -21,7 +21,10 @@ import yaml
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.files import LocalFiles
-from lakewright.spec.reading.files import PROJECT_FILE, PROJECT_FILES
+from lakewright.profiling.project_text import scalar_text
+from lakewright.spec.models.adoption import DBT, LIKE
+from lakewright.spec.reading.files import PROJECT_FILE
+from lakewright.usecases.draft_project import check_folder, project_name
 
 __all__ = ["DbtDraft", "Question", "Snapshot", "draft_from_dbt", "find_snapshots", "snapshots_text"]
 
@@ -31,8 +34,7 @@ _BLOCK = re.compile(r"{%-?\s*snapshot\s+(\w+)\s*-?%}(.*?){%-?\s*endsnapshot\s*-?
 _CONFIG = re.compile(r"{{-?\s*(config\s*\(.*?\))\s*-?}}", re.DOTALL)
 _SOURCE = re.compile(r"""(?:ref|source)\(\s*(?:['"](\w+)['"]\s*,\s*)?['"](\w+)['"]\s*\)""")
 _NAME = re.compile(r"\w+")
-_META = {"dbt_valid_from": "valid_from", "dbt_valid_to": "valid_to", "dbt_is_deleted": "deleted"}
-_META |= {"dbt_updated_at": "last_seen"}
+_ROLES = {column: role for role, column in LIKE[DBT].items()}
 
 
 class Question(StrEnum):
@@ -130,20 +132,15 @@ def draft_from_dbt(project: Path, folder: Path) -> DbtDraft:
             f"there is no {DBT_PROJECT} in {project}; nothing was written",
             remedy="Name the folder of a dbt project.",
         )
-    if found := next((name for name in PROJECT_FILES if (folder / name).exists()), None):
-        raise UsageError(
-            f"{folder} has a project already: {found}; nothing was written",
-            remedy="Name another folder for the project.",
-        )
+    check_folder(folder)
     snapshots = tuple(find_snapshots(project))
     if not snapshots:
         raise UsageError(
             f"{project} declares no snapshots; nothing was written",
             remedy="A snapshot is declared in YAML below `snapshots:`, or in SQL in a snapshot block.",
         )
-    name = re.sub(r"\W+", "_", folder.absolute().name).strip("_") or "lake"
     file = folder.absolute() / PROJECT_FILE
-    LocalFiles().write(str(file), snapshots_text(name, snapshots).encode())
+    LocalFiles().write(str(file), snapshots_text(project_name(file.parent), snapshots).encode())
     return DbtDraft(file, snapshots)
 
 
@@ -205,7 +202,7 @@ def snapshots_text(name: str, snapshots: Sequence[Snapshot]) -> str:
     lines = [
         f"# {Phrase('Made from the snapshots of a dbt project. ', Command('plan'), ' shows what is due.')}",
         "# Each entity takes the snapshot's table over, with its history, once its first slice is there.",
-        f"name: {_text(name)}",
+        f"name: {scalar_text(name)}",
         "",
         "entities:",
     ]
@@ -217,11 +214,11 @@ def snapshots_text(name: str, snapshots: Sequence[Snapshot]) -> str:
 def _entity(snapshot: Snapshot) -> Iterator[str]:
     config = snapshot.config
     read = snapshot.source or "the query"
-    yield f"{_text(snapshot.name)}:"
+    yield f"{scalar_text(snapshot.name)}:"
     yield f"  # Where exports of {read} arrive; by default in bronze/{snapshot.name} of the lake:"
     yield f"  # from: landing/{snapshot.name}/*.parquet"
     if snapshot.keys:
-        yield f"  key: [{', '.join(map(_text, snapshot.keys))}]"
+        yield f"  key: [{', '.join(map(scalar_text, map(str, snapshot.keys)))}]"
     else:
         yield f"  # The unique key of dbt is an expression: {config.get('unique_key')}. Name its columns."
         yield "  # key: []"
@@ -229,10 +226,10 @@ def _entity(snapshot: Snapshot) -> Iterator[str]:
     if snapshot.infers_deletes:
         yield "  deletes: snapshot                # hard_deletes: each slice is the whole source"
     if str(config.get("strategy")) == "timestamp" and _NAME.fullmatch(str(config.get("updated_at", ""))):
-        yield f"  order_by: {_text(config['updated_at'])}"
+        yield f"  order_by: {scalar_text(str(config['updated_at']))}"
     if isinstance(checked := config.get("check_cols"), list):
         yield f"  # dbt compared only {', '.join(map(str, checked))}: list the other columns in hash_exclude."
-    yield f"  silver_table: {_text(snapshot.table)}"
+    yield f"  silver_table: {scalar_text(snapshot.table)}"
     yield from _adoption(config)
     if snapshot.unread:
         yield f"  # Not read, as expressions give their values: {', '.join(snapshot.unread)}."
@@ -241,7 +238,7 @@ def _entity(snapshot: Snapshot) -> Iterator[str]:
 def _adoption(config: Mapping[str, Any]) -> Iterator[str]:
     named = config.get("snapshot_meta_column_names")
     roles = (
-        {_META[column]: own for column, own in named.items() if column in _META}
+        {_ROLES[column]: own for column, own in named.items() if column in _ROLES}
         if isinstance(named, dict)
         else {}
     )
@@ -252,12 +249,6 @@ def _adoption(config: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "  adopt:"
     yield "    like: dbt_snapshot"
-    yield from (f"    {role}: {_text(own)}" for role, own in roles.items())
+    yield from (f"    {role}: {scalar_text(str(own))}" for role, own in roles.items())
     if dates:
         yield f'    sentinel: "{dates[0]}"'
-
-
-def _text(value: Any) -> str:
-    """Return a value as one of YAML, quoted if it needs to be."""
-    dumped: str = yaml.safe_dump(str(value), default_flow_style=True, width=1000)
-    return dumped.removesuffix("\n").removesuffix("\n...").strip()

@@ -20,7 +20,7 @@ from lakewright.slices.discover import item_id
 from lakewright.spec.reading.files import PROJECT_FILE, PROJECT_FILES
 from lakewright.spec.words import first_of
 
-__all__ = ["Draft", "draft_project"]
+__all__ = ["Draft", "check_folder", "draft_project", "project_name"]
 
 _MOST_NAMED = 3
 
@@ -62,18 +62,19 @@ def draft_project(places: Sequence[str], folder: Path, environ: Mapping[str, str
         StorageUnavailable: A place can't be listed.
     """
     folder = folder.resolve() if ".." in folder.parts else folder.absolute()
-    _check_folder(folder, places)
+    check_folder(folder, places)
     storage = ObjectStorage(environ=environ)
     outer = [place for place in dict.fromkeys(places) if not _is_in_another(place, places)]
     profile = profile_places([look_at_place(place, storage) for place in outer])
     if not profile.entities:
         raise _without_entities(places, profile.skipped)
     file = folder / PROJECT_FILE
-    LocalFiles().write(str(file), project_text(_name(folder), profile, folder).encode())
+    LocalFiles().write(str(file), project_text(project_name(folder), profile, folder).encode())
     return Draft(file, profile)
 
 
-def _check_folder(folder: Path, places: Sequence[str]) -> None:
+def check_folder(folder: Path, places: Sequence[str] = ()) -> None:
+    """Raise `UsageError` if a project can't be written into a folder, or would be into one of the places."""
     if folder.exists() and not folder.is_dir():
         raise _refusal(f"{folder} is not a folder")
     if found := next((name for name in PROJECT_FILES if (folder / name).exists()), None):
@@ -108,5 +109,6 @@ def _skipped(skipped: Sequence[Skipped]) -> list[dict[str, Any]]:
     return [{"name": each.name, **each.reason.as_json()} for each in skipped]
 
 
-def _name(folder: Path) -> str:
+def project_name(folder: Path) -> str:
+    """Return the name of a project that is drafted into a folder."""
     return re.sub(r"\W+", "_", folder.name).strip("_") or "lake"

@@ -296,7 +296,7 @@ def _item_of_entity(app: App, text: str) -> tuple[str, ...]:
     found = app.project.entities.get(entity) if name else None
     if found is None or "/" in name.rstrip("/"):  # a path such as `../` leads to another entity's slices
         return ()
-    return (item_id(f"{found.places(app.project.lake).bronze}/{name.rstrip('/')}"),)
+    return (item_id(found.places(app.project.lake).slices.place(name.rstrip("/"))),)
 
 
 def inventory_of(app: App, author: str | None = None) -> Inventory:

@@ -118,7 +118,7 @@ def _of_spark(app: App, frame: object) -> DataFrame:
 
 
 def _check_unlocked(app: App, entity: Entity, name: str) -> None:
-    place = f"{entity.places(app.project.lake).bronze}/{name}"
+    place = entity.places(app.project.lake).slices.place(name)
     lock = app.ledger.lock(app.ledger.item(item_id(place)))
     if lock is not None and not lock.is_stale:
         raise locked_error(lock, called_name(entity.called, name))

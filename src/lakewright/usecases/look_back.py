@@ -312,7 +312,7 @@ class PastTable:
         )
 
     def _item(self, name: str) -> Item:
-        place = f"{self.entity.places(self.app.project.lake).bronze}/{name}"
+        place = self.entity.places(self.app.project.lake).slices.place(name)
         return self.app.ledger.item(item_id(place))
 
     def _verdict(self, name: str) -> Verdict:

@@ -519,7 +519,7 @@ def _replay_plan(
     is_whole = is_redeclared or not observed.table.is_there or starts_over(chain, wanted, lasting)
     if is_whole and observed.effect is Effect.LAST:
         wanted = wanted[-1:]  # it replaces all rows of those before it
-    removed = [context.ledger.item(item_id(f"{chain.bronze}/{name}")) for name in step.removes]
+    removed = [context.ledger.item(item_id(chain.folder.place(name))) for name in step.removes]
     return plan_replay(
         context,
         entity,

@@ -106,7 +106,7 @@ def _items_of(app: App, plan: Plan) -> Iterator[tuple[Subject, Item]]:
     """Yield the items of the slices that a person is asked about, as far as the manifest has them."""
     lake, entities = app.project.lake, app.project.entities
     ids = {
-        step.subject: item_id(f"{entities[step.subject.name].places(lake).bronze}/{step.subject.part}")
+        step.subject: item_id(entities[step.subject.name].places(lake).slices.place(step.subject.part))
         for step in plan.asked[:MOST_STEPS]
         if step.subject.part and step.subject.kind is Kind.ENTITY and step.subject.name in entities
     }

@@ -235,7 +235,7 @@ def check_recorded(context: ProcessingContext, entity: Entity, name: str) -> Non
     Raises:
         UsageError: It has none.
     """
-    place = f"{entity.places(context.lake.settings).bronze}/{name}"
+    place = entity.places(context.lake.settings).slices.place(name)
     if not context.ledger.item(item_id(place)).revision:
         _processed_item(context, entity, name, None)
 
@@ -248,8 +248,8 @@ def _processed_item(context: ProcessingContext, entity: Entity, name: str, chain
         ItemLocked, ItemFailed: The slice is being processed, or the table holds it and it has failed since.
     """
     named, application = called_name(entity.called, name), context.application
-    bronze = entity.places(context.lake.settings).bronze
-    found = context.ledger.item(item_id(f"{bronze}/{name}"))
+    slices = entity.places(context.lake.settings).slices
+    found = context.ledger.item(item_id(slices.place(name)))
     lock = context.ledger.lock(found)
     if lock is not None:
         raise locked_error(lock, named)
@@ -275,7 +275,7 @@ def _processed_item(context: ProcessingContext, entity: Entity, name: str, chain
             ".",
         )
     else:
-        what, remedy = f"is not in the table: it is {verdict}", _undoable(context, bronze, name)
+        what, remedy = f"is not in the table: it is {verdict}", _undoable(context, str(slices), name)
     details = {"item_id": found.item_id, "verdict": verdict.value}
     raise UsageError(f"the slice {name} of {entity.called} {what}", remedy=remedy, details=details)
 

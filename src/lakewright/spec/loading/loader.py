@@ -358,11 +358,10 @@ class _Loader:
         given = {category: set(entries) for category, entries in sections.definitions.items()}
         short = [each for each in sections.entities if is_short(each)]
         sections.entities = [each for each in sections.entities if not is_short(each)]
-        forms = [(each, long_entity(each, prefix, registry)) for each in short]
-        forms += [(each, long_table(each, registry)) for each in sections.tables]
+        forms = [("entity", each, long_entity(each, prefix, registry)) for each in short]
+        forms += [("table", each, long_table(each, registry)) for each in sections.tables]
         names = {each.name for each in sections.entities}
-        for declared, form in forms:
-            category = "table" if declared in sections.tables else "entity"
+        for category, declared, form in forms:
             sections.faults += touching(form.faults, (category, declared.name))
             if form.faults:
                 continue

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from lakewright.errors import Fault, Location
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.models.base import SnakeModel
+from lakewright.spec.models.base import SnakeModel, listed
 from lakewright.spec.models.column import Role
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import OF_NAME, EntitySettings
@@ -30,6 +30,7 @@ from lakewright.spec.reading.sections import RawDefinition
 
 __all__ = [
     "CONNECTION",
+    "FORMATS",
     "HISTORY",
     "QUERY",
     "LongForm",
@@ -126,8 +127,10 @@ def _put_settings(long: _Long, raw: Mapping[str, Any]) -> None:
         long.put(("settings", "time"), OF_NAME)
 
 
-_FORMATS = {"parquet": "parquet", "csv": "csv", "tsv": "csv", "txt": "csv", "json": "json", "jsonl": "json"}
-_FORMATS |= {"ndjson": "json", "avro": "avro", "orc": "orc"}
+FORMATS = {"parquet": "parquet", "csv": "csv", "tsv": "csv", "txt": "csv", "json": "json", "jsonl": "json"}
+FORMATS |= {"ndjson": "json", "avro": "avro", "orc": "orc"}
+"""Formats by the endings of names."""
+
 _COMPRESSED = re.compile(r"\.(gz|bz2|zst|snappy|deflate|lz4)$")
 
 
@@ -136,14 +139,14 @@ def format_of(place: str) -> Any:
     ending = _COMPRESSED.sub("", place.lower()).rpartition("/")[2].rpartition(".")[2]
     if ending == "tsv":
         return {"kind": "csv", "separator": "tab"}
-    return _FORMATS.get(ending)
+    return FORMATS.get(ending)
 
 
 def _put_columns(long: _Long, raw: Mapping[str, Any], prefix: str) -> None:
     columns = {name: _as_map(each, "type") for name, each in (raw.get("columns") or {}).items()}
     origins: dict[str, tuple[str, ...]] = {name: ("columns", name) for name in columns}
     flag = flag_of(raw.get("deletes"))
-    added = [(name, key) for key in ("key", "partition_by") for name in _listed(raw.get(key))]
+    added = [(name, key) for key in ("key", "partition_by") for name in listed(raw.get(key))]
     renamed = {str(each.get("rename")) for each in columns.values() if each.get("rename")}
     for name, key in [*added, *([(flag, "deletes")] if flag else [])]:
         if name not in columns and name not in renamed:
@@ -161,7 +164,7 @@ def _put_columns(long: _Long, raw: Mapping[str, Any], prefix: str) -> None:
         names = {name, declared.get("rename")}
         roles = [Role.CALCULATED.value] if is_calculated else []
         for key, role in (("key", Role.BUSINESS_KEY), ("partition_by", Role.PARTITION)):
-            if names & set(_listed(raw.get(key))):
+            if names & set(listed(raw.get(key))):
                 roles.append(role.value)
         if roles:
             long.put((*at, "fieldroles"), roles, *origin)
@@ -185,7 +188,7 @@ def long_table(declared: RawDefinition, registry: Registry) -> LongForm:
     for short, long in (("description", "description"), ("key", "mergeKey")):
         if short in raw:
             relation.put((long,), raw[short], short)
-    if parts := _listed(raw.get("partition_by")):
+    if parts := listed(raw.get("partition_by")):
         fields = [{"name": part, "type": "string"} for part in parts]
         relation.put(("partitions",), fields, "partition_by")
     if documented := _table_documentation(raw):
@@ -217,7 +220,7 @@ def _query_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     module, _, function = raw["python"].partition(":")
     yield from (("kind", "python"), ("function", function))
     yield "file", module if module.endswith(".py") else f"{module.replace('.', '/')}.py"
-    yield "inputs", _listed(raw.get("inputs"))
+    yield "inputs", [*listed(raw.get("inputs"))]
 
 
 def _column_documentation(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -232,7 +235,7 @@ def _table_documentation(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     columns = {name: _as_map(each, "description") for name, each in (raw.get("columns") or {}).items()}
     for name, checks in (raw.get("checks") or {}).items():
         own = columns.setdefault(name, {})
-        columns[name] = {**own, "checks": [*_listed(own.get("checks")), *_listed(checks)]}
+        columns[name] = {**own, "checks": [*listed(own.get("checks")), *listed(checks)]}
     return [{"name": name, **each} for name, each in columns.items()]
 
 
@@ -263,12 +266,6 @@ def _faults_of(
     except ValidationError as error:
         return faults_of(error, f"{word} {declared.name!r}", locate, is_rendered=False)
     return ()
-
-
-def _listed(declared: Any) -> list[Any]:
-    if declared is None:
-        return []
-    return list(declared) if isinstance(declared, list | tuple) else [declared]
 
 
 def _as_map(declared: Any, key: str) -> dict[str, Any]:

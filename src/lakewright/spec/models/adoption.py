@@ -12,14 +12,14 @@ from pydantic import BeforeValidator, Field
 
 from lakewright.spec.models.base import SnakeModel, TextMap, Texts, lower
 
-__all__ = ["ROLES", "Adoption", "AdoptionValue"]
+__all__ = ["DBT", "LIKE", "ROLES", "Adoption", "AdoptionValue"]
 
 ROLES = ("valid_from", "valid_to", "is_current", "deleted", "last_seen")
 """The roles that a column of the adopted table can have."""
 
 DBT, FOUNDATION = "dbt_snapshot", "datalake_foundation"
 
-_LIKE: Mapping[str, Mapping[str, str]] = {
+LIKE: Mapping[str, Mapping[str, str]] = {
     DBT: {
         "valid_from": "dbt_valid_from",
         "valid_to": "dbt_valid_to",
@@ -91,7 +91,7 @@ class Adoption(SnakeModel):
         present = {name.lower() for name in names}
         supposed = {
             role: name.format(prefix=prefix)
-            for role, name in _LIKE.get(self.like or "", {}).items()
+            for role, name in LIKE.get(self.like or "", {}).items()
             if with_times or role in ("deleted", "last_seen")
         }
         found = {role: name for role, name in supposed.items() if name.lower() in present}

@@ -46,6 +46,7 @@ __all__ = [
     "Texts",
     "from_text",
     "inconsistent",
+    "listed",
     "lower",
     "read_settings",
     "upper",
@@ -198,16 +199,17 @@ def from_text(read: Callable[[str], Any]) -> BeforeValidator:
     return BeforeValidator(lambda declared: read(declared) if isinstance(declared, str) else declared)
 
 
-def _listed(declared: Any) -> Any:
+def listed(declared: Any) -> Any:
+    """Return what is declared as a list: a single value is one of one, and none is empty."""
     if declared is None:
         return ()
     return declared if isinstance(declared, (list, tuple)) else (declared,)
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]
 """A list of texts. A single text needs no list."""
 
-Listed = Annotated[tuple[T, ...], BeforeValidator(_listed)]
+Listed = Annotated[tuple[T, ...], BeforeValidator(listed)]
 """`Listed[Model]`: a list of maps. A single map needs no list."""
 
 

@@ -373,7 +373,7 @@ class _Taker:
         ledger = self.app.ledger_of(self.app.store, self.author)
         chain = chain_of(self.app, self.app.project.entity(entity), ledger)
         present = {each.item_id: each.fingerprint for each in list_bronze(chain.folder, chain.lake).slices}
-        wanted = [item_id(f"{chain.bronze}/{name}") for name in names]
+        wanted = [item_id(chain.folder.place(name)) for name in names]
         for item in chain.store.read(wanted).values():
             now = present.get(item.item_id)
             if item.failed is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import LakewrightError
 from lakewright.lake.row_counts import read_row_counts
 from lakewright.plan.phase import Phase
+from lakewright.slices.other_runs import entity_name
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -29,7 +30,8 @@ def work_done(app: App, results: Iterable[RunResult]) -> list[dict[str, Any]]:
     targets = (target for result in results for target in result.targets())
     for target in targets:
         if target.phase is Phase.BUILD and target.kind == "entity" and target.metrics.get("slices"):
-            entity = str(app.project.targets[target.name].raw.get("entity"))
+            # A target whose entity only an instance knows stands for it.
+            entity = entity_name(app.project, app.project.targets[target.name].raw) or target.name
             slices.setdefault(entity, []).extend(target.metrics["slices"])
     return [
         {
