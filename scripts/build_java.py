@@ -20,8 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from lakewright.errors import LakewrightError  # noqa: E402 - not installed yet, where a wheel is built
-from lakewright.spark.jars import DELTA_JARS, Jar, fetch_jars  # noqa: E402
+from lakewright.spark.jars import fetch_jars  # noqa: E402
 from lakewright.spark.java import find_java  # noqa: E402
+from lakewright.spark.releases import DELTA_STORAGE, Jar  # noqa: E402
 
 SOURCES = ROOT / "java"
 JAR = ROOT / "src" / "lakewright" / "spark" / "lakewright-storage.jar"
@@ -39,7 +40,6 @@ HADOOP = Jar(
     "3.5.0",
     "cc59446ec9ebaceae56fdb8d8c21477766dc5d426325642151c796bec5c4e6b7",
 )
-DELTA = next(jar for jar in DELTA_JARS if jar.artifact == "delta-storage")
 
 
 def build() -> bool:
@@ -53,7 +53,7 @@ def build() -> bool:
     if _built_from(JAR) == digest:
         return False
     java = find_java(os.environ)
-    compiler, *class_path = fetch_jars(os.environ, (COMPILER, HADOOP, DELTA))
+    compiler, *class_path = fetch_jars(os.environ, (COMPILER, HADOOP, DELTA_STORAGE))
     with tempfile.TemporaryDirectory() as folder:
         options = [
             "--release",
@@ -72,7 +72,7 @@ def build() -> bool:
 
 
 def _digest() -> str:
-    found = hashlib.sha256(f"{COMPILER.sha256} {HADOOP.sha256} {DELTA.sha256}".encode())
+    found = hashlib.sha256(f"{COMPILER.sha256} {HADOOP.sha256} {DELTA_STORAGE.sha256}".encode())
     for file in sorted(SOURCES.rglob("*.java")):
         found.update(file.relative_to(SOURCES).as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()

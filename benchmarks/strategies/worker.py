@@ -19,6 +19,7 @@ from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings, driver_memory_gib, machine_memory
 from lakewright.spark.jars import fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
+from lakewright.spark.releases import delta_jars, installed_release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -171,7 +172,7 @@ def _default_session(folder: Path) -> SparkSession:
     os.environ.setdefault("JAVA_HOME", str(java_home_for_spark(find_java(os.environ), os.environ)))
     builder = SparkSession.builder.appName("naive").master("local[*]")
     settings = {
-        "spark.jars": ",".join(str(jar) for jar in fetch_jars(os.environ)),
+        "spark.jars": ",".join(str(jar) for jar in fetch_jars(os.environ, delta_jars(installed_release()))),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.driver.memory": f"{driver_memory_gib(machine_memory())}g",

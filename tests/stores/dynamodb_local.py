@@ -15,8 +15,9 @@ from uuid import uuid4
 import boto3
 from tests.stores.cluster import free_port
 
-from lakewright.spark.jars import Jar, fetch_jars
+from lakewright.spark.jars import fetch_jars
 from lakewright.spark.java import find_java
+from lakewright.spark.releases import Jar
 
 # What the server loads of all that `mvn dependency:copy-dependencies` brings for com.amazonaws:DynamoDBLocal.
 JARS = (

@@ -19,8 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from lakewright.spark.jars import Jar, fetch_jars
+from lakewright.spark.jars import fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
+from lakewright.spark.releases import Jar
 
 __all__ = ["Yarn", "running_yarn"]
 

@@ -15,7 +15,8 @@ from lakewright.connections.database import Dialect
 from lakewright.connections.jvm import StandardDialect
 from lakewright.connections.postgres import PostgresDialect
 from lakewright.errors import SpecError
-from lakewright.spark.jars import POSTGRES_DRIVER, Jar
+from lakewright.spark.jars import POSTGRES_DRIVER
+from lakewright.spark.releases import Jar
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Reference, TextMap
 

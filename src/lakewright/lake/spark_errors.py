@@ -21,6 +21,7 @@ from lakewright.lake.files import MISSING_CLASS, missing_file_system
 from lakewright.lake.paths import local_path
 from lakewright.lake.storage_errors import damage_in_text, store_fault
 from lakewright.spark.jvm import full_text
+from lakewright.spark.releases import installed_version
 from lakewright.transform.fault_words import fault_error
 from lakewright.transform.refusals import refusal_of
 
@@ -303,7 +304,7 @@ def missing_reader(text: str) -> NotInstalled | None:
     if found is None:
         return None
     kind = found[1].lower()
-    package = f"org.apache.spark:spark-{kind}_2.13:4.2.0" if kind == "avro" else "its package"
+    package = f"org.apache.spark:spark-{kind}_2.13:{installed_version()}" if kind == "avro" else "its package"
     return NotInstalled(
         f"this Spark can't read or write {kind} files",
         remedy=f"Add {package} to spark.jars.packages: in `config:` of the project, or where a session of "

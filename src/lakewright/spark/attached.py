@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.jars import Jar
 from lakewright.spark.java import find_java
+from lakewright.spark.releases import Jar
 from lakewright.spark.session import OwnSession
 
 if TYPE_CHECKING:

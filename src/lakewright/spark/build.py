@@ -20,13 +20,13 @@ from lakewright.spark.conf import (
     results_conf,
     session_conf,
 )
-from lakewright.spark.jars import Jar, fetch_jars
+from lakewright.spark.jars import fetch_jars, log_store_jar
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.launch import environment_set, has_jvm, interrupts_kept
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 from lakewright.spark.query_logs import filter_query_logs
-from lakewright.spark.s3 import log_store_jar, s3_jars
+from lakewright.spark.releases import Jar, delta_jars, installed_release, s3_jars
 from lakewright.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -46,10 +46,11 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     Raises:
         NotInstalled: PySpark, a Java or Delta's jars are missing and can't be fetched.
         LeaseHeld: Another process has the catalog's metastore open.
-        SparkUnavailable: Spark refuses the settings.
+        SparkUnavailable: Spark is of a release that is not supported, or refuses the settings.
     """
     if "spark.remote" in settings.conf:
         return _session(results_conf() | dict(settings.conf))
+    release = installed_release()
     metastore = embedded_metastore(settings.conf, settings.state_folder)
     if metastore is not None and not has_jvm():
         check_metastore_is_free(metastore)
@@ -64,14 +65,14 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     if local_cores(master_of(settings)) is not None:
         # Otherwise Spark resolves this machine's name, and listens on the network.
         environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    further = [log_store_jar(), *fetch_jars(os.environ, s3_jars())] if settings.needs_s3 else []
+    further = [log_store_jar(), *fetch_jars(os.environ, s3_jars(release))] if settings.needs_s3 else []
     if further:
         # At the end of the class path: before Spark's jars, they would keep Java from using the archive.
         given = os.environ.get("SPARK_DIST_CLASSPATH", "")
         environ["SPARK_DIST_CLASSPATH"] = os.pathsep.join(filter(None, [given, *map(str, further)]))
     conf = session_conf(
         settings,
-        jars=fetch_jars(os.environ),
+        jars=fetch_jars(os.environ, delta_jars(release)),
         further_jars=further,
         drivers=_drivers(settings.drivers),
         jvm_options=(*archive_options(java), f"-Djava.io.tmpdir={scratch_folder()}"),
@@ -103,7 +104,7 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
     except ImportError as error:
         raise NotInstalled(
             f"PySpark, or a part of it, is not installed: {error}",
-            remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect]==4.2.0 too.",
+            remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect] too.",
         ) from error
     except Exception as error:
         if is_jvm_failure(error):

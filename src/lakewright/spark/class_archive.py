@@ -11,13 +11,12 @@ Measured: docs/decisions/006-archive-of-classes.md.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from lakewright.spark.jars import DELTA_JARS
 from lakewright.spark.java import Java
+from lakewright.spark.releases import delta_jars, installed_release, installed_version
 
 __all__ = ["QUIET", "archive_options", "archive_path"]
 
@@ -32,13 +31,12 @@ def archive_path(java: Java) -> Path:
     except OSError:
         release = ""
     spark = find_spec("pyspark")
-    version = importlib.metadata.version("pyspark") if spark else ""
     parts = [
         str(java.executable),
         release,
         str(spark and spark.origin),
-        version,
-        *(jar.sha256 for jar in DELTA_JARS),
+        installed_version(),
+        *(jar.sha256 for jar in delta_jars(installed_release())),
     ]
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return Path(sys.prefix) / "share" / "lakewright" / f"classes-{key}.jsa"

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lakewright.spark.jars import Jar
+from lakewright.spark.releases import Jar
 
 __all__ = [
     "LATE_COMPILER",

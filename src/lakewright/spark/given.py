@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SparkUnavailable
-from lakewright.spark.jars import DELTA_JARS
+from lakewright.spark.releases import Release, check_release, installed_release
 from lakewright.spec.models.cluster import CONNECT
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ _CATALOGS = (DELTA_CATALOG, "io.unitycatalog.", "com.databricks.")
 
 
 def check_given_session(session: SparkSession) -> None:
-    """Raise an error if a session is stopped, remote, or has no Delta Lake; the session is not changed.
+    """Raise an error if a session is stopped, remote, too old, or has no Delta Lake; it isn't changed.
 
     Its settings alone prove nothing: Spark ignores an extension whose jar is missing, and one that is set
     after the start.
 
     Raises:
-        SparkUnavailable: With the settings that it lacks.
+        SparkUnavailable: With the settings that it lacks, or with the release of Spark that it is of.
     """
     java: Any = getattr(session, "_jsparkSession", None)
     if java is None and not hasattr(session, "createDataFrame"):
@@ -57,6 +57,7 @@ def check_given_session(session: SparkSession) -> None:
             "the given Spark session has been stopped",
             remedy="Start a new one, and load the project with it.",
         )
+    release = check_release(session.version)
     lacks = [] if _has_extension(java) else [f"{EXTENSIONS_KEY}={DELTA_EXTENSION}"]
     catalog = session.conf.get(CATALOG_KEY, None)
     if catalog is not None and not catalog.startswith(_CATALOGS):
@@ -64,7 +65,7 @@ def check_given_session(session: SparkSession) -> None:
     if lacks:
         raise SparkUnavailable(
             f"the Spark session that runs in this process has no Delta Lake: it lacks {' and '.join(lacks)}",
-            remedy=_remedy(),
+            remedy=_remedy(release),
             details={"lacks": lacks},
         )
 
@@ -84,7 +85,7 @@ def check_jvm(jvm: Any) -> None:
     except Py4JJavaError:
         raise SparkUnavailable(
             "the JVM of this process was started without Delta Lake, by a session that has been stopped",
-            remedy=_remedy(),
+            remedy=_remedy(installed_release()),
         ) from None
 
 
@@ -98,10 +99,9 @@ def _has_extension(java: Any) -> bool:
     return True
 
 
-def _remedy() -> str:
-    jar = next(jar for jar in DELTA_JARS if jar.artifact.startswith("delta-spark"))
+def _remedy(release: Release) -> str:
     settings = {
-        "spark.jars.packages": f"{jar.group}:{jar.artifact}:{jar.version}",
+        "spark.jars.packages": release.delta.coordinates,
         EXTENSIONS_KEY: DELTA_EXTENSION,
         CATALOG_KEY: DELTA_CATALOG,
     }

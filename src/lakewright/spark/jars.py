@@ -1,8 +1,7 @@
 """Jars of Delta and of JDBC drivers, fetched once from Maven Central into the cache.
 
-`spark.jars.packages` would resolve and copy 33 jars at each start of a session, which takes seconds. The jars
-below are those that Delta on Spark loads and Spark doesn't contain
-(docs/decisions/004-jars-from-maven-central.md).
+`spark.jars.packages` would resolve and copy 33 jars at each start of a session, which takes seconds
+(docs/decisions/004-jars-from-maven-central.md). Which jars a release of Spark needs, `releases` says.
 
     python -m lakewright.spark.jars        fetches missing jars and prints how many it fetched
 """
@@ -16,17 +15,17 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import BinaryIO
 
-from lakewright.errors import NotInstalled
+from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.cache import cache_folder
+from lakewright.spark.releases import Jar, delta_jars, installed_release
 
 log = logging.getLogger(__name__)
 
-__all__ = ["DELTA_JARS", "POSTGRES_DRIVER", "Jar", "fetch_jars", "jars_folder", "missing_jars"]
+__all__ = ["POSTGRES_DRIVER", "fetch_jars", "jars_folder", "log_store_jar", "missing_jars"]
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 TRIES = 3
@@ -35,73 +34,8 @@ TRIES = 3
 TIMEOUT_SECONDS = 60
 BLOCK = 1 << 18
 
+_LOG_STORE = Path(__file__).with_name("lakewright-storage.jar")
 
-@dataclass(frozen=True, slots=True)
-class Jar:
-    """One artifact of Maven Central, with the SHA-256 that its bytes must have."""
-
-    group: str
-    artifact: str
-    version: str
-    sha256: str
-    packaging: str = "jar"
-
-    @property
-    def name(self) -> str:
-        """The file's name, in Maven's repository and in the cache."""
-        return f"{self.artifact}-{self.version}.{self.packaging}"
-
-    def url(self, repository: str) -> str:
-        """Return where the jar is in a Maven repository."""
-        return "/".join(
-            [repository.rstrip("/"), *self.group.split("."), self.artifact, self.version, self.name]
-        )
-
-
-DELTA_JARS: tuple[Jar, ...] = (
-    Jar(
-        "io.delta",
-        "delta-spark_4.2_2.13",
-        "4.4.0",
-        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
-    ),
-    Jar(
-        "io.delta",
-        "delta-storage",
-        "4.4.0",
-        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-    ),
-    Jar(
-        "io.delta",
-        "delta-kernel-api",
-        "4.4.0",
-        "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
-    ),
-    Jar(
-        "io.delta",
-        "delta-kernel-defaults",
-        "4.4.0",
-        "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
-    ),
-    Jar(
-        "io.delta",
-        "delta-kernel-unitycatalog",
-        "4.4.0",
-        "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
-    ),
-    Jar(
-        "io.unitycatalog",
-        "unitycatalog-client",
-        "0.6.0",
-        "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
-    ),
-    Jar(
-        "io.unitycatalog",
-        "unitycatalog-hadoop",
-        "0.6.0",
-        "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
-    ),
-)
 
 POSTGRES_DRIVER = Jar(
     "org.postgresql",
@@ -117,12 +51,12 @@ def jars_folder(environ: Mapping[str, str]) -> Path:
     return cache_folder(environ) / "jars"
 
 
-def missing_jars(folder: Path, jars: Iterable[Jar] = DELTA_JARS) -> list[Jar]:
+def missing_jars(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
     """Return the jars that the folder lacks, or holds with different content."""
     return [jar for jar in jars if not _holds(folder / jar.name, jar.sha256)]
 
 
-def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar] = DELTA_JARS) -> list[Path]:
+def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar]) -> list[Path]:
     """Return the paths of all the jars, after fetching those that were missing.
 
     Each is downloaded to a temporary file and renamed once its SHA-256 is verified. An interrupted run leaves
@@ -140,6 +74,21 @@ def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar] = DELTA_JARS) -> 
         log.info("fetching %s into %s (%d of %d)", jar.name, folder, number, len(missing))
         _fetch(jar, repository, folder)
     return [folder / jar.name for jar in wanted]
+
+
+def log_store_jar() -> Path:
+    """Return the jar with our log store for S3, which is a part of the package.
+
+    Raises:
+        NotInstalled: The package was installed without it.
+    """
+    if not _LOG_STORE.is_file():
+        raise NotInstalled(
+            f"{_LOG_STORE.name} is missing, without which two drivers lose commits on S3",
+            remedy="Install the wheel, `pip install --force-reinstall lakewright`; in a clone of the "
+            "repository run `make setup`.",
+        )
+    return _LOG_STORE
 
 
 def _fetch(jar: Jar, repository: str, folder: Path) -> None:
@@ -207,10 +156,11 @@ def _remedy(folder: Path) -> str:
 
 def main() -> int:
     """Fetch missing jars; return the exit code of the process."""
-    missing = missing_jars(jars_folder(os.environ))
     try:
-        fetch_jars(os.environ)
-    except NotInstalled as error:
+        wanted = delta_jars(installed_release())
+        missing = missing_jars(jars_folder(os.environ), wanted)
+        fetch_jars(os.environ, wanted)
+    except (NotInstalled, SparkUnavailable) as error:
         print(f"{error}\n{error.remedy}", file=sys.stderr)
         return 1
     if missing:

@@ -38,9 +38,9 @@ from lakewright.slices.lost_table import find_loss
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.cluster import check_master, is_cluster
-from lakewright.spark.jars import DELTA_JARS, Jar, fetch_jars, jars_folder, missing_jars
+from lakewright.spark.jars import fetch_jars, jars_folder, log_store_jar, missing_jars
 from lakewright.spark.java import find_java
-from lakewright.spark.s3 import log_store_jar, s3_jars
+from lakewright.spark.releases import DELTA, Jar, delta_jars, installed_release, installed_version, s3_jars
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
@@ -76,16 +76,15 @@ __all__ = [
 OLDEST_PYTHON = (3, 11)
 PATIENCE_OF_DOCTOR = 5.0
 """Seconds in which the master of a cluster must answer."""
-TESTED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 
 
 def machine_checks(environ: Mapping[str, str]) -> Iterator[Check]:
     """Check Python, Java, Spark, Delta and its jars on this machine."""
     yield _python()
     yield guarded("Java", lambda: _java(environ))
-    yield _package("Spark", "pyspark")
-    yield _package("Delta", "delta-spark")
-    yield guarded("jars", lambda: _jars(environ))
+    yield guarded("Spark", _spark)
+    yield _delta()
+    yield guarded("jars", lambda: _jars(environ, delta_jars(installed_release())))
     yield guarded("archive of classes", lambda: _archive(environ))
 
 
@@ -101,18 +100,22 @@ def _java(environ: Mapping[str, str]) -> str:
     return f"{java.feature} at {java.home} (from {java.origin})"
 
 
-def _package(name: str, distribution: str) -> Check:
-    remedy = "Run `pip install 'lakewright[spark]'`."
+def _spark() -> str:
+    installed_release()
+    return f"pyspark {installed_version()}"
+
+
+def _delta() -> Check:
     try:
-        found = version(distribution)
+        found = version("delta-spark")
     except PackageNotFoundError:
-        return Check(name, False, f"{distribution} is not installed", remedy)
-    tested = TESTED[distribution]
-    note = "" if found == tested else f"; tested with {tested}"
-    return Check(name, True, f"{distribution} {found}{note}")
+        remedy = "Run `pip install 'lakewright[spark]'`."
+        return Check("Delta", False, "delta-spark is not installed", remedy)
+    note = "" if found == DELTA else f"; tested with {DELTA}"
+    return Check("Delta", True, f"delta-spark {found}{note}")
 
 
-def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...] = DELTA_JARS) -> str:
+def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...]) -> str:
     folder = jars_folder(environ)
     missing = missing_jars(folder, jars)
     if missing:
@@ -142,7 +145,7 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     yield Check("project", True, f"{project.name} in {project.basedir}, {jobs}")
     yield guarded("manifest", lambda: _manifest(app))
     if app.lake.storage.is_used:
-        yield guarded("jars for S3", lambda: _jars(app.environ, s3_jars()))
+        yield guarded("jars for S3", lambda: _jars(app.environ, s3_jars(installed_release())))
         yield guarded("log store for S3", lambda: str(log_store_jar()))
     if is_cluster(master := lake_master(app.lake)):
         yield guarded("cluster", lambda: _cluster(app, master))
@@ -468,11 +471,13 @@ def set_up(environ: Mapping[str, str]) -> SetUp:
 
     Raises:
         NotInstalled: There is no Java or no PySpark, or a jar cannot be fetched.
+        SparkUnavailable: The PySpark is of a release that is not supported.
     """
     java = find_java(environ)
     folder = jars_folder(environ)
-    missing = missing_jars(folder)
-    fetch_jars(environ)
+    wanted = delta_jars(installed_release())
+    missing = missing_jars(folder, wanted)
+    fetch_jars(environ, wanted)
     archive = archive_path(java)
     is_there = archive.is_file()
     if not is_there:

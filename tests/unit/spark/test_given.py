@@ -38,10 +38,19 @@ class Java:
         return SimpleNamespace(sqlParser=lambda: self.parser)
 
 
-def session(*, has_delta: bool = True, is_stopped: bool = False, conf: dict[str, str] | None = None) -> Any:
+def session(
+    *,
+    has_delta: bool = True,
+    is_stopped: bool = False,
+    conf: dict[str, str] | None = None,
+    version: str = "4.2.0",
+) -> Any:
     jvm = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: is_stopped))
     return SimpleNamespace(
-        _jsparkSession=Java(has_delta=has_delta), sparkContext=SimpleNamespace(_jsc=jvm), conf=conf or {}
+        _jsparkSession=Java(has_delta=has_delta),
+        sparkContext=SimpleNamespace(_jsc=jvm),
+        conf=conf or {},
+        version=version,
     )
 
 
@@ -56,6 +65,7 @@ def test_a_session_with_delta_is_taken_a1(catalog: dict[str, str]) -> None:
         (session(has_delta=False), f"it lacks spark.sql.extensions={DELTA_EXTENSION}"),
         (session(conf={CATALOG_KEY: ICEBERG}), f"{CATALOG_KEY}={DELTA_CATALOG} (it is {ICEBERG})"),
         (session(is_stopped=True), "has been stopped"),
+        (session(version="3.5.6"), "Spark 3.5.6 is not supported"),
         (SimpleNamespace(createDataFrame=None), "Spark Connect"),
         (SimpleNamespace(), "is of type SimpleNamespace, not SparkSession"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import pytest
 
 from lakewright.errors import NotInstalled
 from lakewright.spark import jars
-from lakewright.spark.jars import DELTA_JARS, Jar, fetch_jars, jars_folder, missing_jars
+from lakewright.spark.jars import fetch_jars, jars_folder, missing_jars
+from lakewright.spark.releases import Jar
 
 
 def make_jar(repository: Path, artifact: str, content: bytes = b"classes") -> Jar:
@@ -113,10 +113,3 @@ def test_the_command_tells_faults_on_standard_error(
     out, err = capsys.readouterr()
     assert out == ""
     assert "could not be fetched" in err
-
-
-def test_the_pinned_jars_are_of_the_delta_that_python_has() -> None:
-    from importlib.metadata import version
-
-    assert {jar.version for jar in DELTA_JARS if jar.group == "io.delta"} == {version("delta-spark")}
-    assert "pyspark" not in sys.modules or version("pyspark").startswith("4.2.")

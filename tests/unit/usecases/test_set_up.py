@@ -12,7 +12,8 @@ from unittest import mock
 import pytest
 
 from lakewright.errors import NotInstalled
-from lakewright.spark.jars import Jar, fetch_jars, missing_jars
+from lakewright.spark.jars import fetch_jars, missing_jars
+from lakewright.spark.releases import Jar
 from lakewright.usecases.diagnose import machine_checks, set_up
 
 JARS = tuple(Jar("g", name, "1", hashlib.sha256(name.encode()).hexdigest()) for name in "ab")
@@ -46,8 +47,8 @@ def prepared(environ: dict[str, str], machine: Machine) -> Any:
     with (
         mock.patch(f"{place}.find_java"),
         mock.patch(f"{place}.archive_path", return_value=machine.archive),
-        mock.patch(f"{place}.missing_jars", lambda folder: missing_jars(folder, JARS)),
-        mock.patch(f"{place}.fetch_jars", lambda given: fetch_jars(given, JARS)),
+        mock.patch(f"{place}.missing_jars", lambda folder, _: missing_jars(folder, JARS)),
+        mock.patch(f"{place}.fetch_jars", lambda given, _: fetch_jars(given, JARS)),
         mock.patch(f"{place}.subprocess.run", machine.run),
     ):
         return set_up(environ)

@@ -1,0 +1,203 @@
+"""The releases of Spark that Lakewright runs on, and the jars that each of them needs.
+
+One release of Delta Lake is published for several releases of Spark, each with a jar of its own. Hadoop's
+file system for S3 must be of the Hadoop that Spark contains (docs/decisions/028-releases-of-spark.md).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from lakewright.errors import NotInstalled, SparkUnavailable
+
+__all__ = [
+    "DELTA",
+    "DELTA_STORAGE",
+    "RELEASES",
+    "Jar",
+    "Release",
+    "check_release",
+    "delta_jars",
+    "installed_release",
+    "installed_version",
+    "s3_jars",
+    "supported_releases",
+]
+
+DELTA = "4.4.0"
+"""The release of Delta Lake whose jars are used, with every release of Spark."""
+
+_S3_LOCK = Path(__file__).with_name("s3_jars.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One artifact of Maven Central, with the SHA-256 that its bytes must have."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+    packaging: str = "jar"
+
+    @property
+    def name(self) -> str:
+        """The file's name, in Maven's repository and in the cache."""
+        return f"{self.artifact}-{self.version}.{self.packaging}"
+
+    @property
+    def coordinates(self) -> str:
+        """The name that `spark.jars.packages` takes."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    def url(self, repository: str) -> str:
+        """Return where the jar is in a Maven repository."""
+        return "/".join(
+            [repository.rstrip("/"), *self.group.split("."), self.artifact, self.version, self.name]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A minor release of Spark.
+
+    Attributes:
+        spark: Its number, as `4.2`.
+        oldest: The first of its patches that Delta's jar was built with and runs on.
+        delta: Delta's jar for it.
+    """
+
+    spark: str
+    oldest: int
+    delta: Jar
+
+
+def _delta_spark(spark: str, sha256: str) -> Jar:
+    return Jar("io.delta", f"delta-spark_{spark}_2.13", DELTA, sha256)
+
+
+RELEASES: tuple[Release, ...] = (
+    Release(
+        "4.0", 1, _delta_spark("4.0", "49e899667168b9412f83cbe894ce264107d7b896d6c5e12edca4e216845c1104")
+    ),
+    Release(
+        "4.1", 0, _delta_spark("4.1", "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10")
+    ),
+    Release(
+        "4.2", 0, _delta_spark("4.2", "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead")
+    ),
+)
+"""Oldest first; the last one is the release that the lock pins."""
+
+DELTA_STORAGE = Jar(
+    "io.delta", "delta-storage", DELTA, "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc"
+)
+
+_BESIDE_DELTA = (
+    DELTA_STORAGE,
+    Jar(
+        "io.delta",
+        "delta-kernel-api",
+        DELTA,
+        "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
+    ),
+    Jar(
+        "io.delta",
+        "delta-kernel-defaults",
+        DELTA,
+        "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
+    ),
+    Jar(
+        "io.delta",
+        "delta-kernel-unitycatalog",
+        DELTA,
+        "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
+    ),
+    Jar(
+        "io.unitycatalog",
+        "unitycatalog-client",
+        "0.6.0",
+        "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
+    ),
+    Jar(
+        "io.unitycatalog",
+        "unitycatalog-hadoop",
+        "0.6.0",
+        "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
+    ),
+)
+"""The jars that Delta on Spark loads, that Spark doesn't contain, and that are the same for every release."""
+
+
+def supported_releases() -> str:
+    """Return the range of releases, as `4.0 to 4.2`."""
+    return f"{RELEASES[0].spark} to {RELEASES[-1].spark}"
+
+
+def check_release(found: str) -> Release:
+    """Return the release of a version of Spark, as `4.1.3`.
+
+    Raises:
+        SparkUnavailable: Lakewright doesn't run on it.
+    """
+    numbers = re.match(r"(\d+\.\d+)(?:\.(\d+))?", found)
+    for release in RELEASES:
+        if numbers is not None and numbers[1] == release.spark and int(numbers[2] or 0) >= release.oldest:
+            return release
+    raise SparkUnavailable(
+        f"Spark {found} is not supported: Lakewright runs on Spark {supported_releases()}",
+        remedy="Install another one, as in `pip install 'lakewright[spark]'`; of Spark "
+        f"{RELEASES[0].spark}, {RELEASES[0].spark}.{RELEASES[0].oldest} is the first.",
+        details={"version": found, "supported": [release.spark for release in RELEASES]},
+    )
+
+
+def installed_release() -> Release:
+    """Return the release of the PySpark that is installed.
+
+    Raises:
+        NotInstalled: There is no PySpark.
+        SparkUnavailable: Lakewright doesn't run on it.
+    """
+    return check_release(installed_version())
+
+
+def installed_version() -> str:
+    """Return the version of the PySpark that is installed, which isn't imported.
+
+    Raises:
+        NotInstalled: There is no PySpark.
+    """
+    try:
+        return version("pyspark")
+    except PackageNotFoundError as error:
+        raise NotInstalled(
+            "PySpark is not installed", remedy="Run `pip install 'lakewright[spark]'`."
+        ) from error
+
+
+def delta_jars(release: Release) -> tuple[Jar, ...]:
+    """Return the jars of Delta Lake that a session on the release loads."""
+    return (release.delta, *_BESIDE_DELTA)
+
+
+@cache
+def s3_jars(release: Release) -> tuple[Jar, ...]:
+    """Return the jars of Hadoop's file system for S3 that Spark of this release doesn't contain.
+
+    Amazon's bundle of its whole SDK has 686 MB. The jars that the file system needs of it have 13 MB
+    (docs/decisions/016-s3-jars.md).
+    """
+    jars, section = [], ""
+    for line in _S3_LOCK.read_text("utf-8").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section == release.spark:
+            name, sha256 = line.split()
+            group, artifact, number = name.split(":")
+            jars.append(Jar(group, artifact, number, sha256))
+    return tuple(jars)
