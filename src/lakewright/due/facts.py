@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -27,8 +28,10 @@ __all__ = [
     "Record",
     "RecordState",
     "Slice",
+    "SliceTime",
     "Subject",
     "Table",
+    "TimeSource",
     "Undeclared",
     "Unknown",
     "Verb",
@@ -133,6 +136,36 @@ class Slice:
         return (self.place, self.name)
 
 
+class TimeSource(StrEnum):
+    """What gives a slice its processing time.
+
+    The date in its name, a date of a declared form in it, a declared expression, the clock, the clock because
+    the name has no date, or what was recorded when the slice was processed before.
+    """
+
+    NAME = "name"
+    FORM = "form"
+    EXPRESSION = "expression"
+    CLOCK = "clock"
+    UNDATED = "undated"
+    RECORDED = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTime:
+    """The processing time of a slice, at which its versions begin.
+
+    Attributes:
+        source: What gives it.
+        declared: The form or the expression.
+        at: The time, in the lake's time zone; None if it is known only when the slice is processed.
+    """
+
+    source: TimeSource
+    declared: str = ""
+    at: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Foreign:
     """Rows that another writer has changed between two slices, up to a version of the table."""
@@ -227,7 +260,8 @@ class Entity:
         incomplete: The names of slices in bronze that are still being written.
         unreadable: Why slices in bronze can't be read, by name.
         vanished: The names of processed slices that are no longer in bronze.
-        undated: The names of slices in bronze that have no date, where versions begin by it.
+        times: The processing times of slices that may be processed, by their names.
+        has_versions: Whether versions of records begin at these times.
         no_files: Where its slices were to be found outside of the lake; empty if there are some.
         elsewhere: The number of open slices that were recorded in other folders, by these.
         unfit: The failures of slices that a replay could not apply, by their names.
@@ -251,7 +285,8 @@ class Entity:
     incomplete: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
     vanished: tuple[str, ...] = ()
-    undated: frozenset[str] = frozenset()
+    times: Mapping[str, SliceTime] = field(default_factory=dict)
+    has_versions: bool = False
     no_files: str = ""
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     unfit: Mapping[str, Record] = field(default_factory=dict)

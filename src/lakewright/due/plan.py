@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from lakewright.due.facts import Decision, Grant, Slice, Subject, Unknown, Verb
+from lakewright.due.facts import Decision, Grant, Slice, SliceTime, Subject, Unknown, Verb
 
 __all__ = [
     "Action",
@@ -208,6 +208,7 @@ class Step:
         needs: The grants that it needs and that are not given.
         choices: What a person may decide; of a replay, what may be decided instead.
         instance: The parameters of the instance of a target.
+        times: The processing times of the slices that it applies, by their names.
     """
 
     id: str
@@ -222,6 +223,7 @@ class Step:
     needs: frozenset[Grant] = frozenset()
     choices: tuple[Choice, ...] = ()
     instance: Mapping[str, str] = field(default_factory=dict, hash=False)
+    times: Mapping[str, SliceTime] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

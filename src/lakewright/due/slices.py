@@ -20,6 +20,7 @@ from lakewright.due.facts import (
     RecordState,
     Slice,
     Subject,
+    TimeSource,
     Unknown,
     Verb,
 )
@@ -398,8 +399,13 @@ class _Planning:
             self._add(Action.HOLD, "", reason, kind="time", state=State.BLOCKED, slices=slices)
             return
         end = next((number for number, each in enumerate(rest) if self._gone([each])), len(rest))
-        undated = [each.name for each in rest[:end] if each.name in self.entity.undated]
-        if undated and end > 1:
+        times = self.entity.times
+        undated = [
+            each.name
+            for each in rest[:end]
+            if each.name in times and times[each.name].source is TimeSource.UNDATED
+        ]
+        if undated and end > 1 and self.entity.has_versions:
             self._note(Code.UNDATED, slices=undated)
         if end:
             self._step(Action.FORWARD, len(self.entity.table.held), rest[:end], ())
@@ -435,6 +441,7 @@ class _Planning:
             "",
             self.cause,
             slices=tuple(rest),
+            times={name: time for name, time in self.entity.times.items() if name in again},
             base=base,
             removes=tuple(each.name for each in removed if each.name not in again),
             needs=lacking,

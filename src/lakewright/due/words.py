@@ -6,10 +6,11 @@ Source: the form `lakewright/plan/2` is described in `docs/reference/json.md`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from lakewright.due.facts import Kind, Verb
+from lakewright.due.facts import Kind, SliceTime, TimeSource, Verb
 from lakewright.due.plan import Action, Code, Finding, Severity, State, Step
 from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
@@ -119,6 +120,15 @@ _DOES: Mapping[Action, str] = {
     Action.HOLD: "hold",
 }
 
+_STAMPED: Mapping[TimeSource, str] = {
+    TimeSource.NAME: "by the date in {names}",
+    TimeSource.FORM: "by the date {declared} in {names}",
+    TimeSource.EXPRESSION: "by {declared}",
+    TimeSource.CLOCK: "by the clock",
+    TimeSource.UNDATED: "by the clock, without a date in {names}",
+    TimeSource.RECORDED: "as before",
+}
+
 _CHOICES: Mapping[Verb, str] = {
     Verb.PLACE: "apply it in its place",
     Verb.END: "apply it after the others",
@@ -166,7 +176,42 @@ def step_text(step: Step) -> str:
         without = f", without {_shown(step.removes)}" if step.removes else ""
         return f"go back to what the slices make{without}"
     names = _shown([each.name for each in step.slices])
-    return _DOES[step.action].format(slices=f"{counted(len(step.slices), 'slice')}: {names}")
+    does = _DOES[step.action].format(slices=f"{counted(len(step.slices), 'slice')}: {names}")
+    return f"{does} (stamped {_stamped(step.times.values())})" if step.times else does
+
+
+def _stamped(times: Iterable[SliceTime]) -> str:
+    """Return what gives slices their processing times, and the first and last of these.
+
+    Example:
+        >>> named = [SliceTime(TimeSource.NAME, at=datetime(2024, 5, day)) for day in (1, 2)]
+        >>> _stamped(named)
+        '2024-05-01 to 2024-05-02 by the date in their names'
+        >>> _stamped([*named, SliceTime(TimeSource.RECORDED, at=datetime(2024, 5, 3, 6))])
+        '2024-05-01 to 2024-05-02 by the date in their names, 2024-05-03 06:00 as before'
+        >>> _stamped([SliceTime(TimeSource.CLOCK)])
+        'by the clock'
+    """
+    alike: dict[tuple[TimeSource, str], list[SliceTime]] = {}
+    for each in times:
+        alike.setdefault((each.source, each.declared), []).append(each)
+    texts = []
+    for (source, declared), own in alike.items():
+        by = _STAMPED[source].format(declared=declared, names="its name" if len(own) == 1 else "their names")
+        number = "" if len(alike) == 1 else f"{len(own):,}"
+        texts.append(f"{_range([each.at for each in own if each.at]) or number} {by}".lstrip())
+    return ", ".join(texts)
+
+
+def _range(times: Sequence[datetime]) -> str:
+    """Return the first and the last of some times of one time zone, as dates if they begin days."""
+    if not times:
+        return ""
+    ends = dict.fromkeys((min(times), max(times)))
+    if all((each.hour, each.minute, each.second, each.microsecond) == (0, 0, 0, 0) for each in times):
+        return " to ".join(each.date().isoformat() for each in ends)
+    unit = "seconds" if any(each.second for each in times) else "minutes"
+    return " to ".join(each.replace(tzinfo=None).isoformat(" ", unit) for each in ends)
 
 
 def step_words(step: Step) -> str:
@@ -265,11 +310,19 @@ def _step(step: Step) -> dict[str, Any]:
         "after": list(step.after),
         "needs": sorted(grant.value for grant in step.needs),
         "choices": [_choice(each) for each in step.choices],
+        "times": [
+            {"slice": name, "source": each.source.value, "declared": each.declared, "time": _iso(each.at)}
+            for name, each in step.times.items()
+        ],
         "cost": {
             "slices": len(step.slices) if step.state is State.READY else 0,
             "bytes": sum(each.size for each in step.slices) if step.state is State.READY else 0,
         },
     }
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
 
 
 def _subject(about: Step | Finding, slices: object) -> dict[str, Any]:

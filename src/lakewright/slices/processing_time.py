@@ -14,16 +14,26 @@ from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from lakewright.due.facts import SliceTime, TimeSource
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
 from lakewright.slices.discover import called_name, slice_name
-from lakewright.spec.expressions.expression import Access, Name, Node, names_in, parse_template, parts_of
+from lakewright.spec.expressions.expression import (
+    Access,
+    Literal,
+    Name,
+    Node,
+    names_in,
+    parse_template,
+    parts_of,
+)
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.timestamp_text import with_offset
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.entity_settings import NAMED_TIME
 from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 
@@ -39,7 +49,6 @@ __all__ = [
     "depends_on_slice",
     "future_times_fault",
     "future_warning",
-    "has_date",
     "iso_time",
     "unknown_members",
 ]
@@ -95,6 +104,19 @@ def _unknown_members(node: Node) -> Iterator[str]:
         yield from _unknown_members(part)
 
 
+def _date_form(text: str) -> str | None:
+    """Return the form of dates if an expression is the date of that form in a slice's name.
+
+    Example:
+        >>> _date_form("${slice.date('dd.MM.yyyy')}"), _date_form("${slice.date}")
+        ('dd.MM.yyyy', None)
+    """
+    match parse_template(text).single:
+        case Access(Name("slice"), "date", (Literal(str(form)),)):
+            return form
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessingTimes:
     """The processing times that the caller gave.
@@ -136,6 +158,23 @@ class ProcessingTimes:
             raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=remedy)
         return found
 
+    def planned(self, slice_name: str, item: Item | None) -> SliceTime:
+        """Return what gives a slice its processing time, and the time if it is known beforehand."""
+        try:
+            found = self.at(slice_name)
+        except UsageError:  # a run refuses the slice, and a plan says so
+            found = None
+        at = None if found is None else found.astimezone(self.zone)
+        if at is None and item is not None and (kept := _kept(item)) is not None:
+            return SliceTime(TimeSource.RECORDED, at=kept.astimezone(self.zone))
+        if self.text is None:
+            return SliceTime(TimeSource.CLOCK)
+        if self.text == NAMED_TIME:
+            return SliceTime(TimeSource.UNDATED if at is None else TimeSource.NAME, at=at)
+        if (form := _date_form(self.text)) is not None:
+            return SliceTime(TimeSource.FORM, form, at)
+        return SliceTime(TimeSource.EXPRESSION, self.text, at)
+
     def of_item(self, item: Item) -> datetime | None:
         """Return the processing time that the caller gives a slice, or that an undo kept for it, or None.
 
@@ -143,8 +182,7 @@ class ProcessingTimes:
             UsageError: The text is no time, or the expression has no value for the slice.
         """
         given = self.at(slice_name(item))
-        kept = None if item.new is None else item.new.note.get("processing_time")
-        return parse_instant(kept) if given is None and kept is not None else given
+        return _kept(item) if given is None else given
 
     def check_readable(self) -> str | None:
         """Return a warning if the one time that is given is no time, and that is allowed."""
@@ -203,6 +241,12 @@ class ProcessingTimes:
         return Phrase("If it is no slice, or comes again under another name: ", skipping, ".")
 
 
+def _kept(item: Item) -> datetime | None:
+    """Return the processing time that an undo has kept for a slice, or None."""
+    kept = None if item.new is None else item.new.note.get("processing_time")
+    return None if kept is None else parse_instant(kept)
+
+
 _WITHOUT_DATE = "Name the form of the dates, as in ${slice.date('dd.MM.yyyy')}."
 
 
@@ -228,11 +272,6 @@ def iso_time(name: str) -> str:
         with suppress(ValueError):
             return datetime.fromisoformat(text).isoformat() + (zone or "")
     return "" if day is None else day.isoformat()
-
-
-def has_date(name: str) -> bool:
-    """Return whether a slice's name has a date such as 2024-05-01 or 20240501."""
-    return bool(iso_time(name))
 
 
 def _slice_value(name: str) -> Namespace:

@@ -18,6 +18,7 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingContext, ProcessingOptions, SliceSelection, strategy_of
 from lakewright.slices.discover import settle_of
 from lakewright.slices.other_runs import (
+    OtherRun,
     declared_time,
     entity_targets,
     processing_jobs,
@@ -40,6 +41,8 @@ from lakewright.usecases.opened import check_session, told_command
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from lakewright.due.facts import SliceTime
+    from lakewright.manifest.item import Item
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.targets.entity.target import EntityTarget
@@ -49,6 +52,7 @@ __all__ = [
     "RehearsedSlice",
     "blocking_time",
     "declared_slice_time",
+    "planned_times",
     "process_slices",
     "process_times",
     "rehearse_slice",
@@ -313,17 +317,22 @@ def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) 
     target = Target.named(workspace, name)
     if not isinstance(target, EntityTarget):
         return None
-    entity, zone = workspace.entity(target.entity), app.lake.settings.zone
-    times = ProcessingTimes(
-        target.processing_time or entity.settings.slice_time,
-        zone,
+    entity = workspace.entity(target.entity)
+    times = _times(app, entity, target.processing_time, scope)
+    unknown = tuple(each for each in job.parameters if each.name not in parameters)
+    return _TimedTarget(target, entity, times, unknown)
+
+
+def _times(app: App, entity: Entity, text: str | None, scope: Scope) -> ProcessingTimes:
+    """Return the times that a text gives, or else the entity's own setting."""
+    return ProcessingTimes(
+        text or entity.settings.slice_time,
+        app.lake.settings.zone,
         scope,
         is_lenient=False,
         warn=lambda _: None,
         entity=entity.called,
     )
-    unknown = tuple(each for each in job.parameters if each.name not in parameters)
-    return _TimedTarget(target, entity, times, unknown)
 
 
 def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:
@@ -332,6 +341,43 @@ def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | No
         with suppress(LakewrightError, ValueError):  # its parameters are unknown: another job may tell
             if (at := found.times.at(slice_name)) is not None:
                 return at
+    return None
+
+
+def planned_times(
+    app: App, entity: Entity, names: Iterable[str], items: Mapping[str, Item]
+) -> dict[str, SliceTime]:
+    """Return what gives slices their processing times, as the runs that take them declare it.
+
+    Slices of runs whose declaration is faulty are left out.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        names: The slices.
+        items: What the manifest has of slices, by their names.
+    """
+    known: dict[OtherRun | None, ProcessingTimes | None] = {}
+    found = {}
+    for name in names:
+        run = run_taking(app.project, entity.called, name)
+        if run not in known:
+            known[run] = _times_of_run(app, entity, run)
+        if (times := known[run]) is not None:
+            found[name] = times.planned(name, items.get(name))
+    return found
+
+
+def _times_of_run(app: App, entity: Entity, run: OtherRun | None) -> ProcessingTimes | None:
+    """Return the times of the slices that a run of a job takes, or that are processed without a job."""
+    with suppress(LakewrightError, ValueError):
+        if run is None:
+            own = process_times(app, entity, None)
+            return _times(app, entity, own.text, own.scope)
+        job = app.project.job(run.job)
+        target, _ = next(entity_targets(app.project, entity.called, job.targets))
+        timed = _timed_target(app, job, target, dict(run.parameters))
+        return None if timed is None else timed.times
     return None
 
 

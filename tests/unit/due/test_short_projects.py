@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lakewright.app import App
-from lakewright.due.plan import Code
+from lakewright.due.plan import Code, Plan
+from lakewright.due.words import plan_document
 from lakewright.usecases.due.take import plan_of_project
 
 
@@ -17,6 +18,15 @@ def test_a_place_without_files_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "project.yml").write_text(f"name: x\n{declared}")
     (found,) = plan_of_project(App.open(tmp_path, environ={})).findings
     assert (found.reason.code, found.reason.params) == (Code.NO_FILES, {"place": f"{tmp_path}/nowhere/*.csv"})
+
+
+def planned(folder: Path, names: Sequence[str], *declared: str, above: str = "") -> Plan:
+    (folder / "in").mkdir()
+    for name in names:
+        (folder / "in" / name).write_text("id\n1\n")
+    entity = ", ".join(("from: in/*.csv", "key: id", *declared))
+    (folder / "project.yml").write_text(f"name: x\n{above}entities:\n  a: {{{entity}}}\n")
+    return plan_of_project(App.open(folder, environ={}))
 
 
 @pytest.mark.parametrize(
@@ -30,13 +40,51 @@ def test_a_place_without_files_is_noticed(tmp_path: Path) -> None:
 def test_slices_of_which_history_would_be_that_of_loading_are_noticed(
     tmp_path: Path, names: Sequence[str], undated: Sequence[str]
 ) -> None:
-    (tmp_path / "in").mkdir()
-    for name in names:
-        (tmp_path / "in" / name).write_text("id\n1\n")
-    (tmp_path / "project.yml").write_text(
-        "name: x\nentities:\n  a: {from: in/*.csv, key: id, strategy: historic}\n"
-    )
-    plan = plan_of_project(App.open(tmp_path, environ={}))
+    plan = planned(tmp_path, names, "strategy: historic")
     noticed = [each.reason.params["slices"] for each in plan.findings if each.reason.code is Code.UNDATED]
     assert noticed == ([undated] if undated else [])
     assert [each.name for step in plan.ready for each in step.slices] == list(names)
+
+
+DAY, OTHER_DAY = "2024-05-01T00:00:00+02:00", "2024-05-02T06:30:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("names", "declared", "times"),
+    [
+        (
+            ("2024-05-01.csv", "20240502T0630.csv"),
+            "strategy: historic",
+            [("name", "", DAY), ("name", "", OTHER_DAY)],
+        ),
+        (("2024-05-01.csv",), "strategy: full", [("name", "", DAY)]),
+        (
+            ("2024-05-01.csv", "x.csv"),
+            "strategy: merge",
+            [("name", "", DAY), ("undated", "", None)],
+        ),
+        (("x.csv",), "time: now", [("clock", "", None)]),
+        (("01.05.2024.csv",), "time: dd.MM.yyyy", [("form", "dd.MM.yyyy", DAY)]),
+        (
+            ("20240502.csv",),
+            "time: '${slice.date}T06:30:00'",
+            [("expression", "${slice.date}T06:30:00", OTHER_DAY)],
+        ),
+    ],
+)
+def test_a_plan_has_the_time_of_each_slice_or_what_gives_it(
+    tmp_path: Path, names: Sequence[str], declared: str, times: Sequence[tuple[str, str, str | None]]
+) -> None:
+    plan = planned(tmp_path, names, declared, above="lake: {timezone: Europe/Berlin}\n")
+    (step,) = plan_document(plan)["steps"]
+    found = [(each["slice"], each["source"], each["declared"], each["time"]) for each in step["times"]]
+    assert found == [(name, *time) for name, time in zip(names, times, strict=True)]
+
+
+def test_the_time_that_the_job_of_a_slice_declares_counts(tmp_path: Path) -> None:
+    job = """targets: {a: {kind: entity, entity: a, slices: '${day}*', processingTime: '${day}T01:00:00Z'}}
+jobs: {daily: {parameters: [{name: day, type: date}], targets: [a]}}
+"""
+    (step,) = planned(tmp_path, ["2024-05-01.csv", "2024-05-02.csv"], above=job).steps
+    found = [(name, each.at and each.at.isoformat()) for name, each in step.times.items()]
+    assert found == [(f"2024-05-0{day}.csv", f"2024-05-0{day}T01:00:00+00:00") for day in (1, 2)]

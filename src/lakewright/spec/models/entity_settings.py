@@ -19,7 +19,14 @@ from lakewright.spec.models.maintenance import Maintenance
 from lakewright.spec.models.slice_format import SliceFormat, SliceFormatValue
 from lakewright.spec.suggestions import nearest
 
-__all__ = ["OF_NAME", "PLACE_TEMPLATES", "EntitySettings", "SourceConnection", "nearest_setting"]
+__all__ = [
+    "NAMED_TIME",
+    "OF_NAME",
+    "PLACE_TEMPLATES",
+    "EntitySettings",
+    "SourceConnection",
+    "nearest_setting",
+]
 
 PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table", "slices_from")
 """Settings whose templates may use the entity's own names."""
@@ -30,6 +37,9 @@ DELETION_VECTORS = "delta.enableDeletionVectors"
 
 OF_NAME, OF_NOW = "name", "now"
 """The setting `time` for the date in a slice's name, and for the time of the clock."""
+
+NAMED_TIME = "${slice.time}"
+"""The expression over a slice that is the date in its name; empty without one."""
 
 LOG_DAYS = 30
 """Days for which Delta keeps a table's log unless a property says otherwise."""
@@ -225,7 +235,7 @@ class EntitySettings(SnakeModel):
         if text.lower() == OF_NOW:
             return None
         if text.lower() == OF_NAME:
-            return "${slice.time}"
+            return NAMED_TIME
         return text if "$" in text else f"${{slice.date('{text}')}}"
 
     @property

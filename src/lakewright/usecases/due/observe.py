@@ -26,8 +26,10 @@ from lakewright.due.facts import (
     Record,
     RecordState,
     Slice,
+    SliceTime,
     Subject,
     Table,
+    TimeSource,
     Undeclared,
     Unknown,
     Verb,
@@ -65,17 +67,15 @@ from lakewright.slices.discover import (
 )
 from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
-from lakewright.slices.processing_time import has_date
 from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
-from lakewright.spec.models.entity_settings import OF_NAME
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.lease import table_resource
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
 from lakewright.usecases.opened import chain_of, placed_entities
-from lakewright.usecases.process_slices import blocking_time
+from lakewright.usecases.process_slices import blocking_time, planned_times
 from lakewright.usecases.rewinding import UnfitSlices, declared_digest
 
 if TYPE_CHECKING:
@@ -424,7 +424,8 @@ class _Observed:
             incomplete=self.listing.incomplete,
             unreadable=self.listing.unreadable,
             vanished=tuple(sorted(processed - present)),
-            undated=self._undated(),
+            times=self._times(frozenset(table.slices)),
+            has_versions=self._strategy is Strategy.HISTORIC,
             no_files="" if present or settings.slices_from is None else chain.folder.pattern,
             elsewhere=self._elsewhere(),
             unfit=self._unfit(),
@@ -450,12 +451,19 @@ class _Observed:
         error = blocking_time(self.app, self.declared, names) if names else None
         return None if error is None else Unknown(error.message, error.code, error.remedy)
 
-    def _undated(self) -> frozenset[str]:
-        """Return the slices without a date in their names, if versions begin at the dates in names."""
-        of_names = (self.declared.settings.time or "").lower() == OF_NAME
-        if self._strategy is not Strategy.HISTORIC or not of_names:
-            return frozenset()
-        return frozenset(name for name in self.bronze if not has_date(name))
+    def _times(self, held: Collection[Slice]) -> dict[str, SliceTime]:
+        """Return the processing times of slices: those that the held ones had, and those of the next ones.
+
+        One that a person wants to be processed once more gets the time of a new one.
+        """
+        zone = self.app.project.lake.zone
+        recorded = {
+            name: SliceTime(TimeSource.RECORDED, at=each.at.astimezone(zone))
+            for name, each in self._applied.items()
+            if each.at is not None and name not in self._again
+        }
+        new = [name for name in _to_come(self.bronze, held) if name not in recorded]
+        return {**planned_times(self.app, self.declared, new, self.items), **recorded}
 
     def _elsewhere(self) -> dict[str, int]:
         """Return how many of its open slices were recorded in other folders, which no run reads."""
@@ -539,12 +547,16 @@ class _Observed:
 
     def _held(self) -> Iterator[Entry]:
         """Yield what the table holds, oldest first; a slice in the place of its last processing."""
-        again = {slice_name(item) for item in self.items.values() if self._is_requeued(item)}
         for each in self.chain.history:
             if isinstance(each, Commit):
                 yield Foreign(each.version)
-            elif each.name not in again and each.name not in self.undone:
+            elif each.name not in self._again and each.name not in self.undone:
                 yield self._slice(each.name, each.fingerprint or self._recorded_of_gone(each.name))
+
+    @cached_property
+    def _again(self) -> frozenset[str]:
+        """The slices that a person wants to be processed once more."""
+        return frozenset(slice_name(item) for item in self.items.values() if self._is_requeued(item))
 
     def _recorded_of_gone(self, name: str) -> Mapping[str, Any] | None:
         """Return the fingerprint that the manifest has of a slice which is gone; None for others."""
