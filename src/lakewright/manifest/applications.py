@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 
 from lakewright.errors import UsageError
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.standing import Standing
+from lakewright.spec.suggestions import SLIP, nearest
 
 __all__ = ["known_names", "named_application", "unknown_warnings"]
 
 MOST_NAMED = 10
-
-NEAR = 0.85
-"""How alike two names are, of which one may be a slip of the other; those of one company are always alike."""
 
 
 def named_application(text: str) -> Application:
@@ -51,9 +48,9 @@ def unknown_warnings(applications: Iterable[Application], known: Collection[str]
     for application in applications:
         if application.name in bare and (application.instance_id is None or str(application) in known):
             continue
-        near = get_close_matches(str(application), known, n=1, cutoff=NEAR)
+        near = nearest(str(application), known, cutoff=SLIP)
         listed = ", ".join(sorted(known)[:MOST_NAMED]) or "none"
         more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-        meant = f"; did you mean {near[0]}?" if near else ""
+        meant = f"; did you mean {near}?" if near else ""
         warnings.append(f"{application} has no record in the manifest yet; known: {listed}{more}{meant}")
     return warnings

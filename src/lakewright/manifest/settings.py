@@ -9,8 +9,7 @@ from typing import Any
 
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.manifest.ledger import Takeover
-from lakewright.spec.expressions.age import before_now
-from lakewright.spec.expressions.values import Duration
+from lakewright.spec.expressions.values import Duration, before_now
 
 __all__ = ["SETTINGS", "check_locks_and_history", "is_taken_over", "kept_since", "lease_duration", "takeover"]
 

@@ -17,7 +17,7 @@ from lakewright.lake.storage_errors import failed_observation
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.expressions.timestamp_text import with_offset
+from lakewright.spec.expressions.values import with_offset
 from lakewright.spec.models.base import Reference, from_text
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field

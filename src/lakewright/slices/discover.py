@@ -35,7 +35,7 @@ from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
 from lakewright.spark.jvm import is_jvm_failure
-from lakewright.spec.expressions.age import parse_length
+from lakewright.spec.expressions.values import parse_length
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.words import counted
 

@@ -29,9 +29,9 @@ from lakewright.spec.expressions.expression import (
     parse_template,
     parts_of,
 )
-from lakewright.spec.expressions.function import Namespace, functions
+from lakewright.spec.expressions.functions import DATE, TEXT, Function, Namespace
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.expressions.timestamp_text import with_offset
+from lakewright.spec.expressions.values import with_offset
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.entity_settings import NAMED_TIME
 from lakewright.spec.words import first_of
@@ -283,7 +283,7 @@ def _slice_value(name: str) -> Namespace:
     properties: dict[str, object] = {"name": name, "time": iso_time(name)}
     if (found := _iso_date(name)) is not None:
         properties["date"] = found
-    return Namespace(SLICE, functions({"date": find}), properties)
+    return Namespace(SLICE, {"date": Function(SLICE, "date", (TEXT,), DATE, find)}, properties)
 
 
 def find_date(name: str, pattern: str) -> date | datetime:

@@ -11,7 +11,7 @@ from lakewright.errors import Fault, SpecError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.expressions.function import Namespace
+from lakewright.spec.expressions.functions import Namespace
 from lakewright.spec.expressions.scope import Scope, secrets_of
 from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.entity import Entity

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
-__all__ = ["hint", "member_named", "nearest", "suggestion", "way_to_read"]
+__all__ = ["SLIP", "hint", "meant", "member_named", "nearest", "suggestion", "way_to_read"]
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -15,9 +15,16 @@ E = TypeVar("E", bound=StrEnum)
 LONGEST_COMPARED = 100
 MOST_COMPARED = 2_000
 
+ALIKE = 0.6
+SLIP = 0.85
+"""Similarity from which on a name is another one, misspelt, where unknown names are usual: `updated_at` is no
+slip of `created_at`, and the applications of one company are always alike."""
 
-def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the known name that is most similar to `name`, ignoring case, or None if none is similar.
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = ALIKE) -> str | None:
+    """Return the known name that is most similar to `name`, or None if none is similar.
+
+    Case, underscores and hyphens are ignored.
 
     Args:
         name: The name.
@@ -25,14 +32,18 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
         cutoff: The least similarity, from 0 to 1.
 
     Example:
-        >>> nearest("tpye", ["kind", "type"])
-        'type'
+        >>> nearest("tpye", ["kind", "type"]), nearest("nullKey", ["null_keys"], cutoff=SLIP)
+        ('type', 'null_keys')
     """
     if len(name) > LONGEST_COMPARED:
         return None
-    by_lower = {other.lower(): other for other in list(known)[:MOST_COMPARED]}
-    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
-    return by_lower[found[0]] if found else None
+    by_letters = {_letters(other): other for other in list(known)[:MOST_COMPARED]}
+    found = get_close_matches(_letters(name), by_letters, n=1, cutoff=cutoff)
+    return by_letters[found[0]] if found else None
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def member_named(kind: type[E], text: str) -> E | None:
@@ -44,11 +55,18 @@ def member_named(kind: type[E], text: str) -> E | None:
         >>> member_named(Mode, "fail_fast"), member_named(Mode, "fast")
         (<Mode.FAIL_FAST: 'failFast'>, None)
     """
+    return next((member for member in kind if _letters(member.value) == _letters(text)), None)
 
-    def squeezed(name: str) -> str:
-        return name.replace("_", "").lower()
 
-    return next((member for member in kind if squeezed(member.value) == squeezed(text)), None)
+def meant(name: str, known: Iterable[str], *, cutoff: float = ALIKE) -> str | None:
+    """Return a remedy with the known name that is probably meant, or None if none is similar.
+
+    Example:
+        >>> meant("tpye", ["kind", "type"]), meant("other", ["kind", "type"])
+        ("did you mean 'type'?", None)
+    """
+    found = nearest(name, known, cutoff=cutoff)
+    return None if found is None else f"did you mean {found!r}?"
 
 
 def hint(name: str, known: Iterable[str]) -> str:
@@ -59,25 +77,21 @@ def hint(name: str, known: Iterable[str]) -> str:
         "did you mean 'SMART'? There are ALWAYS, SMART"
     """
     words = [str(word) for word in known]
-    found = nearest(name, words)
-    listed = ", ".join(words)
-    return f"there are {listed}" if found is None else f"did you mean {found!r}? There are {listed}"
+    found, listed = meant(name, words), ", ".join(words)
+    return f"there are {listed}" if found is None else f"{found} There are {listed}"
 
 
 def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | None:
     """Return a remedy for an unknown name: a similar known name, or else the known names.
 
     Example:
-        >>> suggestion("tpye", ["kind", "type"])
-        "did you mean 'type'?"
+        >>> suggestion("tpye", ["kind", "type"]), suggestion("other", ["kind", "type"])
+        ("did you mean 'type'?", 'there are: kind, type')
     """
     names = [str(each) for each in known]
-    if found := nearest(name, names):
-        return f"did you mean {found!r}?"
-    if not names or not shown:
-        return None
-    listed = ", ".join(sorted(names)[:shown])
-    return f"there are: {listed}{', …' if len(names) > shown else ''}"
+    if (found := meant(name, names)) or not names:
+        return found
+    return f"there are: {', '.join(sorted(names)[:shown])}{', …' if len(names) > shown else ''}"
 
 
 def way_to_read(name: str, relations: Container[str]) -> str | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import DeleteBrakeError, SpecError
 from lakewright.schema.sql import name_sql
-from lakewright.spec.expressions.function import EvaluationContext
+from lakewright.spec.expressions.functions import EvaluationContext
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.watermark import Watermark
 from lakewright.spec.words import counted

@@ -18,7 +18,7 @@ from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
-from lakewright.spec.suggestions import nearest
+from lakewright.spec.suggestions import meant
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -273,8 +273,8 @@ def _meant(name: str) -> str:
         for each, value in vars(functions).items()
         if _OF_PYTHON.fullmatch(each) is None and each.islower() and _is_of_spark(value)
     )
-    found = nearest(name, known, cutoff=0.75)
-    return "" if found is None else f"; did you mean {found!r}?"
+    found = meant(name, known, cutoff=0.75)
+    return f"; {found}" if found else ""
 
 
 def _is_of_spark(value: object) -> bool:

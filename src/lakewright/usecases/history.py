@@ -17,8 +17,8 @@ from lakewright.manifest.run_comparison import TargetDifference
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.wants import read_wants
-from lakewright.spec.expressions.age import before_now
 from lakewright.spec.expressions.secrets import HIDDEN
+from lakewright.spec.expressions.values import before_now
 from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +31,7 @@ from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
-from lakewright.spec.suggestions import nearest
+from lakewright.spec.suggestions import meant, nearest
 from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.row_values import json_sql, parse_values
 from lakewright.transform.system_columns import SystemColumns
@@ -448,8 +447,8 @@ def _check_used(project: Project, name: str) -> None:
     if name in known or _is_used(project, name):
         return
     told = f"no declaration of the project uses the name {name!r}"
-    if near := get_close_matches(name, known, n=1):
-        raise UsageError(told, remedy=f"did you mean {near[0]!r}?")
+    if remedy := meant(name, known):
+        raise UsageError(told, remedy=remedy)
     log.warning("%s; its value may have no effect", told)
 
 

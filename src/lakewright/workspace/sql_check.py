@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from lakewright.spec.suggestions import nearest
+from lakewright.spec.suggestions import meant
 from lakewright.workspace.declared_tables import DeclaredTables
 from lakewright.workspace.sql_tables import table_names
 
@@ -256,9 +256,9 @@ def _unknown(
             table, name = parts[place], parts[place + 1]
             is_known = table.lower() not in known or name.lower() in known[table.lower()]
             if not is_known and parts[0].lower() not in shadows and name.lower() != _METADATA:
-                yield f"{table}.{name}", _hint(name, sources[table.lower()] or ())
+                yield f"{table}.{name}", meant(name, sources[table.lower()] or ())
         elif len(parts) == 1 and anywhere is not None and parts[0].lower() not in {*anywhere, _METADATA}:
-            yield parts[0], _hint(parts[0], names)
+            yield parts[0], meant(parts[0], names)
 
 
 def _table_in(parts: Sequence[str], scope: Scope) -> int | None:
@@ -299,8 +299,3 @@ def _made_names(query: exp.Select) -> frozenset[str] | None:
         elif not isinstance(part, exp.Values):
             return None
     return frozenset(names)
-
-
-def _hint(name: str, known: Sequence[str] | set[str]) -> str | None:
-    found = nearest(name, known)
-    return None if found is None else f"did you mean {found!r}?"

@@ -9,7 +9,7 @@ import pytest
 
 from lakewright.errors import SpecError
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.spec.expressions.function import EvaluationContext
+from lakewright.spec.expressions.functions import EvaluationContext
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.watermark import Watermark
 from lakewright.strategies.delete_inference import empty_slice_warning, join_conditions, lower_bound

@@ -1,149 +1,29 @@
-"""Calls and properties in expressions, and the methods of values, with Java's names.
-
-They are looked up in tables, here and in `namespaces.py`, never as Python attributes, so an expression has
-access to nothing else.
-"""
+"""Calls and properties in expressions, of helpers and of values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import date, datetime, time
-from decimal import Decimal
-from pathlib import PurePath
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from lakewright.errors import Fault, SpecError
-from lakewright.spec.expressions import values
-from lakewright.spec.expressions.conversions import (
-    DATE_UNITS,
-    TIME_UNITS,
-    as_date,
-    as_duration,
-    as_exact,
-    as_local,
-    as_text,
-    as_timestamp,
-    as_whole,
-    moving,
-    total_seconds,
+from lakewright.spec.expressions.expression import Literal, Node
+from lakewright.spec.expressions.functions import (
+    ALONE,
+    NAMESPACES,
+    VALUES,
+    EvaluationContext,
+    Function,
+    Namespace,
+    functions_of,
 )
-from lakewright.spec.expressions.date_patterns import DAYS, MONTHS, format_moment
-from lakewright.spec.expressions.function import EvaluationContext, Function, Functions, Namespace, functions
-from lakewright.spec.expressions.namespaces import NAMESPACES
-from lakewright.spec.expressions.values import Duration
-from lakewright.spec.suggestions import suggestion
+from lakewright.spec.suggestions import meant, suggestion
 
-__all__ = ["DEPENDS_ON_VALUE", "METHODS", "call", "call_function", "call_problem", "read_property"]
+__all__ = ["DEPENDS_ON_VALUE", "call", "call_function", "call_problem", "read_property"]
 
 
 DEPENDS_ON_VALUE = "depends_on_value"
 """Detail of faults that other values of the same type may not have."""
 
-
-def _same(value: object) -> object:
-    return value
-
-
-_DATE_METHODS: Mapping[str, Callable[..., Any]] = {
-    **moving("plus", DATE_UNITS, _same),
-    **moving("minus", DATE_UNITS, _same, -1),
-    "plus": lambda moment, duration: as_duration(duration).after(moment),
-    "minus": lambda moment, duration: (-as_duration(duration)).after(moment),
-    "getYear": lambda moment: moment.year,
-    "getMonthValue": lambda moment: moment.month,
-    "getMonth": lambda moment: MONTHS[moment.month - 1].upper(),
-    "getDayOfMonth": lambda moment: moment.day,
-    "getDayOfYear": lambda moment: moment.timetuple().tm_yday,
-    "getDayOfWeek": lambda moment: DAYS[moment.weekday()].upper(),
-    "withYear": lambda moment, year: moment.replace(year=as_whole(year)),
-    "withMonth": lambda moment, month: moment.replace(month=as_whole(month)),
-    "withDayOfMonth": lambda moment, day: moment.replace(day=as_whole(day)),
-    "isBefore": lambda moment, other: as_timestamp(moment) < as_timestamp(other),
-    "isAfter": lambda moment, other: as_timestamp(moment) > as_timestamp(other),
-    "isEqual": lambda moment, other: as_timestamp(moment) == as_timestamp(other),
-    "toLocalDate": as_date,
-    "toEpochDay": lambda moment: (as_date(moment) - date(1970, 1, 1)).days,
-    "atStartOfDay": lambda moment: datetime.combine(as_date(moment), time.min),
-    "format": lambda moment, pattern: format_moment(moment, as_text(pattern)),
-    "toString": as_text,
-}
-_TIME_METHODS: Mapping[str, Callable[..., Any]] = {
-    **_DATE_METHODS,
-    **moving("plus", TIME_UNITS, _same),
-    **moving("minus", TIME_UNITS, _same, -1),
-    "getHour": lambda moment: moment.hour,
-    "getMinute": lambda moment: moment.minute,
-    "getSecond": lambda moment: moment.second,
-    "toLocalDateTime": as_local,
-    "toTimestamp": as_timestamp,
-    "toEpochSeconds": lambda moment: int(as_timestamp(moment).timestamp()),
-}
-_TEXT_METHODS: Mapping[str, Callable[..., Any]] = {
-    "toUpperCase": lambda text: text.upper(),
-    "toLowerCase": lambda text: text.lower(),
-    "trim": lambda text: text.strip(),
-    "length": len,
-    "isEmpty": lambda text: not text,
-    "concat": lambda text, other: text + as_text(other),
-    "contains": lambda text, other: as_text(other) in text,
-    "startsWith": lambda text, other: text.startswith(as_text(other)),
-    "endsWith": lambda text, other: text.endswith(as_text(other)),
-    "equals": lambda text, other: text == other,
-    "indexOf": lambda text, other: text.find(as_text(other)),
-    "replace": lambda text, old, new: text.replace(as_text(old), as_text(new)) if as_text(old) else text,
-    "substring": lambda text, start, end=None: text[
-        _index(start, text) : None if end is None else _index(end, text)
-    ],
-    "toString": as_text,
-}
-_DURATION_METHODS: Mapping[str, Callable[..., Any]] = {
-    "plus": lambda one, other: _sum(one, as_duration(other)),
-    "minus": lambda one, other: _sum(one, -as_duration(other)),
-    "multipliedBy": lambda duration, factor: duration * as_whole(factor),
-    "negated": lambda duration: -duration,
-    "getSeconds": total_seconds,
-    "toSeconds": total_seconds,
-    "toMinutes": lambda duration: total_seconds(duration) // 60,
-    "toHours": lambda duration: total_seconds(duration) // 3600,
-    "toDays": lambda duration: total_seconds(duration) // values.SECONDS_A_DAY,
-    "toMillis": lambda duration: as_exact(duration).microseconds // 1000,
-    "getDays": lambda duration: duration.days,
-    "getMonths": lambda duration: duration.months % 12,
-    "getYears": lambda duration: duration.months // 12,
-    "toTotalMonths": lambda duration: duration.months,
-    "toString": as_text,
-}
-_PATH_METHODS: Mapping[str, Callable[..., Any]] = {
-    "getParent": lambda path: path.parent,
-    "getAbsPath": _same,
-    "getPath": as_text,
-    "getFilename": lambda path: path.name,
-    "withName": lambda path, name: path.with_name(as_text(name)),
-    "withSuffix": lambda path, suffix: path.with_name(path.name + as_text(suffix)),
-    "toString": as_text,
-}
-
-
-def _index(value: object, text: str) -> int:
-    index = as_whole(value)
-    if not 0 <= index <= len(text):
-        raise ValueError(f"position {index} is outside the text of {len(text)} characters")
-    return index
-
-
-def _sum(one: Duration, other: Duration) -> Duration:
-    return Duration(one.months + other.months, one.days + other.days, one.microseconds + other.microseconds)
-
-
-METHODS: tuple[tuple[type | tuple[type, ...], str, Functions], ...] = (
-    (datetime, "a date and time", functions(_TIME_METHODS)),
-    (date, "a date", functions(_DATE_METHODS)),
-    (Duration, "a duration", functions(_DURATION_METHODS)),
-    (str, "a text", functions(_TEXT_METHODS)),
-    (PurePath, "a path", functions(_PATH_METHODS)),
-    ((bool, int, float, Decimal), "a number", functions({"toString": as_text})),
-)
-"""Types of values, with name and methods. The first type that matches a value applies."""
+_METHODS = {word: functions_of(word) for word in VALUES}
 
 
 def call(target: object, method: str, arguments: tuple[object, ...], context: EvaluationContext) -> object:
@@ -152,22 +32,19 @@ def call(target: object, method: str, arguments: tuple[object, ...], context: Ev
     Raises:
         SpecError: There is no such method, or it does not accept the arguments.
     """
-    table = _table(target)
+    is_helper, table = isinstance(target, Namespace), _table(target)
     function = table.get(method)
     where = f"{target.name}.{method}" if isinstance(target, Namespace) else f"{method} of {_kind(target)}"
     if function is None:
         raise SpecError.of(f"there is no {where} in expressions", remedy=suggestion(method, table))
-    if why := _count_problem(where, function, len(arguments), is_method=not isinstance(target, Namespace)):
+    if why := function.count_problem(where, len(arguments)):
         raise SpecError.of(why)
+    first = [context] if function.uses_context else [] if is_helper else [target]
     try:
-        given = arguments if isinstance(target, Namespace) else (target, *arguments)
-        return function.call(context, *given) if function.needs_context else function.call(*given)
+        given = [kind.convert(each) for kind, each in zip(function.parameters, arguments, strict=False)]
+        return function.call(*first, *given)
     except (ValueError, OverflowError, ArithmeticError, OSError) as error:
         raise SpecError([Fault(f"{where}: {error}", details={DEPENDS_ON_VALUE: True})]) from error
-
-
-_FUNCTIONS = functions({"sql": values.quote_value})
-"""Functions that belong to no helper; `expression.FUNCTION_NAMES` has their names."""
 
 
 def call_function(name: str, arguments: tuple[object, ...]) -> object:
@@ -176,39 +53,44 @@ def call_function(name: str, arguments: tuple[object, ...]) -> object:
     Raises:
         SpecError: It does not accept the arguments.
     """
-    function = _FUNCTIONS[name]
-    if why := _count_problem(name, function, len(arguments), is_method=False):
+    function = functions_of(ALONE)[name]
+    if why := function.count_problem(name, len(arguments)):
         raise SpecError.of(why)
     if any(isinstance(argument, Namespace) for argument in arguments):
         raise SpecError.of(f"{name} takes a value, not a helper")
     return function.call(*arguments)
 
 
-def call_problem(helper: str | None, method: str, count: int) -> str | None:
-    """Return why a call fails for every value of its arguments, or None if it may succeed.
+def call_problem(helper: str | None, method: str, arguments: Sequence[Node]) -> str | None:
+    """Return why a call fails for every value of the names in it, or None if it may succeed.
 
     Args:
         helper: The helper of the function, or None for a method of a value of any type.
         method: The called method or function.
-        count: The number of arguments.
+        arguments: The arguments as written.
     """
-    tables = [NAMESPACES[helper].functions] if helper else [table for _, _, table in METHODS]
+    tables = [NAMESPACES[helper].functions] if helper else [*_METHODS.values()]
     where = f"{helper}.{method}" if helper else method
     found = [table[method] for table in tables if method in table]
     if not found:
-        hint = suggestion(method, {name for table in tables for name in table}, shown=0)
+        hint = meant(method, {name for table in tables for name in table})
         return f"there is no {where} in expressions{f' ({hint})' if hint else ''}"
-    wrong = [_count_problem(where, function, count, is_method=helper is None) for function in found]
+    wrong = [
+        function.count_problem(where, len(arguments)) or _literal_problem(where, function, arguments)
+        for function in found
+    ]
     return wrong[0] if all(wrong) else None
 
 
-def _count_problem(where: str, function: Function, count: int, *, is_method: bool) -> str | None:
-    """Return why a number of arguments is wrong, or None. The value that has the method does not count."""
-    least, most = function.least - is_method, function.most - is_method
-    if least <= count <= most:
-        return None
-    taken = str(most) if least == most else f"{least} to {most}"
-    return f"{where} takes {taken} argument{'' if most == 1 else 's'}, not {count}"
+def _literal_problem(where: str, function: Function, arguments: Sequence[Node]) -> str | None:
+    """Return why a literal is no argument of a function, or None."""
+    for kind, argument in zip(function.parameters, arguments, strict=False):
+        try:
+            if isinstance(argument, Literal):
+                kind.convert(argument.value)
+        except (ValueError, OverflowError) as error:
+            return f"{where}: {error}"
+    return None
 
 
 def read_property(target: object, name: str, context: EvaluationContext, *, written: str = "name") -> object:
@@ -223,12 +105,12 @@ def read_property(target: object, name: str, context: EvaluationContext, *, writ
     Raises:
         SpecError: The value has no such property.
     """
-    if isinstance(target, Namespace) and name in target.properties:
-        return target.properties[name]
+    known: Mapping[str, object] = target.properties if isinstance(target, Namespace) else {}
+    if name in known:
+        return known[name]
     getter = f"get{name[:1].upper()}{name[1:]}"
     if not isinstance(target, Namespace) and getter in _table(target):
         return call(target, getter, (), context)
-    known = target.properties if isinstance(target, Namespace) else ()
     raise SpecError.of(
         f"{_kind(target)} has no property {name!r}",
         remedy=suggestion(name, known) or f"Write ${{{written}}}.{name} to put that text after the value.",
@@ -239,10 +121,13 @@ def read_property(target: object, name: str, context: EvaluationContext, *, writ
 def _kind(target: object) -> str:
     if isinstance(target, Namespace):
         return repr(target.name)
-    return next((name for kind, name, _ in METHODS if isinstance(target, kind)), type(target).__name__)
+    word = _word(target)
+    return f"a {word}" if word else type(target).__name__
 
 
-def _table(target: object) -> Functions:
-    if isinstance(target, Namespace):
-        return target.functions
-    return next((table for kind, _, table in METHODS if isinstance(target, kind)), {})
+def _word(value: object) -> str:
+    return next((word for word, types in VALUES.items() if isinstance(value, types)), "")
+
+
+def _table(target: object) -> Mapping[str, Function]:
+    return target.functions if isinstance(target, Namespace) else _METHODS.get(_word(target), {})

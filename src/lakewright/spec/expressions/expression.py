@@ -1,7 +1,7 @@
 """Parser of expressions in texts: `$name`, `${name}`, `${name.method(argument)}`.
 
 The syntax is the part of Velocity that Flowman's projects use. There are no operators, loops or directives,
-so every evaluation ends. Only functions in the tables of `namespaces.py` and `calls.py` can be called, so
+so every evaluation ends. Only functions of the table in `functions.py` can be called, so
 an expression has access to nothing else. Source: the project files' rules, "Expressions".
 """
 
@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from lakewright.errors import SpecError
+from lakewright.spec.expressions.functions import ALONE, functions_of
 
 __all__ = [
     "FUNCTION_NAMES",
@@ -41,7 +42,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?(?![\w.])")
 _SPACE = re.compile(r"\s*")
 _REFERENCE = re.compile(r"(?<!\\)(?:\\\\)*\$(?:\{\s*)?[A-Za-z_]")
 _DIRECTIVE = re.compile(r"(?<!\\)#\{?(?:if|elseif|foreach|set|evaluate|parse|include|macro|define)\}?\s*\(")
-FUNCTION_NAMES = frozenset(("sql",))
+FUNCTION_NAMES = frozenset(functions_of(ALONE))
 """Functions that belong to no helper. Without braces, `$sql(` is a name and a parenthesis."""
 _WORDS = {"true": True, "false": False, "null": None}
 

@@ -27,12 +27,10 @@ from lakewright.spec.expressions.expression import (
     names_in,
     parse_template,
 )
-from lakewright.spec.expressions.function import EvaluationContext
-from lakewright.spec.expressions.namespaces import NAMESPACES
+from lakewright.spec.expressions.functions import NAMESPACES, EvaluationContext
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
-from lakewright.spec.expressions.timestamp_text import render_alone
-from lakewright.spec.expressions.values import render_value
-from lakewright.spec.suggestions import nearest
+from lakewright.spec.expressions.values import render_alone, render_value
+from lakewright.spec.suggestions import meant
 
 __all__ = ["Entry", "Scope", "secrets_of"]
 
@@ -281,8 +279,8 @@ class Scope:
     def _remedy(self, name: str) -> str:
         if name in FUNCTION_NAMES:
             return f"Write ${{{name}(name)}}, with braces, to call the function."
-        if found := nearest(name, self.names):
-            return f"did you mean {found!r}?"
+        if remedy := meant(name, self.names):
+            return remedy
         given = Option("-D", f'{name}=…, or Project.load(…, definitions={{"{name}": "…"}})')
         ways = Phrase("in an environment, as a parameter of the job or with ", given)
         return Phrase(f"Declare {name!r} ", ways, ". Write \\$ for a literal dollar sign.")

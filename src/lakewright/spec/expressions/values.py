@@ -14,20 +14,26 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Self, TypeAlias, TypeVar
 
+from lakewright.errors import UsageError
 from lakewright.spec.suggestions import hint
 
 __all__ = [
     "Duration",
+    "TimestampText",
     "Value",
     "ValueType",
+    "before_now",
     "parse_boolean",
     "parse_date",
     "parse_datetime",
     "parse_integer",
+    "parse_length",
     "parse_timestamp",
     "parse_value",
     "quote_value",
+    "render_alone",
     "render_value",
+    "with_offset",
 ]
 
 Moment = TypeVar("Moment", bound=date)
@@ -375,3 +381,77 @@ def _render_local(moment: datetime) -> str:
     if moment.microsecond:
         return moment.isoformat(timespec="microseconds" if moment.microsecond % 1000 else "milliseconds")
     return moment.isoformat(timespec="seconds" if moment.second else "minutes")
+
+
+class TimestampText(str):
+    """A timestamp that was rendered alone: `2022-11-01T06:00:00.0`, in UTC."""
+
+    __slots__ = ()
+
+
+def render_alone(value: object) -> str:
+    """Return the text of a value that no other text surrounds; of a timestamp, a `TimestampText`."""
+    if isinstance(value, TimestampText):
+        return value
+    text = render_value(value)
+    return TimestampText(text) if isinstance(value, datetime) and value.tzinfo else text
+
+
+def with_offset(text: str) -> str:
+    """Return a text with the offset that a rendered timestamp lacks; other texts are unchanged.
+
+    Example:
+        >>> from datetime import UTC
+        >>> with_offset(render_alone(datetime(2022, 11, 1, 6, tzinfo=UTC))), with_offset("2022-11-01T06:00")
+        ('2022-11-01T06:00:00.0Z', '2022-11-01T06:00')
+    """
+    return f"{text}Z" if isinstance(text, TimestampText) else text
+
+
+_SHORT = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)", re.IGNORECASE)
+_LENGTH = re.compile(r"(\d{1,9})\s*(ms|s|m|h|d)", re.IGNORECASE)
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def before_now(now: datetime, age: str) -> datetime:
+    """Return the instant that lies `age` before `now`.
+
+    Example:
+        >>> before_now(datetime(2022, 3, 31), "2d"), before_now(datetime(2022, 3, 31), "P1M")
+        (datetime.datetime(2022, 3, 29, 0, 0), datetime.datetime(2022, 2, 28, 0, 0))
+
+    Raises:
+        UsageError: The text is not an age, or the result lies before year 1.
+    """
+    short = _SHORT.fullmatch(age.strip())
+    try:
+        if short:
+            return now - timedelta(**{_UNITS[short[2].lower()]: int(short[1])})
+        found = Duration.parse(age)
+        if found != Duration(abs(found.months), abs(found.days), abs(found.microseconds)):
+            raise ValueError(f"{age!r} is negative")
+        return (-found).after(now)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{age!r} is not an age: {error}", remedy="Write 12h, 90d, 8w or P3M.") from None
+
+
+def parse_length(text: str) -> timedelta:
+    """Return the length of time of a text such as `500ms`, `2s`, `10m`, `1h` or `PT2S`.
+
+    Example:
+        >>> parse_length("2s"), parse_length("PT1M")
+        (datetime.timedelta(seconds=2), datetime.timedelta(seconds=60))
+
+    Raises:
+        ValueError: The text is not a length of time, is negative, or has months.
+    """
+    short = _LENGTH.fullmatch(text.strip())
+    try:
+        found = (
+            timedelta(**{_UNITS[short[2].lower()]: int(short[1])}) if short else Duration.parse(text).exact
+        )
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text!r} is not a length of time such as 2s, 10m or PT1H") from error
+    if found < timedelta():
+        raise ValueError(f"{text!r} is negative")
+    return found

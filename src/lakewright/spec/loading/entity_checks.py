@@ -16,16 +16,11 @@ from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.entity import SETTINGS_PREFIX, Entity, Strategy
-from lakewright.spec.models.entity_settings import (
-    PLACE_TEMPLATES,
-    EntitySettings,
-    SourceConnection,
-    nearest_setting,
-)
+from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntitySettings, SourceConnection
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
-from lakewright.spec.suggestions import nearest, suggestion
+from lakewright.spec.suggestions import SLIP, meant, nearest
 
 __all__ = ["check_entities", "check_settings", "merge_connections", "told_once"]
 
@@ -126,8 +121,6 @@ def _reduced(definition: Definition) -> Entity | None:
 
 _OF_DELETES = frozenset(("delete_scope", "delete_floor", "max_delete_ratio"))
 _COLUMNS = frozenset(("sequence_by", "hash_exclude"))
-_ALMOST = 0.88
-"""Similarity from which on a name is another one, misspelt: `updated_at` is not `created_at`."""
 _IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
 _PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 
@@ -180,7 +173,7 @@ def check_settings(
     for definition, settings in _own_settings(entities, connections):
         is_connection = definition.model is SourceConnection
         for key in settings.keys() - used:
-            if not is_connection or nearest_setting(key):
+            if not is_connection or meant(key, EntitySettings.model_fields, cutoff=SLIP):
                 unused.setdefault(key, []).append(definition)
         if settings.get("bronze_table"):
             message = f"{definition.subject}: bronze_table has no effect"
@@ -212,7 +205,7 @@ def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> It
         value = settings[key]
         for name in value if isinstance(value, list) else [value]:
             is_known = not isinstance(name, str) or name.lower() in lower
-            found = None if is_known else nearest(name, known, cutoff=_ALMOST)
+            found = None if is_known else nearest(name, known, cutoff=SLIP)
             if found is not None and _without_number(name) != _without_number(found):
                 message = f"{definition.subject}: {key} names the column {name!r}, which is not declared"
                 yield Fault(message, definition.at("settings", key), f"did you mean {found!r}?")
@@ -225,7 +218,7 @@ def _misspelt_flags(definition: Definition, prefix: str) -> Iterator[Fault]:
         key = "newname" if column.get("newname") else "name"
         name = str(column.get(key) or "")
         is_like = bool(prefix) and name.lower().startswith(prefix.lower()) and name.lower() != flag.lower()
-        if is_like and nearest(name, [flag], cutoff=_ALMOST):
+        if is_like and nearest(name, [flag], cutoff=SLIP):
             message = f"{definition.subject}: the column {name!r} is no flag of deletes"
             yield Fault(message, definition.at("columns", index, key), f"did you mean {flag!r}?")
 
@@ -269,8 +262,8 @@ def _used_settings(definitions: Iterable[Definition], lake: LakeSettings | None)
 def _unused_setting(key: str, definitions: Sequence[Definition]) -> Fault:
     first, more = definitions[0], len(definitions) - 1
     others = f" and {more} {'other' if more == 1 else 'others'}" if more else ""
-    known = nearest_setting(key)
-    remedy = f"did you mean {known!r}?" if known else f"Remove it; a path may read it as ${{settings_{key}}}."
+    known = meant(key, EntitySettings.model_fields, cutoff=SLIP)
+    remedy = known or f"Remove it; a path may read it as ${{settings_{key}}}."
     where = first.at("settings", key)
     return Fault(f"{first.subject}{others}: nothing uses the setting {key!r}", where, remedy)
 
@@ -320,8 +313,7 @@ def _missing_setting_faults(
                 why = "but there is no such setting with a text or number"
                 setting = name.removeprefix(SETTINGS_PREFIX)
                 remedy = (
-                    suggestion(setting, known, shown=0)
-                    or f"Add the setting {setting!r} to the entity or its connection."
+                    meant(setting, known) or f"Add the setting {setting!r} to the entity or its connection."
                 )
                 found = Fault(f"{key} uses {name}, {why}", definition.at("settings", key), remedy)
                 yield fault_about(definition.subject, found)

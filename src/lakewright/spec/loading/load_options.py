@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.expressions.function import EvaluationContext
+from lakewright.spec.expressions.functions import EvaluationContext
 from lakewright.spec.loading.settings import Check
 
 __all__ = ["LoadOptions", "read_text"]

@@ -21,7 +21,7 @@ from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import faults_of, texts_in
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
-from lakewright.spec.expressions.function import EvaluationContext, Namespace
+from lakewright.spec.expressions.functions import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections, told_once
 from lakewright.spec.loading.faulty import find_faulty, in_module, touching

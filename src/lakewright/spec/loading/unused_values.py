@@ -8,7 +8,7 @@ from typing import Any
 
 from lakewright.errors import Fault
 from lakewright.spec.reading.parsed_file import ParsedFile
-from lakewright.spec.suggestions import nearest
+from lakewright.spec.suggestions import meant
 
 __all__ = ["unused_values"]
 
@@ -32,11 +32,9 @@ def unused_values(
         missing -= set(_names(document.value))
     known = list(declared)
     for name in sorted(missing):
-        similar = nearest(name, known)
-        remedy = "Declare it in an environment if only a file of SQL uses it."
         yield Fault(
             f"-D {name}=…: no environment, parameter or expression in the project's files has this name",
-            remedy=f"Did you mean {similar!r}?" if similar else remedy,
+            remedy=meant(name, known) or "Declare it in an environment if only a file of SQL uses it.",
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from lakewright.spec.expressions.age import parse_length
+from lakewright.spec.expressions.values import parse_length
 from lakewright.spec.models.base import SnakeModel, inconsistent
 
 __all__ = ["CONNECT", "CONNECT_REMEDY", "ClusterSettings"]

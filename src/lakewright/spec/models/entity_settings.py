@@ -6,7 +6,7 @@ Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
@@ -17,7 +17,6 @@ from lakewright.spec.models.history_from import HistoryFrom
 from lakewright.spec.models.lake import PATH_TEMPLATES, OutputText
 from lakewright.spec.models.maintenance import Maintenance
 from lakewright.spec.models.slice_format import SliceFormat, SliceFormatValue
-from lakewright.spec.suggestions import nearest
 
 __all__ = [
     "NAMED_TIME",
@@ -25,7 +24,6 @@ __all__ = [
     "PLACE_TEMPLATES",
     "EntitySettings",
     "SourceConnection",
-    "nearest_setting",
 ]
 
 PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table", "slices_from")
@@ -260,36 +258,6 @@ class EntitySettings(SnakeModel):
     def free(self) -> Mapping[str, Any]:
         """The keys that Lakewright does not know."""
         return self.model_extra or {}
-
-
-@lru_cache(maxsize=1024)
-def nearest_setting(key: str) -> str | None:
-    """Return the known setting whose name is nearly that of an unknown key, or None.
-
-    Example:
-        >>> nearest_setting("null_key"), nearest_setting("raw_data")
-        ('null_keys', None)
-    """
-    if key in EntitySettings.model_fields:
-        return None
-    squeezed = key.replace("_", "").replace("-", "").lower()
-    known = {name.replace("_", ""): name for name in EntitySettings.model_fields}
-    found = nearest(squeezed, known)
-    is_near = found is not None and _distance(squeezed, found) <= max(1, len(found) // 4)
-    return known[found] if found is not None and is_near else None
-
-
-def _distance(one: str, other: str) -> int:
-    """Return how many characters must be added, removed or replaced between two short texts."""
-    row = list(range(len(other) + 1))
-    for index, left in enumerate(one, 1):
-        previous, row[0] = row[0], index
-        for column, right in enumerate(other, 1):
-            previous, row[column] = (
-                row[column],
-                min(row[column] + 1, row[column - 1] + 1, previous + (left != right)),
-            )
-    return row[-1]
 
 
 class SourceConnection(Named):

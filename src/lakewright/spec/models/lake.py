@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import SnakeModel, lower
 from lakewright.spec.models.places import place_within
-from lakewright.spec.suggestions import suggestion
+from lakewright.spec.suggestions import meant
 
 __all__ = ["PATH_TEMPLATES", "LakeSettings", "OutputText", "TableOutput"]
 
@@ -78,9 +78,7 @@ class LakeSettings(SnakeModel):
             return zone
         known = available_timezones()
         if zone not in known:
-            raise ValueError(
-                f"unknown time zone {zone!r}; {suggestion(zone, known, shown=0) or 'use an IANA name'}"
-            )
+            raise ValueError(f"unknown time zone {zone!r}; {meant(zone, known) or 'use an IANA name'}")
         return zone
 
     @field_validator("secure_container_suffix", "systemfield_prefix")

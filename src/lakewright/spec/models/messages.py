@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lakewright.spec.suggestions import nearest
+from lakewright.spec.suggestions import meant
 from lakewright.spec.words import counted
 
 __all__ = ["message_of"]
@@ -43,11 +43,10 @@ def _quoted(expected: str) -> list[str]:
 
 
 def _not_one_of(known: list[str], value: Any) -> tuple[str, str | None]:
-    found = nearest(value, known) if isinstance(value, str) else None
     given = _shown(value) if isinstance(value, str | int | float) else _kind(value)
     *others, last = [repr(word) for word in known] or ["a known word"]
     listed = f"{', '.join(others)} or {last}" if others else last
-    return f"must be {listed}, not {given}", None if found is None else f"did you mean {found!r}?"
+    return f"must be {listed}, not {given}", meant(value, known) if isinstance(value, str) else None
 
 
 def _shown(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from lakewright.errors import Fault, SpecError
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
-from lakewright.spec.suggestions import nearest, suggestion
+from lakewright.spec.suggestions import meant, suggestion
 from lakewright.spec.words import counted
 
 __all__ = ["Record", "fits", "record_faults", "texts_of", "without_others"]
@@ -96,12 +96,8 @@ def without_others(
                 dropped[f"values after the first {len(columns)}, its columns, are left out"] = None
             continue
         for name in (name for name in record if name.lower() not in lower):
-            if meant := nearest(name, columns):
-                message, remedy = (
-                    f"record {index + 1}: there is no column {name!r}",
-                    f"did you mean {meant!r}?",
-                )
-                raise SpecError.of(message, remedy=remedy)
+            if remedy := meant(name, columns):
+                raise SpecError.of(f"record {index + 1}: there is no column {name!r}", remedy=remedy)
             dropped[f"there is no column {name!r}, so its values are left out"] = None
         kept.append({name: value for name, value in record.items() if name.lower() in lower})
     return kept, tuple(dropped)

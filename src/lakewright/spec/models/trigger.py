@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from lakewright.spec.cron import check_cron, find_zone
-from lakewright.spec.expressions.age import parse_length
+from lakewright.spec.expressions.values import parse_length
 from lakewright.spec.models.base import Named, Reference, TextMap, Texts, from_text, inconsistent, lower
 
 __all__ = ["CatchUp", "Trigger", "TriggerEvent", "TriggerPhase"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
-from lakewright.spec.suggestions import nearest
+from lakewright.spec.suggestions import meant
 
 __all__ = ["DEEPEST", "LONGEST", "parse_sql_type"]
 
@@ -108,8 +108,8 @@ class _Reader:
         if name in _COMPOUND:
             return _COMPOUND[name](self, depth)
         if name not in _SCALARS:
-            similar = nearest(name, (*_SCALARS, *_COMPOUND))
-            raise self.fail(f"there is no type {name!r}{f'; did you mean {similar!r}?' if similar else ''}")
+            remedy = meant(name, (*_SCALARS, *_COMPOUND))
+            raise self.fail(f"there is no type {name!r}{f'; {remedy}' if remedy else ''}")
         return Scalar(_SCALARS[name])
 
     def read_numbers(self, most: int) -> list[int]:

@@ -24,8 +24,7 @@ from lakewright.spec.expressions.expression import (
     parse_expression,
     parts_of,
 )
-from lakewright.spec.expressions.function import EvaluationContext
-from lakewright.spec.expressions.namespaces import NAMESPACES
+from lakewright.spec.expressions.functions import NAMESPACES, EvaluationContext
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 
@@ -116,6 +115,6 @@ def _call_problem(node: Node) -> str | None:
     if isinstance(node, Access) and node.arguments is not None:
         helper = node.target.name if isinstance(node.target, Name) else None
         known = helper if helper in NAMESPACES else None
-        if why := call_problem(known, node.member, len(node.arguments)):
+        if why := call_problem(known, node.member, node.arguments):
             return why
     return next(filter(None, map(_call_problem, parts_of(node))), None)

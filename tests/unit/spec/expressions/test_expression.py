@@ -15,7 +15,7 @@ from tests.unit.spec.kinds import NOW, SOON
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression, parse_expression, parse_template
-from lakewright.spec.expressions.function import EvaluationContext, Namespace
+from lakewright.spec.expressions.functions import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Duration
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lakewright.errors import Location, SpecError
-from lakewright.spec.expressions.function import EvaluationContext
+from lakewright.spec.expressions.functions import EvaluationContext
 from lakewright.spec.expressions.scope import Entry, Scope
 
 

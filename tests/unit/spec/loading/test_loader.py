@@ -172,7 +172,7 @@ def test_a_value_that_nothing_in_the_files_names_is_a_warning(tmp_path: Path) ->
     warnings = [str(each) for each in load(tmp_path, files, definitions=given).warnings]
     assert [each for each in warnings if each.startswith("-D")] == [
         "-D srcdri=…: no environment, parameter or expression in the project's files has this name "
-        "(Did you mean 'srcdir'?)",
+        "(did you mean 'srcdir'?)",
         "-D zone=…: no environment, parameter or expression in the project's files has this name "
         "(Declare it in an environment if only a file of SQL uses it.)",
     ]
