@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitTooLate, TargetError
 from lakewright.lake.delta_log import read_history
-from lakewright.lake.observation import delta_table, last_commit_number, observe_table, open_log, read_table
+from lakewright.lake.delta_sql import table_history
+from lakewright.lake.observation import last_commit_number, observe_table, open_log, read_table
 from lakewright.lake.spark_errors import first_line, spark_errors
 from lakewright.lake.tracing import span
 from lakewright.spec.models.places import Address
@@ -242,8 +243,7 @@ class _Log:
         log, _, table = self.opened
         if table is not None and (commits := read_history(log, table, limit)) is not None:
             return list(map(_commit, commits))
-        found = delta_table(self._lake.spark, self._address)
-        history = found.history() if limit is None else found.history(limit)
+        history = table_history(self._lake.spark, self._address, limit)
         columns = ("version", "timestamp", "operation", "operationParameters", "userMetadata")
         return [_commit(row.asDict()) for row in history.select(*columns).collect()]
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import METADATA
 from lakewright.lake.delta_log import TableLog, record_counts
-from lakewright.lake.observation import delta_table, observe_table, open_log
+from lakewright.lake.delta_sql import compact_table, table_detail, vacuum_table
+from lakewright.lake.observation import observe_table, open_log
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 
@@ -106,9 +107,7 @@ def _marked(log: TableLog, version: int, rows: list[int | None]) -> float | None
 
 def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
     """Return the shape by the table's totals: all files count as small if they are small on average."""
-    detail = delta_table(lake.spark, address).detail().first()
-    if detail is None:
-        return None
+    detail = table_detail(lake.spark, address)
     files, size = int(detail["numFiles"]), int(detail["sizeInBytes"])
     is_small = size < files * wanted.file_bytes / 2
     return TableShape(files, files if is_small and not detail["partitionColumns"] else 0, size, None)
@@ -132,8 +131,7 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
     }
     for key, value in conf.items():
         session.conf.set(key, value)
-    row = delta_table(session, address).optimize().executeCompaction().first()
-    metrics = None if row is None else row["metrics"]
+    metrics = compact_table(session, address)
     return (
         CompactionResult(metrics["numFilesRemoved"], metrics["numFilesAdded"])
         if metrics
@@ -144,4 +142,4 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
 def vacuum(lake: Lake, address: Address) -> None:
     """Remove files that no version within the table's retention period needs."""
     session: SparkSession = lake.new_session()
-    delta_table(session, address).vacuum()
+    vacuum_table(session, address)

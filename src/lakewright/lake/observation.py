@@ -28,6 +28,7 @@ from lakewright.lake.delta_log import (
     read_log,
     state_of,
 )
+from lakewright.lake.delta_sql import is_delta, table_detail, table_history
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.lake.storage_errors import lost_log_error
@@ -36,14 +37,12 @@ from lakewright.spec.models.places import Address
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
-    from delta.tables import DeltaTable
     from deltalake import DeltaTable as DeltaFile
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
 
 __all__ = [
-    "delta_table",
     "files_gone",
     "last_commit_number",
     "latest_instant_since",
@@ -139,8 +138,7 @@ def _location(lake: Lake, address: Address) -> str | None:
         return address.location
     if not _exists_with_spark(lake, address):
         return None
-    detail = delta_table(lake.spark, address).detail().select("location").first()
-    return None if detail is None else str(detail[0])
+    return str(table_detail(lake.spark, address)["location"])
 
 
 def local_table_path(lake: Lake, address: Address) -> Path | None:
@@ -261,28 +259,19 @@ def read_table(spark: SparkSession, address: Address, version: int | None = None
     return reader.load(address.location) if address.location is not None else reader.table(address.sql)
 
 
-def delta_table(spark: SparkSession, address: Address) -> DeltaTable:
-    """Return the table in Delta's own Python API."""
-    from delta.tables import DeltaTable
-
-    if address.location is not None:
-        return DeltaTable.forPath(spark, address.location)
-    return DeltaTable.forName(spark, address.sql)
-
-
 def _observe_with_spark(lake: Lake, address: Address) -> TableState:
     if not _exists_with_spark(lake, address):
         return ABSENT
-    table = delta_table(lake.spark, address)
-    detail = table.detail().first()
-    version = table.history(1).select("version").first()
-    if detail is None or version is None:
+    spark = lake.spark
+    detail = table_detail(spark, address)
+    version = table_history(spark, address, 1).select("version").first()
+    if version is None:
         raise _not_delta(address)
     is_empty = True if int(detail["numFiles"]) == 0 else None
     return TableState(
         exists=True,
         version=int(version[0]),
-        columns=columns_of_schema(json.loads(table.toDF().schema.json())),
+        columns=columns_of_schema(json.loads(read_table(spark, address).schema.json())),
         partition_columns=tuple(detail["partitionColumns"]),
         properties=dict(detail["properties"]),
         is_empty=is_empty,
@@ -293,11 +282,9 @@ def _observe_with_spark(lake: Lake, address: Address) -> TableState:
 
 
 def _exists_with_spark(lake: Lake, address: Address) -> bool:
-    from delta.tables import DeltaTable
-
     spark = lake.spark
     if address.location is not None:
-        return DeltaTable.isDeltaTable(spark, address.location)
+        return is_delta(spark, address)
     try:
         if not spark.catalog.tableExists(address.sql):
             return False
@@ -315,8 +302,7 @@ def _exists_with_spark(lake: Lake, address: Address) -> bool:
 def _spark_log(spark: SparkSession, address: Address) -> Any:
     """Return Delta's internal view of the table: its public API doesn't offer the transaction ids."""
     jvm: Any = spark._jvm
-    detail = delta_table(spark, address).detail().select("location").first()
-    location = address.location if detail is None else detail[0]
+    location = table_detail(spark, address)["location"]
     log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
     log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
     return log

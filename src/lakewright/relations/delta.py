@@ -20,8 +20,9 @@ from lakewright.lake.commit import (
 )
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.delta_log import TableState
+from lakewright.lake.delta_sql import Clause
 from lakewright.lake.history import EffectiveCommit, find_effective
-from lakewright.lake.observation import delta_table, observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
     canonical_partition,
@@ -39,7 +40,6 @@ from lakewright.lake.table import (
 from lakewright.plan.observation import Answer
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_write import (
-    Clause,
     Merge,
     TableWrite,
     into_partition,
@@ -243,7 +243,7 @@ class DeltaRelation(MigratedTable):
             )
         with self._committing(workspace):
             frame = with_unique_keys(frame, by, self.label, merge.inserted_sql) if by else frame
-            return merge.run(delta_table(workspace.spark, self.address(workspace)), frame)
+            return merge.run(workspace.spark, self.address(workspace), frame)
 
     def update_key(self) -> tuple[str, ...]:
         """Return the columns by which rows are updated.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.commit import is_signing, signature
 from lakewright.lake.delta_log import TableState
+from lakewright.lake.delta_sql import Clause, merge_rows, table_history
 from lakewright.lake.measures import counted
-from lakewright.lake.observation import delta_table, observe_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
     partition_sql,
@@ -29,13 +30,11 @@ from lakewright.transform.refusals import refusing_sql
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
-    from delta.tables import DeltaMergeBuilder, DeltaTable
-    from pyspark.sql import DataFrame, DataFrameWriter
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
-    "Clause",
     "Merge",
     "TableWrite",
     "into_partition",
@@ -124,8 +123,7 @@ class TableWrite:
             return count()
         writer.saveAsTable(self.address.sql)
         # Delta writes catalog tables with a query of its own, and Spark does not pass on its observations.
-        history = delta_table(spark, self.address).history(1)
-        last = history.select("operationMetrics.numOutputRows").first()
+        last = table_history(spark, self.address, 1).select("operationMetrics.numOutputRows").first()
         return int(last[0]) if last and last[0] is not None else 0
 
     def _with_mode(self, writer: DataFrameWriter, mode: OutputMode) -> DataFrameWriter:
@@ -149,7 +147,7 @@ class TableWrite:
         # Columns that the schema does not declare keep their values, and are null in new rows.
         matches = " AND ".join([*fixed, same_key(self.merge_key)])
         merge = Merge(matches, (Clause("update"), Clause("insert")))
-        return merge.run(delta_table(self.workspace.spark, self.address), frame)["target_records"]
+        return merge.run(self.workspace.spark, self.address, frame)["target_records"]
 
 
 def into_partition(frame: DataFrame, columns: Sequence[PartitionField], partition: Partition) -> DataFrame:
@@ -160,19 +158,6 @@ def into_partition(frame: DataFrame, columns: Sequence[PartitionField], partitio
 
 _REMEDY = "Let the mapping return one row per key, with a deduplicate or latest mapping."
 _COUNT = "_lakewright_count"
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """The action for rows that satisfy a condition.
-
-    Attributes:
-        columns: SQL expression of each column to set; empty sets all columns that source and target share.
-    """
-
-    action: Literal["insert", "update", "delete"]
-    condition: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 def same_key(key: Sequence[str]) -> str:
@@ -215,7 +200,7 @@ class Merge:
 
     Attributes:
         condition: The condition by which rows match.
-        clauses: The actions, in order.
+        clauses: The actions, in order; one without columns sets all that source and target share.
     """
 
     condition: str
@@ -267,27 +252,19 @@ class Merge:
         conditions = [f"({each.condition or 'true'})" for each in self.clauses if each.action == "insert"]
         return " or ".join(conditions) or "false"
 
-    def run(self, table: DeltaTable, source: DataFrame) -> dict[str, int]:
+    def run(self, spark: SparkSession, address: Address, source: DataFrame) -> dict[str, int]:
         """Merge rows in one commit, and return how many were inserted, updated and deleted."""
         plain = {
             name: name_sql("source", found)
-            for name in table.toDF().columns
+            for name in read_table(spark, address).columns
             if (found := find_name(source.columns, name)) is not None
         }
-        merge = table.alias("target").merge(source.alias("source"), self.condition)
-        for each in self.clauses:
-            merge = _with_clause(merge, each, {name_sql(k): v for k, v in (each.columns or plain).items()})
-        row = merge.execute().first()
-        counts = {} if row is None else row.asDict()
+        clauses = [
+            replace(each, columns={name_sql(name): sql for name, sql in (each.columns or plain).items()})
+            for each in self.clauses
+        ]
+        names = ("target", "source")
+        counts = merge_rows(spark, address, source, clauses, condition=self.condition, names=names)
         kinds = ("affected", "inserted", "updated", "deleted")
-        numbers = {kind: int(counts.get(f"num_{kind}_rows", 0)) for kind in kinds}
+        numbers = {kind: counts.get(f"num_{kind}_rows", 0) for kind in kinds}
         return {"target_records": numbers.pop("affected"), **numbers}
-
-
-def _with_clause(merge: DeltaMergeBuilder, clause: Clause, values: Mapping[str, str]) -> DeltaMergeBuilder:
-    condition = clause.condition or "true"
-    if clause.action == "insert":
-        return merge.whenNotMatchedInsert(condition=condition, values=dict(values))
-    if clause.action == "update":
-        return merge.whenMatchedUpdate(condition=condition, set=dict(values))
-    return merge.whenMatchedDelete(condition=condition)

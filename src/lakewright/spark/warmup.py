@@ -68,19 +68,19 @@ def _create_base_archive(java: Java) -> None:
 
 def do_usual_work(spark: SparkSession, folder: Path) -> None:
     """Do the work of a typical run: CSV, Delta writes, a MERGE, windows, hashes, the history of a table."""
-    from delta.tables import DeltaTable
-
     source, table = str(folder / "csv"), str(folder / "table")
     spark.range(100).selectExpr("id", "cast(id as string) v").write.option("header", True).csv(source)
     read = spark.read.option("header", True).schema("id long, v string").csv(source)
     hashed = read.selectExpr("*", "sha2(v, 256) h", "row_number() over (partition by id order by v) n")
     hashed.write.format("delta").save(table)
-    delta = DeltaTable.forPath(spark, table)
-    merge = delta.alias("t").merge(hashed.selectExpr("id + 50 id", "v", "h", "n").alias("s"), "t.id = s.id")
-    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    hashed.selectExpr("id + 50 id", "v", "h", "n").createOrReplaceTempView("s")
+    spark.sql(
+        f"MERGE INTO delta.`{table}` t USING s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
     hashed.limit(1).write.format("delta").mode("append").save(table)
-    delta.history(1).collect()
-    delta.toDF().groupBy("n").count().collect()
+    spark.sql(f"DESCRIBE HISTORY delta.`{table}` LIMIT 1").collect()
+    spark.read.format("delta").load(table).groupBy("n").count().collect()
 
 
 def _end(spark: SparkSession) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, DataLossError
 from lakewright.errors.phrase import Option, Phrase
-from lakewright.lake.observation import delta_table, local_table_path
+from lakewright.lake.delta_sql import Clause, merge_rows
+from lakewright.lake.observation import local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.sql import name_sql, text_sql
@@ -271,14 +272,14 @@ def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
         load.session.conf.set(_DELETION_VECTORS, "false" if _is_mostly_changed(load, matches) else "true")
         is_small = inserts + matches <= SMALL_SOURCE
         source = functions.broadcast(changes.rows) if is_small else changes.rows
-        builder = delta_table(load.session, load.address).alias("t").merge(source.alias("s"), condition)
-        for action, assignments in effects.items():
-            builder = builder.whenMatchedUpdate(f"s.{ACTION} = {text_sql(action)}", dict(assignments))
+        clauses = [
+            Clause("update", f"s.{ACTION} = {text_sql(action)}", assignments)
+            for action, assignments in effects.items()
+        ]
         if inserts:
-            builder = builder.whenNotMatchedInsert(f"s.{ACTION} = {text_sql(INSERT)}", dict(whole_row))
-        if load.fit.evolves:
-            builder = builder.withSchemaEvolution()
-        builder.execute()
+            clauses.append(Clause("insert", f"s.{ACTION} = {text_sql(INSERT)}", whole_row))
+        evolves = load.fit.evolves
+        merge_rows(load.session, load.address, source, clauses, condition=condition, evolves=evolves)
 
     return write
 

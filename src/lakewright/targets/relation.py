@@ -10,6 +10,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.errors.phrase import Phrase
+from lakewright.lake.delta_sql import Clause
 from lakewright.lake.partition import canonical_partition
 from lakewright.plan.dirtiness import Dirtiness, create_dirtiness
 from lakewright.plan.observation import Answer, Observation
@@ -19,7 +20,6 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.relations.catalog import ViewRelation, WaitingView
 from lakewright.relations.delta import DeltaRelation
-from lakewright.relations.delta_write import Clause
 from lakewright.relations.file import FileFormat, FileRelation
 from lakewright.relations.relation import OutputMode, Relation
 from lakewright.schema.types import Scalar

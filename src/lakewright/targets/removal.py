@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
+from lakewright.lake.delta_sql import compact_table, table_detail, vacuum_table
 from lakewright.lake.files import Files, files_at
-from lakewright.lake.observation import delta_table
 from lakewright.lake.partition import Selection, expand_selection
 from lakewright.lake.paths import join, local_path
 from lakewright.plan.dirtiness import Dirtiness
@@ -309,12 +309,12 @@ class DeltaVacuumTarget(_RelationTarget):
         workspace = context.workspace
         relation = self.table(workspace)
         with hold_leases(context, relation.resources(workspace)):
-            table: Any = delta_table(workspace.spark, relation.address(workspace))
-            files = int(table.detail().select("numFiles").first()[0] or 0)
+            spark, address = workspace.spark, relation.address(workspace)
+            files = int(table_detail(spark, address)["numFiles"] or 0)
             is_compacted = self.compaction and files > self.max_files
             if is_compacted:
-                table.optimize().executeCompaction()
-            table.vacuum(None if self.retention_time is None else self._hours())
+                compact_table(spark, address)
+            vacuum_table(spark, address, None if self.retention_time is None else self._hours())
         workspace.invalidate(relation.resources(workspace))
         return Outcome(metrics={"files_before": files, "compactions": int(is_compacted)})
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Token, carrying_token, read_commits, strict_session
-from lakewright.lake.observation import delta_table, may_be_clustered, observe_table
+from lakewright.lake.delta_sql import table_detail
+from lakewright.lake.observation import may_be_clustered, observe_table
 from lakewright.lake.table import drop_table, ensure_database, remove_uncommitted
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.chain import slices_in
@@ -283,5 +284,4 @@ def _clustering(lake: Lake, session: Any, address: Address) -> list[str]:
     """Return the columns by which a table is clustered: Delta tells them, where the log names the feature."""
     if not may_be_clustered(lake, address):
         return []
-    detail = delta_table(session, address).detail().first()
-    return list((detail.asDict().get("clusteringColumns") if detail is not None else None) or ())
+    return list(table_detail(session, address).get("clusteringColumns") or ())

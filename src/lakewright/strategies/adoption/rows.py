@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
+from lakewright.lake.delta_sql import table_detail
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import delta_table, read_table
+from lakewright.lake.observation import read_table
 from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
@@ -105,8 +106,7 @@ def _replacing(load: SliceLoad, names: Mapping[str, str]) -> Callable[[], None]:
     kept = {key: value for key, value in load.state.properties.items() if not key.startswith(_INTERNAL)}
     for key, value in {**kept, **silver_properties(load.entity, load.prepared)}.items():
         writer = writer.tableProperty(key, value)
-    detail = delta_table(load.session, load.address).detail().first()
-    found = {} if detail is None else detail.asDict()
+    found = table_detail(load.session, load.address)
     partitions, clusters = (
         [names.get(name, name) for name in found.get(layout) or ()]
         for layout in ("partitionColumns", "clusteringColumns")
