@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 
-def test_a_merge_goes_through_delta(spark: SparkSession, tmp_path: Path) -> None:
-    from delta.tables import DeltaTable
-
-    path = str(tmp_path / "table")
-    spark.range(3).selectExpr("id", "'old' as v").write.format("delta").save(path)
-    changes = spark.range(2, 4).selectExpr("id", "'new' as v")
-    merge = DeltaTable.forPath(spark, path).alias("t").merge(changes.alias("s"), "t.id = s.id")
-    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
-    rows = spark.read.format("delta").load(path).orderBy("id").collect()
-    assert [(row.id, row.v) for row in rows] == [(0, "old"), (1, "old"), (2, "new"), (3, "new")]
-
-
 def test_a_session_with_the_jars_of_s3_starts_from_the_archive_of_classes(spark: SparkSession) -> None:
     """With another class path than that of the archive, Java leaves it without a word."""
     archive = archive_path(find_java(os.environ))

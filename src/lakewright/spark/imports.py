@@ -12,7 +12,6 @@ MODULES = (
     "pyspark.sql.types",
     "pyspark.errors",
     "py4j.protocol",
-    "delta.tables",
     "deltalake",
     "deltalake.exceptions",
     "sqlalchemy",

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -83,7 +82,6 @@ def machine_checks(environ: Mapping[str, str]) -> Iterator[Check]:
     yield _python()
     yield guarded("Java", lambda: _java(environ))
     yield guarded("Spark", _spark)
-    yield _delta()
     yield guarded("jars", lambda: _jars(environ, delta_jars(installed_release())))
     yield guarded("archive of classes", lambda: _archive(environ))
 
@@ -102,17 +100,7 @@ def _java(environ: Mapping[str, str]) -> str:
 
 def _spark() -> str:
     installed_release()
-    return f"pyspark {installed_version()}"
-
-
-def _delta() -> Check:
-    try:
-        found = version("delta-spark")
-    except PackageNotFoundError:
-        remedy = "Run `pip install 'lakewright[spark]'`."
-        return Check("Delta", False, "delta-spark is not installed", remedy)
-    note = "" if found == DELTA else f"; tested with {DELTA}"
-    return Check("Delta", True, f"delta-spark {found}{note}")
+    return f"pyspark {installed_version()}, with Delta Lake {DELTA}"
 
 
 def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...]) -> str:

@@ -159,7 +159,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         listener=listener,
         interruption=interruption,
         facts={
-            "versions": {name: _version(name) for name in ("lakewright", "pyspark", "delta-spark")},
+            "versions": {name: _version(name) for name in ("lakewright", "pyspark")},
             **({"trigger": app.trigger} if app.trigger else {}),
         },
     )
