@@ -7,13 +7,15 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from lakewright.cli.output import Output
-from lakewright.cli.page import Span, line, seconds, status
+from lakewright.cli.page import Span, counted, line, seconds, status
+from lakewright.due.time_left import TimedSlice, time_left
 from lakewright.errors import StoreUnavailable
 from lakewright.manifest.lease import LEASE, Lease
 
@@ -26,11 +28,14 @@ if TYPE_CHECKING:
     from lakewright.plan.step import Step
     from lakewright.run.execute import Listener
     from lakewright.run.result import TargetResult
+    from lakewright.slices.result import SliceReport
+    from lakewright.usecases.due.pace import Pace
 
 __all__ = [
     "HANG_UP",
     "LiveProgress",
     "LoggedProgress",
+    "SlicesDue",
     "SlicesInProgress",
     "Stopper",
     "listening",
@@ -58,7 +63,7 @@ class SlicesInProgress:
         self._known: tuple[str, ...] = ()
 
     def __call__(self) -> tuple[str, ...]:
-        """Return their folders and names, as `regions/2022-01-01`; the last known ones if reading fails."""
+        """Return their items; the last known ones if reading fails."""
         if self._clock() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
             self._asked = self._clock()
             with suppress(StoreUnavailable):
@@ -71,7 +76,86 @@ class SlicesInProgress:
         for document in self._store.documents(LEASE):
             lease = Lease.from_document(document)
             if lease.holder.run_id == self._run_id and leased_resource(lease.key) is None:
-                yield "/".join(lease.key.rstrip("/").split("/")[-2:])
+                yield lease.key
+
+
+def _short(item: str) -> str:
+    """Return the folder and the name of a slice, as `regions/2022-01-01`."""
+    return "/".join(item.rstrip("/").split("/")[-2:])
+
+
+@dataclass(slots=True)
+class _Due:
+    """The slices of one entity that are due.
+
+    Attributes:
+        total: How many there were.
+        rest: The bytes of those that have not ended, by their items.
+        known: The slices of the entity that were processed last.
+        rows: The rows in those that have ended.
+        since: When the last one ended, or the first one was begun; None before.
+    """
+
+    total: int
+    rest: dict[str, int]
+    known: list[TimedSlice]
+    rows: int = 0
+    since: float | None = None
+
+    def text(self, locked: Sequence[str], now: float) -> str:
+        """Return which of the slices are processed, how long the rest will take, and the rows so far.
+
+        A narrow terminal cuts the end of it.
+        """
+        self.since = now if self.since is None else self.since
+        first = self.total - len(self.rest) + 1
+        last = first + len(locked) - 1
+        number = f"slice {first:,}" if first == last else f"slices {first:,} to {last:,}"
+        left = round(time_left(self.known, list(self.rest.values()), now - self.since) or 0)
+        told = f"about {seconds(left) if left >= 60 else f'{left} s'} left" if left > 0 else ""
+        rows = counted(self.rows, "row") if self.rows else ""
+        return f"{', '.join(filter(None, (f'{number} of {self.total:,}', told, rows)))}: {_short(locked[0])}"
+
+
+@dataclass
+class SlicesDue:
+    """The slices that are due, and how long they will take by those that have ended."""
+
+    clock: Callable[[], float] = monotonic
+    _by_item: dict[str, _Due] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def expect(self, pace: Pace) -> None:
+        """Expect the slices of one entity."""
+        due = _Due(len(pace.sizes), dict(pace.sizes), list(pace.known))
+        with self._lock:
+            self._by_item |= dict.fromkeys(pace.sizes, due)
+
+    def slice_ended(self, report: SliceReport) -> None:
+        """Count a slice; slices end in the threads that process them."""
+        with self._lock:
+            due = self._by_item.get(report.item_id)
+            size = None if due is None else due.rest.pop(report.item_id, None)
+            if due is None or size is None:
+                return
+            due.since = self.clock()
+            if report.result is not None:
+                due.known.append(TimedSlice(size, report.result.summary.seconds))
+                due.rows += report.result.summary.records_in_slice
+
+    def texts(self, locked: Sequence[str]) -> list[str]:
+        """Return a text for each entity whose slices are locked, and for each slice that was not expected."""
+        found: dict[int, tuple[_Due, list[str]]] = {}
+        others = []
+        with self._lock:
+            for item in locked:
+                due = self._by_item.get(item)
+                if due is None:
+                    others.append(f"slice {_short(item)}")
+                elif item in due.rest:  # the locks were read up to a second ago
+                    found.setdefault(id(due), (due, []))[1].append(item)
+            now = self.clock()
+            return [*(due.text(items, now) for due, items in found.values()), *others]
 
 
 def place_of(instances: Sequence[str], instance: int) -> str:
@@ -87,13 +171,20 @@ def place_of(instances: Sequence[str], instance: int) -> str:
 
 
 @contextmanager
-def watching(output: Output, app: App, instances: Sequence[str] = (), **about: str) -> Iterator[Listener]:
+def watching(
+    output: Output,
+    app: App,
+    instances: Sequence[str] = (),
+    due: SlicesDue | None = None,
+    **about: str,
+) -> Iterator[Listener]:
     """Yield the listener that shows progress on this output; its drawing is removed afterwards.
 
     Args:
         output: The output of the command.
         app: The project that runs.
         instances: The parameters of each instance, as text.
+        due: The slices that are due, where they are known.
         about: Fields that each log line has in addition to the run's id.
     """
     if not output.is_live:
@@ -103,9 +194,11 @@ def watching(output: Output, app: App, instances: Sequence[str] = (), **about: s
         return
     from rich.live import Live
 
-    progress = LiveProgress(output, SlicesInProgress(app.store, app.run_id), instances)
+    due = due or SlicesDue()
+    progress = LiveProgress(output, SlicesInProgress(app.store, app.run_id), instances, due)
     with (
         _announcing(app, progress.spark_starting),
+        _counting(app, due),
         output.drawing() as console,
         Live(
             console=console,
@@ -126,6 +219,16 @@ def _announcing(app: App, starting: Callable[[], AbstractContextManager[None]]) 
         yield
     finally:
         app.lake.starting = before
+
+
+@contextmanager
+def _counting(app: App, due: SlicesDue) -> Iterator[None]:
+    """Count the slices that end in the `with` block."""
+    before, app.on_slice = app.on_slice, due.slice_ended
+    try:
+        yield
+    finally:
+        app.on_slice = before
 
 
 @contextmanager
@@ -183,10 +286,12 @@ class LiveProgress:
         output: Output,
         slices: Callable[[], tuple[str, ...]],
         instances: Sequence[str] = (),
+        due: SlicesDue | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._output = output
         self._slices = slices
+        self._due = due or SlicesDue()
         self._clock = clock
         self._begin = clock()
         self._lock = threading.Lock()
@@ -233,7 +338,7 @@ class LiveProgress:
             ]
         if self._starting is not None:
             shown.append(f"starting Spark {seconds(now - self._starting)}")
-        slices = [f"slice {name}" for name in self._slices()]
+        slices = self._due.texts(self._slices())
         if self._ended or shown:
             shown.insert(0, f"{self._ended} done")
         parts = [

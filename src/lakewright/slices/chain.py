@@ -213,6 +213,15 @@ class SliceChain:
         found = self.store.select(Query(verdicts=frozenset(verdicts), prefix=self.prefix))
         return [item for item in found if self.has_item(item)]
 
+    def recorded(self, item: str) -> Mapping[str, Any]:
+        """Return what the manifest recorded of a slice when it was last processed; empty if it never was."""
+        found = [
+            each.content
+            for each in self.store.records(item)
+            if each.state is State.PROCESSED and each.application.key == self.application.key
+        ]
+        return found[-1] if found else {}
+
     def has_item(self, item: Item) -> bool:
         """Return whether an item is one of the bronze folder, and not of another entity's pattern in it."""
         if not item.item_id.startswith(self.prefix):

@@ -18,7 +18,7 @@ from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.manifest.item import is_changed
 from lakewright.manifest.journal import UNFIT, Run
 from lakewright.manifest.lease import find_lease
-from lakewright.manifest.record import State, parse_instant
+from lakewright.manifest.record import parse_instant
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Put, Write
 from lakewright.run.execute import Interruption
@@ -484,12 +484,8 @@ def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arri
 
 def _former_time(chain: SliceChain, item: Item) -> datetime | None:
     """Return the processing time with which a slice was last processed; None if it never was."""
-    found = [
-        each.content.get("processing_time")
-        for each in chain.store.records(item.item_id)
-        if each.state is State.PROCESSED and each.application.key == chain.application.key
-    ]
-    return parse_instant(found[-1]) if found and found[-1] is not None else None
+    found = chain.recorded(item.item_id).get("processing_time")
+    return None if found is None else parse_instant(found)
 
 
 def _replay_plan(

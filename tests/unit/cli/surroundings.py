@@ -31,6 +31,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+from lakewright.slices.result import SliceReport
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.entity import Entity, Strategy
@@ -106,6 +107,7 @@ class FakeApp:
     redactor: Redactor = field(default_factory=lambda: Redactor(frozenset({"hunter2-secret"})))
     store: Store = field(default_factory=lambda: MemoryStore(lambda: NOW))
     say: Callable[[str], None] = print
+    on_slice: Callable[[SliceReport], None] = lambda _: None
     clock: Callable[[], datetime] = lambda: NOW
     ids: Callable[[], str] = field(default_factory=lambda: map(str, count(1)).__next__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +21,7 @@ from lakewright.cli.page import Block, Branch, Span, ago, assignments, line, rem
 from lakewright.cli.page import status as coloured
 from lakewright.cli.render.run import plan_page
 from lakewright.due.facts import Grant
-from lakewright.due.plan import Choice, Finding, Plan, Step
+from lakewright.due.plan import Action, Choice, Finding, Plan, Step
 from lakewright.due.words import (
     WORTH_KNOWING,
     choice_argv,
@@ -31,6 +32,7 @@ from lakewright.due.words import (
     reason_text,
     step_words,
 )
+from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.phase import Phase
 
@@ -141,12 +143,21 @@ def take_steps(
         advice: What to print below the page if nothing failed.
     """
     from lakewright.cli.commands.job import run_watched
+    from lakewright.cli.progress import SlicesDue
     from lakewright.due.words import plan_document, step_words
     from lakewright.stores.process import user_name
+    from lakewright.usecases.due.pace import pace_of
     from lakewright.usecases.due.take import apply_plan
     from lakewright.usecases.due.work_done import work_done
 
-    begin = call.clock()
+    begin, due = call.clock(), SlicesDue()
+
+    def expect(plan: Plan) -> None:
+        if call.output.is_live:
+            for step in plan.ready:
+                if step.action is Action.FORWARD:
+                    with suppress(LakewrightError):  # an estimate must not fail what is done
+                        due.expect(pace_of(call.app, step))
 
     def tell(step: Step) -> None:
         call.output.note(line(Span(step.subject.text, "bold"), f": {step_words(step)}"))
@@ -154,7 +165,7 @@ def take_steps(
     results = []
 
     def run(request: JobRequest) -> RunResult:
-        results.append(run_watched(call, request))
+        results.append(run_watched(call, request, due))
         return results[-1]
 
     done = apply_plan(
@@ -163,6 +174,7 @@ def take_steps(
         names,
         grants=grants,
         author=author or user_name(),
+        on_plan=expect,
         on_step=tell,
     )
     outcome = {

@@ -19,6 +19,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
 
 if TYPE_CHECKING:
+    from lakewright.cli.progress import SlicesDue
     from lakewright.run.request import JobRequest
     from lakewright.run.result import RunResult
 
@@ -83,15 +84,21 @@ def tell_run(call: Call, result: RunResult, document: Any, advice: Iterable[Bloc
     return result.exit_code
 
 
-def run_watched(call: Call, request: JobRequest) -> RunResult:
-    """Run a job, show its progress, and let signals stop it; return the result."""
+def run_watched(call: Call, request: JobRequest, due: SlicesDue | None = None) -> RunResult:
+    """Run a job, show its progress, and let signals stop it; return the result.
+
+    Args:
+        call: The call.
+        request: The request.
+        due: The slices that are due, where they are known.
+    """
     from lakewright.usecases.run_job import instance_parameters, run_job
 
     hidden = call.app.journal.hide_secrets
     instances = [assignments(hidden(each)) for each in instance_parameters(call.app, request)]
     with (
         listening_to_run(call) as stopper,
-        watching(call.output, call.app, instances, job=request.job) as listener,
+        watching(call.output, call.app, instances, due, job=request.job) as listener,
     ):
         return run_job(call.app, request, listener=listener, interruption=stopper)
 

@@ -113,6 +113,7 @@ def apply_plan(
     *,
     grants: frozenset[Grant] = frozenset(),
     author: str,
+    on_plan: Callable[[Plan], None] = lambda _: None,
     on_step: Callable[[Step], None] = lambda _: None,
 ) -> Applied:
     """Take the steps that need nobody, until none is left; return what was done.
@@ -125,6 +126,7 @@ def apply_plan(
         names: Entities and targets; all unless given.
         grants: What steps may do that they otherwise wait with.
         author: Who applies it.
+        on_plan: Receives each plan before its steps are taken.
         on_step: Receives each step before it is taken.
 
     Raises:
@@ -134,6 +136,7 @@ def apply_plan(
     taker = _Taker(app, run, grants, author, on_step)
     plan = plan_of_project(app, names, grants)
     for _ in range(MOST_PLANS):
+        on_plan(plan)
         is_done, before = taker.take(plan), plan
         plan = plan_of_project(app, names, grants)
         taker.add_settled(before, plan)
