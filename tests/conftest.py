@@ -18,6 +18,7 @@ from lakewright.cli.output import PYSPARKS, silence
 from lakewright.lake.object_storage import LOG_STORE
 from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
+from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.strategies import tuning
 from lakewright.strategies.tuning import INTERPRETED
@@ -61,6 +62,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # young generation.
 
 
+SERVER = "LAKEWRIGHT_TEST_CONNECT"
+"""The variable with the address of a server of Spark Connect, in whose session tests run."""
+
 LOG_STORES = {f"spark.delta.logStore.{scheme}.impl": LOG_STORE for scheme in ("s3", "s3a")}
 """Where Delta commits on S3. Spark reads it only when a JVM starts; the rest of S3 is set by each session."""
 
@@ -69,8 +73,15 @@ LOG_STORES = {f"spark.delta.logStore.{scheme}.impl": LOG_STORE for scheme in ("s
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of a run on this machine but for `INTERPRETED`, shared by all tests of a worker.
 
-    The workers of `make test` share its JVM too.
+    The workers of `make test` share its JVM too. `make connect` gives a server of Spark Connect instead.
     """
+    if server := os.environ.get(SERVER):
+        remote = SessionSettings(tmp_path_factory.mktemp("session"), master=server, conf=INTERPRETED)
+        sessions = ConnectSessions()
+        connected = sessions.start(remote)
+        yield connected
+        sessions.stop(connected)
+        return
     settings = SessionSettings(
         tmp_path_factory.mktemp("session"),
         app_name="tests",

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.spark.conf import LATE_COMPILER, SessionSettings, master_of
+from lakewright.spark.connect import is_of_connect, session_like
+from lakewright.spark.session import ContextJobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +39,7 @@ and 286 s, side by side. A worker runs hundreds of them, so what comes later cou
 
 
 @dataclass
-class Started:
+class Started(ContextJobs):
     """Calls a function to start a session; stopping it calls the session's own `stop` if asked to."""
 
     begin: Callable[[SessionSettings], SparkSession]
@@ -58,7 +60,7 @@ class Started:
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         del settings
-        return session.newSession()
+        return session_like(session) if is_of_connect(session) else session.newSession()
 
     def stop(self, session: SparkSession) -> None:
         if self.stops:

@@ -28,7 +28,7 @@ from lakewright.manifest.store import Store
 from lakewright.run.kinds import registry
 from lakewright.run.session_settings import settings_of_project, storage_of_project
 from lakewright.slices.result import SliceReport
-from lakewright.spark.session import OwnSession, Sessions
+from lakewright.spark.session import OwnSession, Sessions, sessions_for
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
@@ -108,7 +108,8 @@ class App:
             on_read=on_read,
             despite_faults=despite_faults,
         )
-        return cls(project, environ, say=say, sessions=sessions or OwnSession())
+        sessions = sessions or sessions_for(settings_of_project(project, environ))
+        return cls(project, environ, say=say, sessions=sessions)
 
     @property
     def warnings(self) -> tuple[Fault, ...]:

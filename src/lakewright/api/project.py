@@ -31,7 +31,7 @@ from lakewright.run.case import CaseResult
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.query_logs import quiet_pyspark
-from lakewright.spark.session import SharedSession
+from lakewright.spark.session import sessions_like
 from lakewright.stores.process import user_name
 from lakewright.usecases.due.decide import decide as record_decision
 from lakewright.usecases.due.status import ProjectStatus, project_status
@@ -83,7 +83,7 @@ class Project:
                 fault concerns the whole project.
             SparkUnavailable: The given session has no Delta Lake, or is stopped.
         """
-        sessions = None if spark is None else SharedSession(spark)
+        sessions = None if spark is None else sessions_like(spark)
         if sessions is not None:
             sessions.check()
         app = App.open(

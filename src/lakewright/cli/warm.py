@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from lakewright.cli import entry
 from lakewright.cli.call import open_app
 from lakewright.cli.options import Settings, global_arguments
+from lakewright.spark.conf import is_connect
+from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.imports import import_engine
 from lakewright.spark.session import OwnSession
 
@@ -87,6 +89,8 @@ def _open(
             "Spark starts in a JVM of its own, not in the server's: relative paths begin in %s", Path.cwd()
         )
         app.sessions = OwnSession()
+    elif is_connect(attached.master(app.lake.session)):
+        app.sessions = ConnectSessions()
     else:
         app.maintain_later = lambda entity: due.update({entity: settings})
     return app

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import strict_session
+from lakewright.lake.measures import materialized
 from lakewright.lake.observation import observe_table
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
@@ -23,7 +24,7 @@ from lakewright.targets.entity.table_rules import (
     find_violations,
     has_rules,
 )
-from lakewright.transform.steps import find_name
+from lakewright.transform.steps import find_name, with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,11 +99,11 @@ def plan_repair(context: Context, entity: Entity) -> RepairPlan | None:
         return None
     session = strict_session(lake)
     table = ExaminedTable.of(lake, entity, session, state)
-    mended = _mended(table).localCheckpoint()
+    mended = materialized(_mended(table))
     doubled = mended.where(f"not {KEPT}").count()
     columns = _mended_columns(table)
     allow_data_loss = context.options.permissions.allow_data_loss
-    kept = mended.where(KEPT) if allow_data_loss else _with(mended, _reverted(table, columns))
+    kept = mended.where(KEPT) if allow_data_loss else with_columns(mended, _reverted(table, columns))
     is_changed = " or ".join(f"not {name_sql(name)} <=> {name_sql(WAS + name)}" for name in columns)
     changed = kept.where(is_changed)
     rows = kept.select(*(name_sql(name) for name in table.frame.columns))
@@ -159,7 +160,7 @@ def _prepared(table: ExaminedTable, rows: DataFrame) -> DataFrame:
         system.hash: f"if(length({hash_}) = 64, {hash_}, {_row_hash(table)})",
         system.deleted: f"coalesce({deleted}, false)",
     }
-    return _with(_with(rows, was), made)
+    return with_columns(with_columns(rows, was), made)
 
 
 def _row_hash(table: ExaminedTable) -> str:
@@ -181,7 +182,7 @@ def _mended_records(table: ExaminedTable, rows: DataFrame) -> DataFrame:
     key, seen, hash_ = (name_sql(n) for n in (system.key, system.last_seen, system.hash))
     latest = "".join(f"{name_sql(name)} desc nulls last, " for name in _sequence(table))
     over = f"over (partition by {key} order by {latest}{seen} desc nulls last, {hash_})"
-    return _with(_prepared(table, rows), {KEPT: f"{key} is null or row_number() {over} = 1"})
+    return with_columns(_prepared(table, rows), {KEPT: f"{key} is null or row_number() {over} = 1"})
 
 
 def _sequence(table: ExaminedTable) -> tuple[str, ...]:
@@ -196,20 +197,20 @@ def _mended_versions(table: ExaminedTable, rows: DataFrame) -> DataFrame:
     system = table.system
     start, end, current = (name_sql(n) for n in system.temporal)
     key, seen, deleted = (name_sql(n) for n in (system.key, system.last_seen, system.deleted))
-    found = _with(_prepared(table, rows), {system.valid_from: f"coalesce({start}, {seen})"})
+    found = with_columns(_prepared(table, rows), {system.valid_from: f"coalesce({start}, {seen})"})
     latest = "".join(f"{name_sql(name)} nulls first, " for name in _sequence(table))
     order = f"{start}, {end} is null, {end}, {latest}{seen} nulls first, {name_sql(system.hash)}"
     over = f"over (partition by {key} order by {order})"
-    found = _with(found, {NEXT: f"lead({start}) {over}"})
+    found = with_columns(found, {NEXT: f"lead({start}) {over}"})
     mended = f"""case
         when {NEXT} is null and {end} is null and {deleted} then greatest({seen}, {start})
         when {NEXT} is null and {end} < {start} then if({current}, null, {start})
         when {NEXT} is null then {end}
         when {end} is null or {end} < {start} or {end} > {NEXT} or not {deleted} then {NEXT}
         else {end} end"""
-    found = _with(found, {KEPT: f"{key} is null or {NEXT} is null or {NEXT} <> {start}"})
-    found = _with(found, {system.valid_to: mended})
-    return _with(found, {system.is_current: f"{end} is null"})
+    found = with_columns(found, {KEPT: f"{key} is null or {NEXT} is null or {NEXT} <> {start}"})
+    found = with_columns(found, {system.valid_to: mended})
+    return with_columns(found, {system.is_current: f"{end} is null"})
 
 
 def _shown(table: ExaminedTable, changed: DataFrame, columns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -234,9 +235,3 @@ def _shown(table: ExaminedTable, changed: DataFrame, columns: Sequence[str]) -> 
         }
         for row in ordered.limit(SHOWN).collect()
     )
-
-
-def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    from pyspark.sql import functions
-
-    return frame.withColumns({name: functions.expr(sql) for name, sql in columns.items()})

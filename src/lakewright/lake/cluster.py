@@ -19,7 +19,8 @@ from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
 from lakewright.lake.files import files_at
-from lakewright.lake.paths import join, local_path
+from lakewright.lake.object_storage import LOG_STORE
+from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.spark.cluster import (
     ExecutorFacts,
     check_facts,
@@ -28,14 +29,12 @@ from lakewright.spark.cluster import (
     executor_facts_sql,
     is_cluster,
 )
-from lakewright.spark.conf import shuffle_conf
+from lakewright.spark.conf import is_connect, shuffle_conf
 from lakewright.spark.jvm import full_text, is_jvm_failure
 from lakewright.spark.metastore import CATALOG
-from lakewright.spec.models.cluster import CONNECT, CONNECT_REMEDY
 from lakewright.transform.plans import analyzed_plans, kind_of, nodes_of
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
@@ -58,7 +57,7 @@ FOLDER = ".lakewright"
 MOST_TASKS = 64
 """Tasks of the check at most: on a large cluster it need not ask every core."""
 
-_passed: WeakKeyDictionary[SparkContext, set[str]] = WeakKeyDictionary()
+_passed: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 """The lakes that the executors of a context were checked for in this process. Asking them costs two jobs."""
 
 _CATALOG_ELSEWHERE = {"spark.hadoop.hive.metastore.uris", "spark.sql.warehouse.dir"}
@@ -91,11 +90,8 @@ def check_cluster_settings(lake: Lake, *, has_entities: bool) -> None:
     """Raise an error if the settings alone show that slices can't be processed; nothing is started.
 
     Raises:
-        SparkUnavailable: The session is to be one of Spark Connect.
         SpecError: The lake or the warehouse is in a folder that the cluster's executors don't see.
     """
-    if "spark.remote" in lake.session.conf:
-        raise SparkUnavailable(CONNECT, remedy=CONNECT_REMEDY)
     if not has_entities:
         return
     check_written(lake, lake.settings.root_folder, "the lake")
@@ -121,6 +117,9 @@ def prepare_cluster(lake: Lake) -> None:
     if not is_cluster(lake_master(lake)):
         return
     spark = lake.spark
+    if is_connect(lake_master(lake)):
+        _prepare_server(lake, spark)
+        return
     passed = _passed.setdefault(spark.sparkContext, set())
     is_new = lake.settings.root_folder not in passed
     if is_new:
@@ -134,6 +133,52 @@ def prepare_cluster(lake: Lake) -> None:
     if is_new:
         known = f"{cores} cores" if cores else "as many cores as the work asks for"
         log.info("Spark works on %s: %s", spark.sparkContext.master, known)
+
+
+def _prepare_server(lake: Lake, spark: SparkSession) -> None:
+    """Check that the executors of a server of Spark Connect and this machine see the same lake, once.
+
+    Raises:
+        SparkUnavailable: They do not.
+        SpecError: The server's way to commit to S3 loses commits of two drivers.
+    """
+    passed = _passed.setdefault(spark, set())
+    if lake.settings.root_folder in passed:
+        return
+    _check_log_store(lake, spark)
+    _check_same_folder(lake, spark)
+    passed.add(lake.settings.root_folder)
+    log.info("Spark works on the server %s", lake_master(lake))
+
+
+def _check_same_folder(lake: Lake, spark: SparkSession) -> None:
+    folder = join(lake.settings.root_folder, FOLDER, f"server-{uuid4()}")
+    try:
+        spark.range(1).selectExpr("'here' AS value").write.text(folder)
+        is_seen = bool(files_at(folder, lake).listed(folder))
+    finally:
+        files_at(folder, lake).remove(folder)
+    if not is_seen:
+        raise SparkUnavailable(
+            f"the server {lake_master(lake)} wrote a file to {folder}, and this machine does not see it: "
+            "it is not the same folder on both",
+            remedy="Mount it on both, or put the lake into an object store; nothing was claimed.",
+        )
+
+
+def _check_log_store(lake: Lake, spark: SparkSession) -> None:
+    """Raise an error if two drivers on the server would replace each other's commits in S3."""
+    if not is_s3(lake.settings.root_folder) or lake.storage.settings.single_driver:
+        return
+    scheme = lake.settings.root_folder.partition("://")[0]
+    found = spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "") or ""
+    if not found or found.endswith("SingleDriverLogStore"):
+        raise SpecError.of(
+            f"the server commits to {scheme}:// by {found or 'its default'}, and two drivers lose commits",
+            remedy=f"Start it with {LOG_STORE} or Delta's log store for DynamoDB "
+            f"(spark.delta.logStore.{scheme}.impl), or, if nothing else writes to the lake, declare "
+            "`storage: {single_driver: true}`.",
+        )
 
 
 def _check_default_system(lake: Lake, spark: SparkSession) -> None:
@@ -243,7 +288,8 @@ def check_python(lake: Lake, frame: DataFrame, what: str) -> None:
     Raises:
         SparkUnavailable: An executor has no such Python, or another minor version of it.
     """
-    if not is_cluster(lake_master(lake)):
+    master = lake_master(lake)
+    if not is_cluster(master) or is_connect(master):  # a server names another version itself
         return
     context = frame.sparkSession.sparkContext
     if _PYTHON in _passed.get(context, ()) or not runs_python(frame):

@@ -6,10 +6,11 @@ when the id of a table changes ("Change in the table id detected while updating 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+
+from lakewright.spark.jvm import active_context
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -41,8 +42,7 @@ def _quieten() -> Any:
     """Give the logger a level of its own, and return the context in which it has to be removed; else None."""
     from py4j.protocol import Py4JError
 
-    pyspark = sys.modules.get("pyspark")
-    context: Any = None if pyspark is None else pyspark.SparkContext._active_spark_context
+    context = active_context()
     if context is None:
         return None
     try:

@@ -19,6 +19,7 @@ from lakewright.lake.cluster import has_python_functions
 from lakewright.schema.shape import rebuilt_sql
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.connect import connect_session_active, is_of_connect
 from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     view that is made of the frame belongs to the session. PySpark has no such method: a view of a frame that
     came from a new session could not be found by `spark.sql` of the caller's.
     """
-    if frame.sparkSession is session or not hasattr(session, "_jsparkSession"):
+    if frame.sparkSession is session or is_of_connect(session):
         return frame
     own, zone = frame.sparkSession.conf.get(_ZONE), session.conf.get(_ZONE)
     if own != zone and has_python_functions(frame):
@@ -98,11 +99,14 @@ def active_session(session: SparkSession) -> Iterator[None]:
     """Make a session the active one in the `with` block, where code of users may ask for it."""
     from pyspark.sql import SparkSession as Sessions
 
+    if is_of_connect(session):
+        with connect_session_active(session):
+            yield
+        return
     java: Any = session
     with _kept_active(session):
-        if hasattr(session, "_jsparkSession"):
-            Sessions._activeSession = session
-            java._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java._jsparkSession)
+        Sessions._activeSession = session
+        java._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java._jsparkSession)
         yield
 
 
@@ -111,7 +115,7 @@ def _kept_active(session: SparkSession) -> Iterator[None]:
     """Set the active session back after the `with` block."""
     from pyspark.sql import SparkSession as Sessions
 
-    if not hasattr(session, "_jsparkSession"):
+    if is_of_connect(session):  # it makes no session the active one
         yield
         return
     java: Any = session._jvm

@@ -16,7 +16,7 @@ from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jvm import has_stopped, is_jvm_failure
 from lakewright.spark.metastore import CATALOG, embedded_metastore
-from lakewright.spark.session import OwnSession, Sessions
+from lakewright.spark.session import Sessions, sessions_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,8 +38,6 @@ class Closeable(Protocol):
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Closeable)
-
-_POOL = "spark.scheduler.pool"
 
 _PATIENCE = 2.0
 """Seconds that `stop` waits for a thread that is starting the session."""
@@ -75,7 +73,7 @@ class Lake:
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.settings = settings
         self.session = session
-        self.sessions = OwnSession() if sessions is None else sessions
+        self.sessions = sessions_for(session) if sessions is None else sessions
         self._spark: SparkSession | None = None
         self._is_starting = False
         self._is_abandoned = False
@@ -101,7 +99,7 @@ class Lake:
     def has_empty_catalog(self) -> bool:
         """Whether a session that is started now finds no table and no view in its catalog."""
         conf = self.session.conf
-        if self.sessions.is_shared or "spark.remote" in conf:
+        if self.sessions.is_shared:
             return False
         if any(key.startswith("spark.sql.catalog.") for key in conf):
             return False
@@ -191,8 +189,7 @@ class Lake:
     def tagging_jobs(self, tag: str) -> Iterator[None]:
         """Tag the Spark jobs that this thread starts in the block, so that `cancel_jobs` can find them.
 
-        Each thread has a scheduler pool of its own, so that threads share Spark fairly. On Spark Connect
-        nothing is tagged: its sessions can't see each other's jobs.
+        Threads share Spark fairly.
         """
         self._thread.tag, self._thread.is_tagged = tag, False
         if self._spark is not None:
@@ -207,13 +204,9 @@ class Lake:
 
     def _tag(self, spark: SparkSession) -> None:
         tag = self._thread.tag
-        if tag is None or self._thread.is_tagged or self._is_remote or has_stopped(spark):
+        if tag is None or self._thread.is_tagged or has_stopped(spark):
             return
-        self._thread.pool = spark.sparkContext.getLocalProperty(_POOL)
-        # In a JVM that others use too, this process has a pool of its own already: theirs must not meet.
-        names = filter(None, (self._thread.pool, threading.current_thread().name))
-        spark.sparkContext.setLocalProperty(_POOL, " ".join(names))
-        spark.sparkContext.addJobTag(tag)
+        self.sessions.tag(spark, tag)
         self._tags.add(tag)
         self._thread.is_tagged = True
 
@@ -221,9 +214,7 @@ class Lake:
         if has_stopped(spark):
             return
         try:
-            spark.sparkContext.removeJobTag(tag)
-            # PySpark's signature has no None, which removes a property.
-            spark.sparkContext.setLocalProperty(_POOL, cast("str", self._thread.pool))
+            self.sessions.untag(spark, tag)
         except Exception as error:
             if not is_jvm_failure(error):
                 raise
@@ -232,13 +223,12 @@ class Lake:
         """Cancel the Spark jobs with a tag, or all of ours; the threads that wait for them get an error."""
         # Without the lock, which a thread that starts the session holds for seconds.
         spark = self._spark
-        if spark is None or self._is_remote or has_stopped(spark):
+        if spark is None or has_stopped(spark):
             return
         if tag is None and not self.sessions.is_shared:
-            spark.sparkContext.cancelAllJobs()
-            return
-        for each in tuple(self._tags) if tag is None else (tag,):
-            spark.sparkContext.cancelJobsWithTag(each)
+            self.sessions.cancel(spark, None)
+        else:
+            self.sessions.cancel(spark, tuple(self._tags) if tag is None else (tag,))
 
     @property
     def past(self) -> Past | None:
@@ -275,10 +265,6 @@ class Lake:
         """Return a function that cancels this thread's Spark jobs, for another thread to call."""
         tag = self._thread.tag
         return _nothing if tag is None else lambda: self.cancel_jobs(tag)
-
-    @property
-    def _is_remote(self) -> bool:
-        return "spark.remote" in self.session.conf
 
     def stop(self) -> None:
         """End the session, if it was started, and close what is kept; the next use starts another."""

@@ -9,10 +9,12 @@ from datetime import time as clock_time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from lakewright.spark.connect import connect_session_active, is_of_connect
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
-__all__ = ["counted", "measured"]
+__all__ = ["counted", "materialized", "measured"]
 
 PATIENCE = 2.0
 """Seconds that a measurement may arrive after the rows were computed: Spark sends it by its listeners."""
@@ -25,6 +27,20 @@ def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
     observed = Observation()
     rows = frame.observe(observed, functions.count(functions.lit(1)).alias("rows"))
     return rows, lambda: int(observed.get["rows"])
+
+
+def materialized(frame: DataFrame) -> DataFrame:
+    """Return the rows, computed once and kept by the executors; what was observed of them has arrived."""
+    if not is_of_connect(frame.sparkSession):
+        return frame.localCheckpoint()
+    # A server sends what it observed with the rows of a query, not with a checkpoint.
+    kept = frame.persist()
+    try:
+        kept.count()
+        with connect_session_active(frame.sparkSession):
+            return kept.localCheckpoint()
+    finally:
+        kept.unpersist()
 
 
 def measured(observation: Observation) -> dict[str, Any] | None:

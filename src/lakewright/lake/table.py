@@ -277,8 +277,6 @@ def needs_catalog(project: Project) -> bool:
     asked = project.config.get("lakewright.spark.enableHive")
     if asked is not None and asked.strip().lower() != "true":
         return False
-    if "spark.remote" in project.config:
-        return False
     return (
         TableOutput.CATALOG in (project.lake.output_method, project.lake.silver_output)
         or any(_is_in_catalog(definition.raw) for definition in project.entity_definitions.values())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
+from lakewright.lake.measures import materialized
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
 from lakewright.schema.sql import name_sql
@@ -107,7 +108,7 @@ class _Repeated(_QueryMapping):
                     self.note_cuts(workspace, query, found)
                 if workspace.is_outline:
                     return found
-                found = found.localCheckpoint(eager=True)
+                found = materialized(found)
                 if self.is_same(former, found):
                     return found
                 former = found

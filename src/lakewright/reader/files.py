@@ -491,7 +491,8 @@ def with_folder_columns(frame: DataFrame, source: Source) -> DataFrame:
         found.append((field.name, _checked_sql(name_sql(field.name), kind, value, f"column {column!r}")))
     from pyspark.sql import functions
 
-    return frame.withColumns({name: functions.expr(sql) for name, sql in found})
+    added = {name: functions.expr(sql) for name, sql in found}
+    return frame.withColumns(added) if added else frame
 
 
 def file_sql(frame: DataFrame) -> str:

@@ -153,7 +153,8 @@ class TableWrite:
 def into_partition(frame: DataFrame, columns: Sequence[PartitionField], partition: Partition) -> DataFrame:
     """Return the rows with the values of the partition into which they are written."""
     frame = with_told_folders(frame, [each for each in columns if each.name not in partition])
-    return frame.withColumns(typed_columns(columns, partition))
+    typed = typed_columns(columns, partition)
+    return frame.withColumns(typed) if typed else frame
 
 
 _REMEDY = "Let the mapping return one row per key, with a deduplicate or latest mapping."

@@ -345,7 +345,8 @@ class JdbcTableRelation(InDatabase, MigratedTable):
         wanted = canonical_partition(self.partitions, partition)
         self.create(workspace, self.brought(frame))
         fields, also = self._outgoing(workspace, frame, wanted)
-        frame = frame.withColumns(typed_columns(self.partitions, wanted))
+        if typed := typed_columns(self.partitions, wanted):
+            frame = frame.withColumns(typed)
         staged = TableName(self.staging_table, self.database) if self.staging_table else None
         writing = StagedRows(
             dialect=self.dialect(workspace),

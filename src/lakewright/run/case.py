@@ -100,6 +100,15 @@ class _SessionOf:
     def stop(self, session: SparkSession) -> None:
         """Do nothing, because the other lake stops the session."""
 
+    def tag(self, session: SparkSession, tag: str) -> None:
+        self.lake.sessions.tag(session, tag)
+
+    def untag(self, session: SparkSession, tag: str) -> None:
+        self.lake.sessions.untag(session, tag)
+
+    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
+        self.lake.sessions.cancel(session, tags)
+
 
 def redirected_lake(shared: Lake, redirects: Redirects) -> Lake:
     """Return the lake with the redirects of a test, and with the session of another lake."""

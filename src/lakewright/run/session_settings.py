@@ -10,7 +10,7 @@ from lakewright.connections.jdbc import driver_jars
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.paths import is_s3
 from lakewright.lake.table import needs_catalog
-from lakewright.spark.conf import SessionSettings, temporary_session_conf
+from lakewright.spark.conf import SessionSettings, is_connect, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.project import Project
@@ -24,7 +24,8 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
     Spark keeps its state in the project's state folder.
     """
     conf = _spark_config(project)
-    if needs_catalog(project):
+    master = project.cluster.master or environ.get("SPARK_REMOTE") or "local[*]"
+    if needs_catalog(project) and not is_connect(master):
         conf.setdefault(CATALOG, "hive")
     storage = storage_of_project(project, environ)
     if storage.is_used:
@@ -32,7 +33,7 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
     return SessionSettings(
         state_folder(project, environ),
         app_name=f"lakewright {project.name}",
-        master=project.cluster.master or "local[*]",
+        master=master,
         conf=conf,
         drivers=driver_jars(project),
         needs_s3=storage.is_used,

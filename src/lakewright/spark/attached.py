@@ -24,7 +24,7 @@ from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.java import find_java
 from lakewright.spark.releases import Jar
-from lakewright.spark.session import OwnSession
+from lakewright.spark.session import ContextJobs, OwnSession
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -127,7 +127,7 @@ class _ResidentJvm:
         return self._code
 
 
-class AttachedSession:
+class AttachedSession(ContextJobs):
     """Takes sessions from a resident JVM; if it can't have one there, starts a JVM of this process.
 
     Attributes:
@@ -158,8 +158,6 @@ class AttachedSession:
         if self._attached is not None:
             self._attached.users += 1
             return self._own.derive(self._attached.session, settings)
-        if "spark.remote" in settings.conf:
-            return self._own.start(settings)
         self._is_abandoned = False
         self._attached = self._attach(settings)
         return self._own.start(settings) if self._attached is None else self._attached.session

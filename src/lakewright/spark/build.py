@@ -17,7 +17,6 @@ from lakewright.spark.conf import (
     executor_python,
     local_cores,
     master_of,
-    results_conf,
     session_conf,
 )
 from lakewright.spark.jars import fetch_jars, log_store_jar
@@ -48,8 +47,6 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
         LeaseHeld: Another process has the catalog's metastore open.
         SparkUnavailable: Spark is of a release that is not supported, or refuses the settings.
     """
-    if "spark.remote" in settings.conf:
-        return _session(results_conf() | dict(settings.conf))
     release = installed_release()
     metastore = embedded_metastore(settings.conf, settings.state_folder)
     if metastore is not None and not has_jvm():
@@ -104,12 +101,11 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
     except ImportError as error:
         raise NotInstalled(
             f"PySpark, or a part of it, is not installed: {error}",
-            remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect] too.",
+            remedy="Run `pip install 'lakewright[spark]'`.",
         ) from error
     except Exception as error:
         if is_jvm_failure(error):
             raise
-        way = "reached" if "spark.remote" in conf else "started"
         told = str(_java_message(error) or error).strip().partition("\n")[0] or type(error).__name__
         master = conf.get("spark.master", "")
         if "stopped SparkContext" in told and is_cluster(master):
@@ -117,7 +113,7 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
                 f"the cluster {master} ended the application while Spark started: its executors fail at once",
                 remedy="Look into the logs of the workers for the cause; nothing was claimed.",
             ) from error
-        raise SparkUnavailable(f"Spark can't be {way}: {told}") from error
+        raise SparkUnavailable(f"Spark can't be started: {told}") from error
 
 
 def _java_message(error: Exception) -> str | None:

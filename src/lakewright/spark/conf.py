@@ -24,6 +24,7 @@ __all__ = [
     "bytes_of",
     "driver_memory_gib",
     "executor_python",
+    "is_connect",
     "local_cores",
     "machine_memory",
     "master_of",
@@ -361,8 +362,19 @@ def machine_memory() -> int:
 
 
 def master_of(settings: SessionSettings) -> str:
-    """Return the URL of the session's master; the user's key wins."""
-    return settings.conf.get("spark.master", settings.master)
+    """Return the URL of the session's master, or of its server of Spark Connect; the user's key wins."""
+    keys = ("spark.remote", "spark.master")
+    return next((settings.conf[key] for key in keys if key in settings.conf), settings.master)
+
+
+def is_connect(master: str) -> bool:
+    """Return whether a master is a server of Spark Connect.
+
+    Example:
+        >>> is_connect("sc://host:15002"), is_connect("spark://host:7077")
+        (True, False)
+    """
+    return master.startswith("sc://")
 
 
 def _with_users(ours: Mapping[str, str], users: Mapping[str, str]) -> dict[str, str]:

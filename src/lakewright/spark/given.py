@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SparkUnavailable
 from lakewright.spark.releases import Release, check_release, installed_release
-from lakewright.spec.models.cluster import CONNECT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +32,7 @@ _CATALOGS = (DELTA_CATALOG, "io.unitycatalog.", "com.databricks.")
 
 
 def check_given_session(session: SparkSession) -> None:
-    """Raise an error if a session is stopped, remote, too old, or has no Delta Lake; it isn't changed.
+    """Raise an error if a session is stopped, too old, or has no Delta Lake; it isn't changed.
 
     Its settings alone prove nothing: Spark ignores an extension whose jar is missing, and one that is set
     after the start.
@@ -42,15 +41,10 @@ def check_given_session(session: SparkSession) -> None:
         SparkUnavailable: With the settings that it lacks, or with the release of Spark that it is of.
     """
     java: Any = getattr(session, "_jsparkSession", None)
-    if java is None and not hasattr(session, "createDataFrame"):
+    if java is None:
         raise SparkUnavailable(
             f"the given session is of type {type(session).__name__}, not SparkSession",
             remedy="Give a SparkSession, or none: Lakewright then starts one.",
-        )
-    if java is None:
-        raise SparkUnavailable(
-            f"the given session is one of Spark Connect; {CONNECT}",
-            remedy="Give a session that runs in this process, or none: Lakewright then starts one.",
         )
     if session.sparkContext._jsc is None or session.sparkContext._jsc.sc().isStopped():
         raise SparkUnavailable(

@@ -12,14 +12,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import JvmEnded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["full_text", "has_stopped", "is_jvm_failure", "jvm_failure"]
+__all__ = ["active_context", "full_text", "has_stopped", "is_jvm_failure", "jvm_failure"]
 
 _OUT_OF_MEMORY = re.compile(
     # Only at the beginning of a message of a JVM or a task: a column's value may hold the same words.
@@ -110,7 +110,7 @@ def _was_stopped(error: BaseException) -> bool:
 
     Whatever Spark says then follows from that.
     """
-    if "pyspark" not in sys.modules or not _is_without_context():
+    if _context_class() is None or not _is_without_context():
         return False
     return any(_is_sparks(each) or _STOPPED.search(full_text(each)) for each in _chain(error))
 
@@ -129,8 +129,7 @@ def _is_connection_error(error: BaseException) -> bool:
 
 def _is_stopped() -> bool:
     """Return whether the JVM's Spark context is stopped, although this process didn't stop it."""
-    pyspark = sys.modules.get("pyspark")
-    context = None if pyspark is None else pyspark.SparkContext._active_spark_context
+    context = active_context()
     try:
         return context is not None and bool(context._jsc.sc().isStopped())
     except Exception:  # it no longer answers
@@ -148,8 +147,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _process() -> subprocess.Popen[bytes] | None:
-    pyspark = sys.modules.get("pyspark")
-    return None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
+    return getattr(getattr(_context_class(), "_gateway", None), "proc", None)
 
 
 def _has_ended(patience: float, *, is_stopped: bool) -> bool:
@@ -166,5 +164,14 @@ def _has_ended(patience: float, *, is_stopped: bool) -> bool:
 
 
 def _is_without_context() -> bool:
-    pyspark = sys.modules.get("pyspark")
-    return pyspark is None or pyspark.SparkContext._active_spark_context is None
+    return active_context() is None
+
+
+def active_context() -> Any:
+    """Return the Spark context of this process, if it has one."""
+    return getattr(_context_class(), "_active_spark_context", None)
+
+
+def _context_class() -> Any:
+    """Return PySpark's class of contexts; None before it is imported, and in its client for Spark Connect."""
+    return getattr(sys.modules.get("pyspark"), "SparkContext", None)

@@ -1,7 +1,7 @@
 """Spark sessions: built for this process, derived from a session that is already running, or refused.
 
 The master decides where a session runs: in a JVM of this process (`local[...]`, the default), on a cluster,
-or, with the key `spark.remote`, on a Spark Connect server.
+or on a server of Spark Connect (`sc://host:port`), which `connect` has.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, SparkUnavailable
 from lakewright.spark.build import build_session
 from lakewright.spark.cluster import executor_cores, is_cluster
-from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
+from lakewright.spark.conf import SessionSettings, is_connect, master_of, runtime_conf
+from lakewright.spark.connect import ConnectSessions, is_of_connect
 from lakewright.spark.given import CATALOG_KEY, DELTA_CATALOG, check_given_session, check_jvm
+from lakewright.spark.jvm import active_context
 from lakewright.spark.launch import end_launched_jvm, forget_jvm, has_jvm, launched_jvms
 
 if TYPE_CHECKING:
@@ -29,9 +32,13 @@ __all__ = [
     "OwnSession",
     "Sessions",
     "SharedSession",
+    "sessions_for",
+    "sessions_like",
 ]
 
 log = logging.getLogger(__name__)
+
+_POOL = "spark.scheduler.pool"
 
 
 class Sessions(Protocol):
@@ -74,6 +81,54 @@ class Sessions(Protocol):
         """End a session that `start` returned."""
         ...
 
+    def tag(self, session: SparkSession, tag: str) -> None:
+        """Tag the jobs that this thread starts, until `untag`, so that `cancel` finds them."""
+        ...
+
+    def untag(self, session: SparkSession, tag: str) -> None:
+        """Undo `tag`."""
+        ...
+
+    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
+        """Cancel the jobs with these tags; None for all jobs of the session's application."""
+        ...
+
+
+class _Pool(threading.local):
+    """The scheduler pool that a thread had before its jobs were tagged."""
+
+    name: str | None = None
+
+
+_pool = _Pool()
+
+
+class ContextJobs:
+    """Tags and cancels the jobs of a session whose Spark context is in this process."""
+
+    def tag(self, session: SparkSession, tag: str) -> None:
+        """Tag the thread's jobs, and give them a scheduler pool, so that threads share Spark fairly."""
+        context = session.sparkContext
+        _pool.name = context.getLocalProperty(_POOL)
+        # In a JVM that others use too, this process has a pool of its own already: theirs must not meet.
+        names = filter(None, (_pool.name, threading.current_thread().name))
+        context.setLocalProperty(_POOL, " ".join(names))
+        context.addJobTag(tag)
+
+    def untag(self, session: SparkSession, tag: str) -> None:
+        """Undo `tag`."""
+        context = session.sparkContext
+        context.removeJobTag(tag)
+        # PySpark's signature has no None, which removes a property.
+        context.setLocalProperty(_POOL, cast("str", _pool.name))
+
+    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
+        """Cancel the jobs with these tags, or all."""
+        if tags is None:
+            session.sparkContext.cancelAllJobs()
+        for each in tags or ():
+            session.sparkContext.cancelJobsWithTag(each)
+
 
 _own_contexts: WeakKeyDictionary[SparkContext, int] = WeakKeyDictionary()
 """The Spark contexts that this module started, and how many open projects use each."""
@@ -81,7 +136,7 @@ _own_contexts: WeakKeyDictionary[SparkContext, int] = WeakKeyDictionary()
 _own_lock = threading.Lock()
 
 
-class OwnSession:
+class OwnSession(ContextJobs):
     """Builds the session of this process, and stops it with its JVM.
 
     If another program has started a session in this process, a new one is derived from that, and nothing is
@@ -111,18 +166,18 @@ class OwnSession:
 
     def master(self, settings: SessionSettings) -> str:
         """Return the master of the session that runs in this process, or of the one that `start` builds."""
-        context = _active_context()
+        context = active_context()
         return master_of(settings) if context is None else str(context.master)
 
     def start(self, settings: SessionSettings) -> SparkSession:
         """Build the session, or derive it from the one that is running."""
         with _own_lock:
-            context = _active_context()
-            if context is None or "spark.remote" in settings.conf:
+            context = active_context()
+            if context is None:
                 session = self._build(settings)
             else:
                 session = SharedSession(_running_session()).start(settings)
-            if "spark.remote" not in settings.conf and (context is None or context in _own_contexts):
+            if context is None or context in _own_contexts:
                 context = session.sparkContext
                 _own_contexts[context] = _own_contexts.get(context, 0) + 1
             return session
@@ -158,9 +213,6 @@ class OwnSession:
     def stop(self, session: SparkSession) -> None:
         """Stop the session and its JVM, unless another program or another project uses it."""
         with _own_lock:
-            if not hasattr(session, "_jsparkSession"):
-                session.stop()
-                return
             context = session.sparkContext
             if context not in _own_contexts:
                 return
@@ -170,7 +222,7 @@ class OwnSession:
                 session.stop()
 
 
-class SharedSession:
+class SharedSession(ContextJobs):
     """Derives new sessions from one that is already running, and never changes or stops that one.
 
     A derived session shares the JVM, the catalog, global temporary views and cached tables with the given
@@ -192,9 +244,8 @@ class SharedSession:
         check_given_session(self.session)
 
     def master(self, settings: SessionSettings) -> str:
-        """Return the master of the given session; one of Spark Connect has none, and `check` refuses it."""
-        is_remote = not hasattr(self.session, "_jsparkSession")
-        return master_of(settings) if is_remote else str(self.session.sparkContext.master)
+        """Return the master of the given session."""
+        return str(self.session.sparkContext.master)
 
     def start(self, settings: SessionSettings) -> SparkSession:
         """Return a new session with those settings that Spark can change while it runs."""
@@ -247,22 +298,16 @@ def _set_if_possible(session: SparkSession, key: str, value: str) -> None:
         return
 
 
-def _active_context() -> SparkContext | None:
-    pyspark = sys.modules.get("pyspark")
-    context: SparkContext | None = None if pyspark is None else pyspark.SparkContext._active_spark_context
-    return context
-
-
 def _idle_jvm() -> JVMView | None:
     """Return the JVM of this process if it runs without a Spark context."""
     pyspark = sys.modules.get("pyspark")
     gateway = None if pyspark is None else pyspark.SparkContext._gateway
-    return None if gateway is None or _active_context() is not None else gateway.jvm
+    return None if gateway is None or active_context() is not None else gateway.jvm
 
 
 def _foreign_context() -> SparkContext | None:
     """Return the running context that another program started, if there is one."""
-    context = _active_context()
+    context = active_context()
     return None if context is None or context in _own_contexts else context
 
 
@@ -271,6 +316,16 @@ def _running_session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+def sessions_for(settings: SessionSettings) -> Sessions:
+    """Return where a project gets its session from: a server of Spark Connect, or a JVM of this process."""
+    return ConnectSessions() if is_connect(master_of(settings)) else OwnSession()
+
+
+def sessions_like(given: SparkSession) -> Sessions:
+    """Return where a project gets its session from that has to work like a given one."""
+    return ConnectSessions(given) if is_of_connect(given) else SharedSession(given)
 
 
 class NoSession:
@@ -300,4 +355,13 @@ class NoSession:
         raise self.error
 
     def stop(self, session: SparkSession) -> None:
+        """Do nothing: there is no session."""
+
+    def tag(self, session: SparkSession, tag: str) -> None:
+        """Do nothing: there is no session."""
+
+    def untag(self, session: SparkSession, tag: str) -> None:
+        """Do nothing: there is no session."""
+
+    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
         """Do nothing: there is no session."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import VerificationError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.measures import materialized
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
@@ -34,7 +35,7 @@ from lakewright.strategies.rules import (
 )
 from lakewright.strategies.tuning import broadcast_limit
 from lakewright.transform.sequence import is_outdated_sql
-from lakewright.transform.steps import instant_sql
+from lakewright.transform.steps import instant_sql, with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -153,7 +154,7 @@ def compare(load: SliceLoad) -> Changes:
         missing = _missing_rows(load, missing).observe(missing_seen, count_rows)
         changed = changed.unionByName(missing, allowMissingColumns=True)
     is_idle = is_large and expected is None and not _counted_actions(actions, _counted(labels_seen))
-    rows = changed if is_idle else changed.localCheckpoint()
+    rows = changed if is_idle else materialized(changed)
     reach_failpoint("after_compare")
     counts = _counted(labels_seen)
     _check_unique_matches(load, sum(counts.values()))
@@ -256,7 +257,7 @@ def _widened(load: SliceLoad, labelled: DataFrame, labels_seen: Observation, con
     # A hash is carried along with the key, because computing it again costs more than all other work here.
     known = [] if content.is_of_values else [f"{_OWN_CONTENT}_0 as {name_sql(hash_)}"]
     changed = labelled.where(one_of_sql(LABEL, actions))
-    changed = changed.selectExpr(*_as(columns, keys), *known, LABEL).localCheckpoint()
+    changed = materialized(changed.selectExpr(*_as(columns, keys), *known, LABEL))
     counts = _counted(labels_seen)
     if sum(counts.get(label, 0) for label in actions) <= FEW_CHANGES:
         changed = functions.broadcast(changed)
@@ -356,8 +357,6 @@ def _changed(load: SliceLoad, labelled: DataFrame, content: _Content) -> DataFra
     Hashes that the comparison did not need are computed here, for changed rows alone. Rows that arrive
     deleted are not written, or as tombstones.
     """
-    from pyspark.sql import functions
-
     system = load.system
     key, actions = name_sql(load.matched[0]), actions_of(load)
     cases = " ".join(
@@ -367,7 +366,7 @@ def _changed(load: SliceLoad, labelled: DataFrame, content: _Content) -> DataFra
     changed = labelled.where(one_of_sql(LABEL, actions))
     computed = {} if system.key in load.matched else {system.key: load.prepared.key_sql}
     computed |= {system.hash: load.prepared.hash_sql} if content.is_of_values else {}
-    changed = changed.withColumns({name: functions.expr(sql) for name, sql in computed.items()})
+    changed = with_columns(changed, computed)
     changed = load.as_tombstones(changed) if load.keeps_tombstones else changed
     changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
     is_whole, patched = one_of_sql(ACTION, (INSERT, UPDATE)), _patched(load)

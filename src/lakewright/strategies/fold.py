@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import FOLDED
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.measures import materialized
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.apply import create, overwrite, write_changes
@@ -76,7 +77,7 @@ def apply_fold(fold: Fold) -> tuple[tuple[Summary, ...], int | None]:
         summaries, rows = _replacing(fold)
         changes = None
     else:
-        labelled = _labelled(fold, _events(fold)).localCheckpoint()
+        labelled = materialized(_labelled(fold, _events(fold)))
         reach_failpoint("after_compare")
         summaries = _summaries(fold, *_counted(fold, labelled))
         rows, changes = _changed(fold, labelled)
@@ -97,7 +98,7 @@ def _changed(fold: Fold, labelled: DataFrame) -> tuple[DataFrame | None, Changes
     rows = _versions(fold, labelled) if is_historic else _last_states(fold, labelled)
     if not fold.load.state.exists:
         return rows.drop(ACTION, MATCH), None
-    rows = rows.localCheckpoint()
+    rows = materialized(rows)
     actions = {row[ACTION]: row["count"] for row in rows.groupBy(ACTION).count().collect()}
     return (rows, Changes(rows, (fold.load.system.key,), actions, {})) if actions else (None, None)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
+from lakewright.lake.measures import materialized
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.schema.fault import Owner
 from lakewright.schema.shape import without_void
@@ -253,7 +254,7 @@ def load_past(
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
     of_past = replace(request, slice_name="", strategy=Strategy.HISTORIC)
     prepared = prepare_rows(lake, _carrying(entity), past.frame, of_past, state)
-    timed = timed_rows(prepared.frame, system, before=request.at).localCheckpoint()
+    timed = materialized(timed_rows(prepared.frame, system, before=request.at))
     counts = check_rows(
         timed,
         _checks(prepared, entity),
@@ -263,7 +264,7 @@ def load_past(
     )
     late = past.frame.where(f"{FROM} >= {instant_sql(request.at)}").count()
     rows = versions_of(timed, system, before=request.at, are_exports_whole=whole_exports(entity, history))
-    rows = rows.localCheckpoint()
+    rows = materialized(rows)
     own = rows.selectExpr(
         "count(1) as versions", f"count(distinct {name_sql(system.key)}) as records"
     ).first()

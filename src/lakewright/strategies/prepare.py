@@ -24,7 +24,7 @@ from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics, prunable_columns
 from lakewright.strategies.tuning import Tuning
-from lakewright.transform.steps import find_name, instant_sql
+from lakewright.transform.steps import find_name, instant_sql, with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -309,7 +309,7 @@ def _numbered(fit: SchemaFit, source: FoldSource, first: int) -> DataFrame:
     values = {system.filename: name, system.last_seen: at}
     if prepared.shape is Strategy.HISTORIC:
         values[system.valid_from] = at
-    return frame.withColumns({column: functions.expr(sql) for column, sql in values.items()})
+    return with_columns(frame, values)
 
 
 def lookup_sql(values: Iterable[str], number: str) -> str:

@@ -205,7 +205,7 @@ def _with_columns(frame: DataFrame, columns: Iterable[Column], kind: str) -> Dat
         steps.find_name(frame.columns, column.source) or column.source: _null_sql(_read_type(column, kind))
         for column in columns
     }
-    return steps.with_columns(frame, nulls) if nulls else frame
+    return steps.with_columns(frame, nulls)
 
 
 def _with_fields(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
 from lakewright.schema.sql import name_sql
+from lakewright.transform.steps import with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,15 +47,13 @@ def check_sequence_type(column: str, kind: DataType) -> None:
 
 def rank_by_sequence(frame: DataFrame, system: SystemColumns, sequence: str) -> DataFrame:
     """Return the frame with `IS_KEPT` and `IS_LATEST`; of equal latest rows, one is kept."""
-    from pyspark.sql import functions
-
     key, hash_, deleted = (name_sql(name) for name in (system.key, system.hash, system.deleted))
     order = f"partition by {key} order by {name_sql(sequence)} desc nulls last"
     ranks = {
         IS_LATEST: f"rank() over ({order}) = 1",
         IS_KEPT: f"row_number() over ({order}, {hash_}, {deleted}) = 1",
     }
-    return frame.withColumns({name: functions.expr(sql) for name, sql in ranks.items()})
+    return with_columns(frame, ranks)
 
 
 def kept_rows(ranked: DataFrame) -> DataFrame:

@@ -214,7 +214,8 @@ def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     """Return the frame with columns added or replaced, given as SQL."""
     from pyspark.sql import functions
 
-    return frame.withColumns({name: functions.expr(sql) for name, sql in columns.items()})
+    added = {name: functions.expr(sql) for name, sql in columns.items()}
+    return frame.withColumns(added) if added else frame  # Spark Connect refuses none
 
 
 def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFrame:

@@ -149,7 +149,7 @@ class SmallLake:
     def table(self, entity: Entity) -> DataFrame:
         address = entity.places(self.lake.settings).silver
         if address.location is not None:
-            return self.spark.newSession().read.format("delta").load(address.location)
+            return self.spark.read.format("delta").load(address.location)
         return self.spark.table(address.sql)
 
     def rows(self, entity: Entity, *columns: str) -> list[tuple[Any, ...]]:

@@ -33,7 +33,6 @@ entities:
         ("relations: {a: {kind: deltaTable, table: t}}", True),
         ("relations: {a: {kind: delta, location: t}}", False),
         ("relations: {a: {kind: hiveTable, table: t}}\nconfig: [flowman.spark.enableHive=false]", False),
-        ("relations: {a: {kind: hiveTable, table: t}}\nconfig: [spark.remote=sc://host]", False),
         (ENTITY % "output_method: catalog", True),
         (ENTITY % "silver_table: s.t", True),
         (ENTITY % "", False),

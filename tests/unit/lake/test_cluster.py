@@ -68,13 +68,6 @@ def test_a_target_that_would_be_written_to_the_disks_of_executors_is_refused() -
     check_written(lake("s3://b/lake"), "s3a://b/names", "the relation 'names'")
 
 
-def test_spark_connect_is_refused_with_the_reason() -> None:
-    remote = lake("s3://b/lake", conf={"spark.remote": "sc://host:15002"})
-    with pytest.raises(SparkUnavailable, match="Spark Connect is not supported: commits") as told:
-        check_cluster_settings(remote, has_entities=True)
-    assert "cluster: {master:" in str(told.value.remedy)
-
-
 def test_nothing_starts_for_the_check_of_a_local_session() -> None:
     prepare_cluster(lake(master="local[2]"))
     with pytest.raises((AssertionError, LakewrightError), match="Spark was started"):

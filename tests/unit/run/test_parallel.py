@@ -143,4 +143,4 @@ def test_the_engines_modules_are_imported_and_missing_ones_are_left_to_their_use
 
     monkeypatch.setattr("lakewright.spark.imports.import_module", find)
     import_engine()
-    assert {"pyspark.sql", "delta.tables", "deltalake"} <= set(asked)
+    assert {"pyspark.sql", "deltalake"} <= set(asked)

@@ -66,7 +66,6 @@ def test_a_session_with_delta_is_taken_a1(catalog: dict[str, str]) -> None:
         (session(conf={CATALOG_KEY: ICEBERG}), f"{CATALOG_KEY}={DELTA_CATALOG} (it is {ICEBERG})"),
         (session(is_stopped=True), "has been stopped"),
         (session(version="3.5.6"), "Spark 3.5.6 is not supported"),
-        (SimpleNamespace(createDataFrame=None), "Spark Connect"),
         (SimpleNamespace(), "is of type SimpleNamespace, not SparkSession"),
     ],
 )

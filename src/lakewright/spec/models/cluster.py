@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from lakewright.spec.expressions.values import parse_length
-from lakewright.spec.models.base import SnakeModel, inconsistent
+from lakewright.spec.models.base import SnakeModel
 
-__all__ = ["CONNECT", "CONNECT_REMEDY", "ClusterSettings"]
-
-CONNECT = (
-    "Spark Connect is not supported: commits, the reading of table logs and the cancelling of jobs call "
-    "Delta and Spark in the driver's JVM, which a session of Spark Connect does not have"
-)
-"""Why a session of Spark Connect is refused."""
-
-CONNECT_REMEDY = (
-    'Name the cluster\'s own master (`cluster: {master: "spark://host:7077"}`, yarn or k8s://…), or run '
-    "Lakewright where the driver runs."
-)
+__all__ = ["ClusterSettings"]
 
 _ADDRESS = r"[A-Za-z0-9_.\-]+:\d{1,5}|\[[0-9A-Fa-f:]+\]:\d{1,5}"
 _MASTER = re.compile(
-    rf"spark://(?:{_ADDRESS})(?:,(?:{_ADDRESS}))*|yarn|k8s://\S+|"
+    rf"spark://(?:{_ADDRESS})(?:,(?:{_ADDRESS}))*|yarn|k8s://\S+|sc://\S+|"
     r"local(?:\[\s*(?:\d+|\*)\s*(?:,\s*\d+\s*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
 )
 
@@ -36,7 +24,8 @@ class ClusterSettings(SnakeModel):
     master: str = Field(
         default="",
         description="Spark's master: `spark://host:7077` (several: `spark://a:7077,b:7077`), `yarn`, "
-        "`k8s://https://host:443`, or `local[*]` for this machine; default: this machine.",
+        "`k8s://https://host:443`, a server of Spark Connect as `sc://host:15002`, or `local[*]` for this "
+        "machine; default: this machine.",
     )
     shared: bool = Field(
         default=False,
@@ -49,21 +38,13 @@ class ClusterSettings(SnakeModel):
         "without having claimed anything.",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_connect(cls, declared: Any) -> Any:
-        asked = declared if isinstance(declared, dict) else {}
-        if asked.get("remote") is not None or str(asked.get("master", "")).startswith("sc://"):
-            raise inconsistent(CONNECT, remedy=CONNECT_REMEDY)
-        return declared
-
     @field_validator("master")
     @classmethod
     def _known_master(cls, master: str) -> str:
         if master and _MASTER.fullmatch(master) is None:
             raise ValueError(
-                f"{master!r} is no master of Spark; write spark://host:7077, yarn, k8s://https://host:443 "
-                "or local[*]"
+                f"{master!r} is no master of Spark; write spark://host:7077, yarn, k8s://https://host:443, "
+                "sc://host:15002 or local[*]"
             )
         return master
 

@@ -18,7 +18,7 @@ from lakewright.schema.types import StructField
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import canonical_form, kept_key
 from lakewright.strategies.version_rows import RowCheck
-from lakewright.transform.steps import find_name
+from lakewright.transform.steps import find_name, with_columns
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class ExaminedTable:
         start, end = name_sql(self.system.valid_from), name_sql(self.system.valid_to)
         over = f"over (partition by {key} order by {start}, {end} nulls last)"
         columns = {NEXT: f"lead({start}) {over}", FORMER: f"lag({end}) {over}"}
-        return found.withColumns({name: functions.expr(sql) for name, sql in columns.items()})
+        return with_columns(found, columns)
 
     def rules(self) -> dict[str, RowCheck]:
         """Return the rules of the entity's strategy by their stable names.

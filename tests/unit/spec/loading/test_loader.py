@@ -788,8 +788,7 @@ def test_a_profile_takes_the_project_from_this_machine_to_a_cluster(tmp_path: Pa
 @pytest.mark.parametrize(
     ("section", "told"),
     [
-        ("{remote: 'sc://host:15002'}", "Spark Connect is not supported: commits"),
-        ("{master: 'sc://host:15002'}", "Spark Connect is not supported: commits"),
+        ("{remote: 'sc://host:15002'}", "unknown key 'remote'"),
         ("{master: spark://host}", "'spark://host' is no master of Spark"),
         ("{master: yarn, shard: true}", "unknown key 'shard'"),
         ("{timeout: soon}", "'soon' is not a length of time"),

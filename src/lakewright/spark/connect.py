@@ -1,0 +1,204 @@
+"""Sessions of Spark Connect: Spark is elsewhere, and this process has no JVM.
+
+What only a JVM of this process gives is asked in other ways, or left out
+(docs/decisions/029-spark-connect.md).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from lakewright.errors import NotInstalled, SparkUnavailable
+from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
+from lakewright.spark.releases import check_release
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["ConnectSessions", "connect_session_active", "is_connected", "is_of_connect", "session_like"]
+
+log = logging.getLogger(__name__)
+
+_PROBE = "DESCRIBE DETAIL delta.`/lakewright/probe`"
+"""A statement that only Delta understands; there is no such table."""
+
+_PROBED = "DELTA_MISSING_DELTA_TABLE"
+
+
+def is_of_connect(session: object) -> bool:
+    """Return whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def is_connected(session: SparkSession) -> bool:
+    """Return whether a session of Spark Connect is still usable; the server is not asked."""
+    return not bool(getattr(session, "is_stopped", False))
+
+
+class ConnectSessions:
+    """Sessions of a server of Spark Connect, each with settings and temporary views of its own.
+
+    They are made by the address of the server, or like a session that is there already, as on Databricks,
+    which is never changed or stopped.
+    """
+
+    is_shared = True
+
+    def __init__(self, given: SparkSession | None = None) -> None:
+        self.given = given
+        # Tags belong to a session and a thread: what is cancelled is cancelled in each of them.
+        self._sessions: WeakSet[Any] = WeakSet()
+        self._thread = _Thread()
+
+    def check(self) -> None:
+        """Raise an error if the given session is stopped, or of a release that is not supported.
+
+        Raises:
+            SparkUnavailable: With what is wrong.
+        """
+        if self.given is None:
+            return
+        if not is_connected(self.given):
+            raise SparkUnavailable(
+                "the given Spark session has been stopped",
+                remedy="Start a new one, and load the project with it.",
+            )
+        check_release(self.given.version)
+
+    def master(self, settings: SessionSettings) -> str:
+        """Return the address of the server."""
+        return master_of(settings) if self.given is None else f"sc://{self.given.client.host}"
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        """Return a session of the server.
+
+        Raises:
+            NotInstalled: PySpark's part for Spark Connect is missing.
+            SparkUnavailable: The server can't be reached, is of another release or has no Delta Lake.
+        """
+        session = _connected(master_of(settings)) if self.given is None else session_like(self.given)
+        try:
+            check_release(session.version)
+            _check_delta(session)
+        except BaseException:
+            session.stop()
+            raise
+        return self._prepared(session, settings)
+
+    def abandon(self) -> None:
+        """Do nothing: a connection fails by itself."""
+
+    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        """Return a new session of the same server, with the settings."""
+        return self._prepared(session_like(session), settings)
+
+    def stop(self, session: SparkSession) -> None:
+        """End the sessions that were made."""
+        for each in {*self._sessions, session}:
+            with suppress(Exception):  # the server may have gone
+                each.stop()
+
+    def _prepared(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        from pyspark.errors import PySparkException
+
+        for key, value in runtime_conf(settings, master_of(settings)).items():
+            try:
+                session.conf.set(key, value)
+            except PySparkException:  # a setting of the server, not of a session
+                if key in settings.conf and session.conf.get(key, None) != value:
+                    log.warning("%s=%s of the project has no effect: the server decides it", key, value)
+        self._sessions.add(session)
+        if self._thread.tag is not None:
+            session.addTag(self._thread.tag)
+        return session
+
+    def tag(self, session: SparkSession, tag: str) -> None:
+        """Tag the jobs that this thread starts from now on."""
+        self._thread.tag = tag
+        for each in tuple(self._sessions):
+            each.addTag(tag)
+
+    def untag(self, session: SparkSession, tag: str) -> None:
+        """Tag no more jobs of this thread."""
+        self._thread.tag = None
+        for each in tuple(self._sessions):
+            each.removeTag(tag)
+
+    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
+        """Cancel the jobs with these tags, or all of these sessions."""
+        for each in tuple(self._sessions):
+            with suppress(Exception):  # the server may have gone
+                if tags is None:
+                    each.interruptAll()
+                for tag in tags or ():
+                    each.interruptTag(tag)
+
+
+@contextmanager
+def connect_session_active(session: Any) -> Iterator[None]:
+    """Make a session of Spark Connect the active one of this thread in the `with` block.
+
+    PySpark gives what a checkpoint returns to the active session, not to that of its rows.
+    """
+    active = type(session)._active_session
+    before = getattr(active, "session", None)
+    active.session = session
+    try:
+        yield
+    finally:
+        active.session = before
+
+
+class _Thread(threading.local):
+    """What a thread's jobs are tagged with."""
+
+    tag: str | None = None
+
+
+def _connected(url: str) -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+
+        return SparkSession.builder.remote(url).create()
+    except ImportError as error:
+        raise NotInstalled(
+            f"PySpark, or its part for Spark Connect, is not installed: {error}",
+            remedy="Run `pip install 'lakewright[connect]'`.",
+        ) from error
+    except Exception as error:
+        raise SparkUnavailable(
+            f"the server {url} can't be reached: {_first_line(error)}",
+            remedy="Check its address, its token and that it runs; nothing was claimed.",
+        ) from error
+
+
+def session_like(session: Any) -> SparkSession:
+    """Return a new session of the same server and user."""
+    if hasattr(session, "cloneSession"):
+        cloned: SparkSession = session.cloneSession()
+        return cloned
+    made: SparkSession = type(session)(connection=session.client._builder)
+    return made
+
+
+def _check_delta(session: SparkSession) -> None:
+    from pyspark.errors import PySparkException
+
+    try:
+        session.sql(_PROBE).collect()
+    except PySparkException as error:
+        if error.getCondition() != _PROBED:
+            raise SparkUnavailable(
+                f"the server has no Delta Lake: {_first_line(error)}",
+                remedy="Start it with Delta's jar, and with spark.sql.extensions and "
+                "spark.sql.catalog.spark_catalog of Delta.",
+            ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
