@@ -83,12 +83,13 @@ class App:
         overrides: Path | None = None,
         on_read: Callable[[Path], None] = lambda _: None,
         despite_faults: bool = False,
+        checks_only: bool = False,
     ) -> App:
         """Load the project in `folder`, or in the nearest project folder from the current one up.
 
         A user's own settings are read from the folder `overrides`. `on_read` receives each file and folder
         that the project is read from. With `despite_faults`, definitions that no fault touches can be used
-        although others are faulty.
+        although others are faulty; with `checks_only` also if a fault may concern the whole project.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -107,6 +108,7 @@ class App:
             overrides=overrides,
             on_read=on_read,
             despite_faults=despite_faults,
+            checks_only=checks_only,
         )
         sessions = sessions or sessions_for(settings_of_project(project, environ))
         return cls(project, environ, say=say, sessions=sessions)

@@ -73,6 +73,7 @@ def open_app(
         overrides=Path.cwd(),
         on_read=on_read,
         despite_faults=settings.despite_faults,
+        checks_only=settings.checks_only,
     )
 
 

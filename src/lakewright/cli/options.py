@@ -40,6 +40,7 @@ class Settings:
         is_alone: `--no-serve`: the command neither runs in a server nor leaves one behind.
         verbosity: The number of `-v`, or -1 for `-q`.
         despite_faults: Whether definitions are used that no fault of the project's files touches.
+        checks_only: Whether they are checked although a fault may concern the whole project.
     """
 
     project: Path | None = None
@@ -51,6 +52,7 @@ class Settings:
     verbosity: int = 0
     is_alone: bool = False
     despite_faults: bool = False
+    checks_only: bool = False
 
     @property
     def is_json(self) -> bool:

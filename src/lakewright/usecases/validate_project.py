@@ -53,7 +53,7 @@ class Validation:
     """What validation found, beside the warnings of loading.
 
     Attributes:
-        errors: What a job or `process` would fail with.
+        errors: The faults of the project's files, and what a job or `process` would fail with.
         warnings: What may be meant as it is, or what only Spark can decide.
         analysed: The number of mappings that Spark analysed.
     """
@@ -64,10 +64,10 @@ class Validation:
 
 
 def validate_project(app: App, *, with_spark: bool = False) -> Validation:
-    """Return what is wrong with a project that loading could not find.
+    """Return what is wrong with a project.
 
     Args:
-        app: The project.
+        app: The project, which may be loaded despite faults of its files.
         with_spark: Whether Spark analyses the queries of all mappings too, over tables without rows.
     """
     state = state_folder(app.project, app.environ)
@@ -90,17 +90,17 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     ):
         found.report(faults, is_error=True)
     check_pasts(found, _offline(app.project, session))
-    if not found.errors:
-        found.report(cluster_faults(app), is_error=True)
+    found.report(cluster_faults(app), is_error=True)
     found.report(replaced_output_faults(app.project, _offline(app.project, session)), is_error=False)
     found.report(_idle_jobs(app.project), is_error=False)
     analysed = 0
-    if with_spark and not found.errors:
+    loaded = app.project.faults
+    if with_spark and not loaded and not found.errors:
         analysis = analyse_with_spark(app.project, app.lake, found)
         analysed = analysis.accepted
         found.report(analysis.errors, is_error=True)
         found.report(analysis.warnings, is_error=False)
-    return Validation(tuple(found.errors), tuple(found.warnings), analysed)
+    return Validation((*loaded, *found.errors), tuple(found.warnings), analysed)
 
 
 def case_faults(app: App) -> Iterator[Fault]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,8 @@ def validate(call: Call, /, *, spark: bool) -> None:
     """
     from lakewright.usecases.validate_project import validate_project
 
+    call.accept_faults(are_told=False)
+    call.settings = replace(call.settings, checks_only=True)
     with working(call.output, "analysing") if spark else nullcontext():
         validation = validate_project(call.app, with_spark=spark)
     for fault in validation.warnings:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.definitions.faults import fault_about, faults_of
+from lakewright.spec.definitions.faults import fault_about, faults_of, valid_part
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import Binding, TemplateSpec, Use, bound_values, expand_uses
 from lakewright.spec.expressions.scope import Scope
@@ -86,6 +86,11 @@ class Definition:
         except ValidationError as error:
             return None, faults_of(error, self.subject, self._locate, is_rendered=False)
 
+    def check_rest(self) -> Named | None:
+        """Return the model of what is valid in the definition, or None; its faults are those of `check`."""
+        found = valid_part(self._expanded(self.raw, lambda spec, _: spec.template, []), self._validate)
+        return found and found[1]
+
     def resolve(self, scope: Scope) -> Named:
         """Return the model of the definition with evaluated expressions.
 
@@ -105,12 +110,13 @@ class Definition:
             return made
 
         rendered = self._expanded(rendered, use, faults)
-        if faults:
-            raise SpecError(faults)
         try:
-            return self._validate(rendered)
+            model = self._validate(rendered)
+            if not faults:
+                return model
         except ValidationError as error:
-            raise SpecError(faults_of(error, self.subject, self._locate, is_rendered=True)) from None
+            faults += faults_of(error, self.subject, self._locate, is_rendered=not faults)
+        raise SpecError(faults)
 
     def _validate(self, raw: Mapping[str, Any]) -> Named:
         named = {"name": self.name, **raw, "kind": self.kind}

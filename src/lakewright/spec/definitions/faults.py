@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location
 from lakewright.spec.expressions.expression import has_expression
 
-__all__ = ["ABOUT", "VALIDATED", "Locate", "fault_about", "faults_of", "holds_expression", "texts_in"]
+__all__ = [
+    "ABOUT",
+    "VALIDATED",
+    "Locate",
+    "fault_about",
+    "faults_of",
+    "holds_expression",
+    "texts_in",
+    "valid_part",
+]
+
+M = TypeVar("M")
 
 Locate = Callable[[tuple[str | int, ...]], Location]
 
@@ -58,6 +70,33 @@ def texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from texts_in(inner)
+
+
+def valid_part(raw: Any, validate: Callable[[Any], M]) -> tuple[Any, M] | None:
+    """Return what is valid of a declaration, and its model, for checks that its faults would hide.
+
+    The entries of maps that the faults are in are left out. None if the rest is not valid either.
+    """
+    while raw is not None:
+        try:
+            return raw, validate(raw)
+        except ValidationError as error:
+            paths = {tuple(found["loc"]) for found in error.errors(include_url=False)}
+            raw = reduce(lambda part, path: None if part is None else _without(part, path), paths, raw)
+    return None
+
+
+def _without(value: Any, path: Sequence[str | int]) -> Any:
+    """Return a value without the innermost entry of a map that a path leads to; None if it leads to none."""
+    step, rest = (path[0], path[1:]) if path else (None, ())
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        inner = _without(value[step], rest)
+        return None if inner is None else [*value[:step], inner, *value[step + 1 :]]
+    if not isinstance(value, Mapping) or step not in value:
+        return None
+    inner = _without(value[step], rest)
+    others = {key: each for key, each in value.items() if key != step}
+    return others if inner is None else {**value, step: inner}
 
 
 def _fault(found: Any, subject: str, locate: Locate) -> Fault:

@@ -22,7 +22,15 @@ from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import SLIP, meant, nearest
 
-__all__ = ["check_entities", "check_settings", "merge_connections", "told_once"]
+__all__ = [
+    "IDENTITY",
+    "PLACING",
+    "check_entities",
+    "check_places",
+    "check_settings",
+    "merge_connections",
+    "told_once",
+]
 
 
 def merge_connections(
@@ -102,7 +110,7 @@ def check_entities(
             faults.append(replace(fault, touches=(definition.key, other.key)))
         if lake is None:
             continue
-        found, places = _check_places(definition, entity, lake, scope)
+        found, places = check_places(definition, entity, lake, scope)
         faults.extend(replace(fault, touches=(definition.key,)) for fault in found)
         if places is not None and entity.enabled:
             faults.extend(_shared_table_faults(definition, places.silver, owners))
@@ -113,16 +121,16 @@ def _reduced(definition: Definition) -> Entity | None:
     if not isinstance(definition.raw.get("settings") or {}, Mapping):
         return None
     own = _settings_of(definition)
-    raw = {key: definition.raw[key] for key in _IDENTITY if key in definition.raw}
-    settings = {key: own[key] for key in own if key in _PLACING or key not in EntitySettings.model_fields}
+    raw = {key: definition.raw[key] for key in IDENTITY if key in definition.raw}
+    settings = {key: own[key] for key in own if key in PLACING or key not in EntitySettings.model_fields}
     part = replace(definition, raw={**raw, "processtype": Strategy.FULL.value, "settings": settings})
     return cast("Entity | None", part.check()[0])
 
 
 _OF_DELETES = frozenset(("delete_scope", "delete_floor", "max_delete_ratio"))
 _COLUMNS = frozenset(("sequence_by", "hash_exclude"))
-_IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
-_PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
+IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
+PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 
 
 def _shared_table_faults(
@@ -273,7 +281,7 @@ def _settings_of(definition: Definition) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _check_places(
+def check_places(
     definition: Definition, entity: Entity, lake: LakeSettings, scope: Scope
 ) -> tuple[list[Fault], Places | None]:
     """Return the faults of an entity in its lake, and its places if they are known already."""

@@ -1,7 +1,6 @@
 """The definitions that faults in a project's files touch; the others can be used all the same.
 
-A definition is faulty if it has a fault, or refers to a faulty one. What can't be known counts as faulty, and
-a fault that may concern the whole project leaves nothing.
+A definition is faulty if it has a fault, or refers to a faulty one. What can't be known counts as faulty.
 
 Source: the rules of the server, "Triggers" (failures wait for the operator, the others go on).
 """
@@ -36,10 +35,10 @@ _ENTRY = re.compile(r"""^([ \t]*)["']?([A-Za-z_]\w*)["']?\s*:""", re.MULTILINE)
 _FLOW = re.compile(rf"""["']?\b({"|".join(SETTINGS)})["']?\s*:""")
 
 
-def touching(faults: Iterable[Fault], key: Key) -> Iterator[Fault]:
-    """Yield faults of one definition, unless they name other definitions themselves."""
+def touching(faults: Iterable[Fault], *keys: Key) -> Iterator[Fault]:
+    """Yield faults of these definitions, unless they name other definitions themselves."""
     for fault in faults:
-        yield fault if fault.touches else replace(fault, touches=(key,))
+        yield fault if fault.touches else replace(fault, touches=keys)
 
 
 def in_module(path: Path, document: ParsedFile, fault: Fault) -> Fault:
@@ -107,7 +106,7 @@ def find_faulty(
     definitions: Mapping[str, Mapping[str, Definition]],
     models: Mapping[str, Mapping[str, Named]],
     faults: Sequence[Fault],
-) -> Mapping[Key, Fault] | None:
+) -> Mapping[Key, Fault]:
     """Return the faulty definitions, each with the fault that it waits for.
 
     A trigger is not faulty because some of its `entities` are: the others have runs of their own. Neither is
@@ -118,12 +117,7 @@ def find_faulty(
         definitions: The definitions that could be made of them.
         models: The definitions that could be checked.
         faults: The faults of the load.
-
-    Returns:
-        None if a fault may concern the whole project.
     """
-    if not all(fault.touches for fault in faults):
-        return None
     faulty = {key: fault for fault in reversed(faults) for key in fault.touches}
     for category, names in declared.items():
         for name in names:

@@ -23,6 +23,7 @@ class LoadOptions:
         importing: Folders of the projects whose imports lead to this one.
         on_read: Receives each file and folder that the load reads or looks for.
         despite_faults: Whether definitions that no fault touches are loaded although others are faulty.
+        checks_only: Whether they are loaded even if a fault may concern the whole project.
     """
 
     kinds: Registry
@@ -35,6 +36,7 @@ class LoadOptions:
     importing: tuple[Path, ...] = ()
     on_read: Callable[[Path], None] = lambda _: None
     despite_faults: bool = False
+    checks_only: bool = False
 
 
 def read_text(on_read: Callable[[Path], None], path: str) -> str:

@@ -86,6 +86,7 @@ def load_project(
     overrides: Path | None = None,
     on_read: Callable[[Path], None] = lambda _: None,
     despite_faults: bool = False,
+    checks_only: bool = False,
 ) -> Project:
     """Load and check the project in a folder. The lake is not accessed.
 
@@ -104,7 +105,8 @@ def load_project(
         on_read: Receives each file and folder that the load reads, also those that do not exist: if none of
             them changes, neither does the project.
         despite_faults: Leave out the definitions that faults touch, and keep the others, unless a fault
-            may concern the whole project. `Project.faults` tells the faults.
+            may concern the whole project. `Project.faults` has the faults.
+        checks_only: Do so even if a fault may concern the whole project, for further checks of the others.
 
     Raises:
         SpecError: The project is invalid. The error has all faults, with file and line.
@@ -119,6 +121,7 @@ def load_project(
         overrides=overrides,
         on_read=on_read,
         despite_faults=despite_faults,
+        checks_only=checks_only,
     )
     return _Loader(folder.absolute(), options).project()
 
@@ -142,7 +145,12 @@ def _names_used(raw: Mapping[str, Any]) -> frozenset[str]:
 
 
 class _Loader:
-    """One load. Each step adds its faults to those of the sections and continues."""
+    """One load. Each step adds its faults to those of the sections and continues.
+
+    Attributes:
+        partial: The models of what is valid of faulty definitions, whose references are checked.
+        doubtful: The definitions that are made of the valid part of a faulty short form.
+    """
 
     def __init__(self, place: Path, options: LoadOptions) -> None:
         self.file = project_file(place)
@@ -151,6 +159,8 @@ class _Loader:
         self.sections = Sections()
         self.definitions: dict[str, dict[str, Definition]] = {name: {} for name in CATEGORIES.values()}
         self.models: dict[str, dict[str, Named]] = {name: {} for name in CATEGORIES.values()}
+        self.partial: dict[str, dict[str, Named]] = {name: {} for name in CATEGORIES.values()}
+        self.doubtful: set[tuple[str, str]] = set()
         self.faulty_targets: dict[str, Definition] = {}
         self.documents: list[ParsedFile] = []
 
@@ -183,8 +193,7 @@ class _Loader:
         faulty = self.without_faulty()
         if faulty is None or top is None or lake is None:
             # What nothing uses may be used in a file that can't be read.
-            is_read = all(document.value is not None for document in self.documents)
-            raise SpecError(self.sorted_faults(), self.sections.warnings if is_read else ())
+            raise SpecError(self.sorted_faults(), self.sections.warnings if self.is_read else ())
         jobs = {name: job for name, job in jobs.items() if ("job", name) not in faulty}
         return Project(
             name=top.name,
@@ -220,12 +229,19 @@ class _Loader:
         faults = self.sections.faults
         if not faults or not self.options.despite_faults:
             return None if faults else {}
+        if not all(fault.touches for fault in faults) and not (self.options.checks_only and self.is_read):
+            return None
         faulty = find_faulty(self.sections.definitions, self.definitions, self.models, faults)
-        for category, name in faulty or ():
+        for category, name in faulty:
             found = self.definitions.get(category, {}).pop(name, None)
             if category == "target" and found is not None:
                 self.faulty_targets[name] = found
         return faulty
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all files of the project could be read."""
+        return all(document.value is not None for document in self.documents)
 
     def sorted_faults(self) -> list[Fault]:
         return _sorted_faults(told_once(self.sections.faults))[:MOST_FAULTS]
@@ -362,9 +378,9 @@ class _Loader:
         forms += [("table", each, long_table(each, registry)) for each in sections.tables]
         names = {each.name for each in sections.entities}
         for category, declared, form in forms:
-            sections.faults += touching(form.faults, (category, declared.name))
-            if form.faults:
-                continue
+            made_of_it = [(kind, made.name) for kind, made in form.definitions]
+            sections.faults += touching(form.faults, *(made_of_it or [(category, declared.name)]))
+            self.doubtful.update(made_of_it if form.faults else ())
             if declared.name in names:
                 what = f"{category} {declared.name!r}"
                 sections.fault(f"{what} has the name of another entity or table", declared.at(), "Rename it.")
@@ -431,9 +447,13 @@ class _Loader:
             why = f"{definition.subject}: unknown key 'name'"
             self.sections.fault(why, definition.at("name"), remedy, (definition.key,))
         model, faults = definition.check()
-        self.sections.faults += touching(faults, definition.key)
+        # What was made of the valid part of a faulty short form may lack what makes it whole.
+        if definition.key not in self.doubtful:
+            self.sections.faults += touching(faults, definition.key)
         if model is not None:
             self.models[definition.category][definition.name] = model
+        elif faults and (part := definition.check_rest()) is not None:
+            self.partial[definition.category][definition.name] = part
         elif definition.category == "job" and not faults:
             why = f"{definition.subject}: an expression stands where a number or a fixed word is expected"
             self.sections.fault(why, definition.at(), touches=(definition.key,))
@@ -442,19 +462,12 @@ class _Loader:
         return inherit(category, self.definitions[category], self.models[category], self.sections.faults)
 
     def check(self, scope: Scope, lake: Any, imports: Mapping[str, Project | None]) -> None:
-        check_entities(
-            self.definitions["entity"],
-            self.models["entity"],
-            lake,
-            scope,
-            self.sections.faults,
-        )
+        models = {category: {**self.partial[category], **self.models[category]} for category in self.models}
+        check_entities(self.definitions["entity"], self.models["entity"], lake, scope, self.sections.faults)
         check_settings(
             self.definitions["entity"], self.definitions["connection"], lake, self.sections.warnings
         )
-        check_references(
-            self.definitions, self.models, self.sections.definitions, imports, self.sections.faults
-        )
+        check_references(self.definitions, models, self.sections.definitions, imports, self.sections.faults)
 
     def imports(self, top: ProjectFile | None, scope: Scope, document: ParsedFile) -> dict[str, Project]:
         def load(folder: Path, options: LoadOptions) -> Project:

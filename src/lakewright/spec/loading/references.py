@@ -41,7 +41,7 @@ def check_references(
 
     Args:
         definitions: The definitions of the project, by category and name.
-        models: Those that are valid.
+        models: Those that are valid, and the valid parts of the others.
         known: The names of all definitions, by category.
         imports: The imported projects; None for one that could not be loaded, whose definitions are unknown.
         faults: Receives the faults.
@@ -107,7 +107,7 @@ def _with_heirs(name: str, children: Mapping[str, Collection[str]]) -> set[str]:
 
 
 def _references_of(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
-    """Return the references of a definition. If it is invalid, only the connection of an entity is known."""
+    """Return the references of a definition; of an entity that contradicts itself, its connection."""
     if model is not None:
         return (*model.references(), *model.links(), *model.mentions())
     connection = definition.raw.get("connection") if definition.category == "entity" else None

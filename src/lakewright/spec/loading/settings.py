@@ -217,12 +217,12 @@ def _read_section(
         known = path[0] if path and path[0] in settings else next(iter(settings), None)
         return Location(PROJECT_FILE) if known is None else settings[str(known)][1].location
 
-    if len(sections.faults) == present:
-        try:
-            return model.model_validate(values)
-        except ValidationError as error:
-            sections.faults += faults_of(error, name, locate, is_rendered=True)
-    return model()
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        is_rendered = len(sections.faults) == present
+        sections.faults += faults_of(error, name, locate, is_rendered=is_rendered)
+        return model()
 
 
 def _rendered(value: Any, place: LazyLocation | Setting, scope: Scope, sections: Sections) -> Any:

@@ -18,8 +18,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.definitions.faults import faults_of, valid_part
 from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.loading.entity_checks import IDENTITY, PLACING
 from lakewright.spec.models.base import SnakeModel, listed
 from lakewright.spec.models.column import Role
 from lakewright.spec.models.entity import Entity
@@ -61,7 +62,10 @@ _ENTITY = frozenset(Entity.model_fields) - {"columns", "settings", "processtype"
 
 @dataclass(frozen=True, slots=True)
 class LongForm:
-    """The definitions that one entry of the short form stands for, by category, and its faults."""
+    """The definitions that one entry of the short form stands for, by category, and its faults.
+
+    If it has faults, the definitions are those of its valid part.
+    """
 
     definitions: Sequence[tuple[str, RawDefinition]] = ()
     faults: tuple[Fault, ...] = ()
@@ -82,11 +86,10 @@ def long_entity(declared: RawDefinition, prefix: str, registry: Registry) -> Lon
         prefix: The prefix of system columns.
         registry: The kinds of checks.
     """
-    faults = _faults_of(declared, "entity", ShortEntity, registry)
-    if faults:
+    raw, faults = _checked(declared, "entity", ShortEntity, registry)
+    if raw is None or (declared.raw.keys() - raw.keys()) & {*IDENTITY, *PLACING}:
         return LongForm(faults=faults)
     long = _Long(declared)
-    raw = declared.raw
     long.put(("id",), raw.get("id") or declared.name, "id")
     long.put(("connection",), raw.get("connection") or CONNECTION, "connection")
     long.put(("processtype",), raw.get("strategy") or ("merge" if raw.get("key") else "full"), "strategy")
@@ -103,7 +106,7 @@ def long_entity(declared: RawDefinition, prefix: str, registry: Registry) -> Lon
         reader = _reader(declared, declared.name, is_current=True)
         reader.put(("documentation", "columns"), checked, "columns")
         found.append(("mapping", reader.definition()))
-    return LongForm(found)
+    return LongForm(found, faults)
 
 
 def _put_settings(long: _Long, raw: Mapping[str, Any]) -> None:
@@ -172,10 +175,10 @@ def _put_columns(long: _Long, raw: Mapping[str, Any], prefix: str) -> None:
 
 def long_table(declared: RawDefinition, registry: Registry) -> LongForm:
     """Return what a table of the short form stands for."""
-    faults = _faults_of(declared, "table", ShortTable, registry)
-    if faults:
+    raw, faults = _checked(declared, "table", ShortTable, registry)
+    if raw is None:
         return LongForm(faults=faults)
-    raw, name = declared.raw, declared.name
+    name = declared.name
     query = _Long(declared, f"{name}.{QUERY}")
     for key, value in _query_of(raw):
         query.put((key,), value, "sql" if "sql" in raw else "python")
@@ -208,7 +211,8 @@ def long_table(declared: RawDefinition, registry: Registry) -> LongForm:
             ("relation", relation.definition()),
             ("mapping", reader.definition()),
             ("target", target.definition()),
-        ]
+        ],
+        faults,
     )
 
 
@@ -255,17 +259,24 @@ def _reader(entity: RawDefinition, name: str, *, is_current: bool) -> _Long:
     return long
 
 
-def _faults_of(
+def _checked(
     declared: RawDefinition, word: str, model: type[SnakeModel], registry: Registry
-) -> tuple[Fault, ...]:
+) -> tuple[Mapping[str, Any] | None, tuple[Fault, ...]]:
+    """Return what is valid of an entry, or None, and its faults."""
+
     def locate(path: ValuePath) -> Location:
         return declared.at(*path)
 
+    def validate(raw: Any) -> SnakeModel:
+        return model.model_validate(raw, context={"registry": registry})
+
     try:
-        model.model_validate(declared.raw, context={"registry": registry})
+        validate(declared.raw)
     except ValidationError as error:
-        return faults_of(error, f"{word} {declared.name!r}", locate, is_rendered=False)
-    return ()
+        if faults := faults_of(error, f"{word} {declared.name!r}", locate, is_rendered=False):
+            part = valid_part(declared.raw, validate)
+            return part and part[0], faults
+    return declared.raw, ()
 
 
 def _as_map(declared: Any, key: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import VALIDATED, texts_in
 from lakewright.spec.expressions.calls import DEPENDS_ON_VALUE
 from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.loading.entity_checks import check_places
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
@@ -218,6 +219,7 @@ class _Walk:
                 path = ("settings", key)
                 message = f"{definition.subject}: {key} uses the unknown name {name!r}"
                 self._report([Fault(message, definition.at(*path), f"Declare {name!r}, or correct it.")])
+        self._report(check_places(definition, entity, lake, self.scope)[0])
 
     def _check_files(self, definition: Definition, model: Named) -> None:
         for _, name, path in marked_texts(model, FileText):

@@ -252,6 +252,7 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
             "b.yml:7: target 't': there is no relation 'too' (did you mean 'two'?)",
             "b.yml:8: target 't': there is no mapping 'nix' (Declare it in a module, below `mappings`.)",
             "b.yml:10: target 'v': 'kind' is missing (Give it a kind: relation, validate.)",
+            "b.yml:13: job 'main': there is no target 'uu' (did you mean 'u'?)",
             next(fault for fault in found if "BILD" in fault),
             next(fault for fault in found if "sometimes" in fault or "cycle" in fault),
             next(fault for fault in found if "regular expression" in fault),
