@@ -8,16 +8,14 @@ its current rows; all versions are `customers.history`, as in the queries of map
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewright.errors import UsageError
-from lakewright.schema.sql import name_sql
 from lakewright.spec.loading.short_form import HISTORY
 from lakewright.spec.project import Project
-from lakewright.workspace.sql_tables import qualified_names, table_references
+from lakewright.workspace.sql_tables import WholeName, table_references, with_whole_names
 
 __all__ = ["Layer", "TableName", "find_tables", "rewritten", "shadowed_mappings", "tables_of"]
 
@@ -80,36 +78,12 @@ def rewritten(query: str, tables: Iterable[TableName]) -> str:
 
     The plain name remains valid for columns (`customers.id`), as for a table of the catalog.
     """
-    views = {_parts(table): table for table in tables if "." in table.view}
-    references = {reference.start: reference for reference in table_references(query)}
-    names = [
-        (views.get((first.lower(), second.lower())), span)
-        for (first, second), *span in qualified_names(query)
-    ]
-    # Only a column can tell two layers of one name apart; the alias would hide which layer it means.
-    columns = {table.name for table, (_, end) in names if table is not None and query.startswith(".", end)}
-    counts = Counter(table.name.lower() for table in views.values())
-    result: list[str] = []
-    position = 0
-    for table, (start, end) in names:
-        if table is None:
-            continue
-        view, alias = name_sql(table.view), name_sql(table.name)
-        is_aliased = counts[table.name.lower()] == 1 or table.name not in columns
-        reference = references.get(start)
-        if is_aliased and reference is not None and reference.may_have_alias:
-            view = f"{view} AS {alias}"
-        elif is_aliased and query.startswith(".", end):
-            view = alias
-        result += [query[position:start], view]
-        position = end
-    return "".join([*result, query[position:]])
-
-
-def _parts(table: TableName) -> tuple[str, str]:
-    """Return the two parts of a name in lower case."""
-    is_history = table.view != f"{table.layer}.{table.name}"
-    return (table.name.lower(), HISTORY) if is_history else (table.layer.value, table.name.lower())
+    views = {
+        tuple(table.view.lower().split(".", 1)): WholeName(table.view, table.name)
+        for table in tables
+        if "." in table.view
+    }
+    return with_whole_names(query, views)
 
 
 def shadowed_mappings(project: Project, query: str) -> Iterator[str]:

@@ -6,18 +6,17 @@ A name of one part is a mapping. A name of several parts is a table of the catal
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.plan.resource import Resource
-from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
 from lakewright.spec.models.text_marks import FileText
-from lakewright.workspace.sql_tables import table_names, table_references
+from lakewright.workspace.sql_tables import WholeName, table_names, with_whole_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +33,6 @@ __all__ = [
     "run_query",
     "table_resource",
     "table_resources",
-    "with_whole_names",
 ]
 
 _CATALOG = "spark_catalog"
@@ -68,22 +66,9 @@ class QueryText(Named):
         `orders.history` is the mapping of this name, if there is one, as for every entity.
         """
         text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
-        return with_whole_names(text.rstrip().rstrip(";"), workspace.project.mappings)
-
-
-def with_whole_names(sql: str, mappings: Container[str]) -> str:
-    """Return a query in which each name with a dot that is a mapping's is quoted as a whole.
-
-    Example:
-        >>> with_whole_names("SELECT * FROM a.history JOIN b.history h", {"a.history", "b.history"})
-        'SELECT * FROM `a.history` AS `history` JOIN `b.history` h'
-    """
-    for found in reversed(table_references(sql)):
-        name = ".".join(found.parts)
-        if len(found.parts) > 1 and name in mappings:
-            alias = f" AS {name_sql(found.parts[-1])}" if found.may_have_alias else ""
-            sql = f"{sql[: found.start]}`{name}`{alias}{sql[found.end :]}"
-    return sql
+        parts = {name: tuple(name.lower().split(".")) for name in workspace.project.mappings if "." in name}
+        names = {each: WholeName(name, name.partition(".")[0]) for name, each in parts.items()}
+        return with_whole_names(text.rstrip().rstrip(";"), names)
 
 
 def mapping_names(sql: str) -> tuple[str, ...]:

@@ -9,16 +9,21 @@ Why this is a scanner and not a parser: docs/decisions/012-tables-in-queries.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+from lakewright.schema.sql import name_sql
 
 __all__ = [
     "TableReference",
+    "WholeName",
     "before_union",
     "database_tables",
     "qualified_names",
     "table_names",
     "table_references",
+    "with_whole_names",
 ]
 
 _TOKEN = re.compile(
@@ -108,6 +113,60 @@ def qualified_names(sql: str) -> Iterator[tuple[tuple[str, str], int, int]]:
     for before, first, dot, second in zip(befores, tokens, tokens[1:], tokens[2:], strict=False):
         if dot.text == "." and before.text != "." and first.name is not None and second.name is not None:
             yield (first.name, second.name), first.start, second.end
+
+
+@dataclass(frozen=True, slots=True)
+class WholeName:
+    """What a name with dots means in a query.
+
+    Attributes:
+        view: The name that stands in its place.
+        alias: The name by which the columns of the view are known, too.
+    """
+
+    view: str
+    alias: str
+
+
+def with_whole_names(sql: str, names: Mapping[tuple[str, ...], WholeName]) -> str:
+    """Return a query with views in place of names with dots, each with its alias.
+
+    A view has no alias if a plain name of the query, or the view of another name, may be meant by it.
+
+    Args:
+        sql: The query.
+        names: The views, by the parts of the names in lower case.
+
+    Example:
+        >>> names = {("a", "old"): WholeName("a.old", "a"), ("b", "old"): WholeName("b.old", "b")}
+        >>> with_whole_names("SELECT a.x, b.old.y FROM a.old JOIN b.old", names)
+        'SELECT a.x, `b`.y FROM `a.old` AS `a` JOIN `b.old` AS `b`'
+    """
+    references = {reference.start: reference for reference in table_references(sql)}
+    places: dict[int, tuple[tuple[str, ...], int]] = {
+        start: (parts, end) for parts, start, end in qualified_names(sql)
+    }
+    places |= {start: (each.parts, each.end) for start, each in references.items()}
+    found = {
+        start: (names[key], end)
+        for start, (parts, end) in sorted(places.items())
+        if (key := tuple(part.lower() for part in parts)) in names
+    }
+    # Only a column can tell two views of one alias apart; the alias would hide which of them it means.
+    columns = {name.alias for name, end in found.values() if sql.startswith(".", end)}
+    counts = Counter(name.alias.lower() for name in {name for name, _ in found.values()})
+    plain = {each.parts[0].lower() for each in references.values() if len(each.parts) == 1}
+    for start, (name, end) in reversed(found.items()):
+        written, alias = name_sql(name.view), name_sql(name.alias)
+        is_aliased = name.alias.lower() not in plain and (
+            counts[name.alias.lower()] == 1 or name.alias not in columns
+        )
+        if is_aliased and start in references and references[start].may_have_alias:
+            written = f"{written} AS {alias}"
+        elif is_aliased and sql.startswith(".", end):
+            written = alias
+        sql = f"{sql[:start]}{written}{sql[end:]}"
+    return sql
 
 
 def database_tables(sql: str, fold: Callable[[str], str] = str) -> tuple[tuple[str, ...], ...]:

@@ -105,5 +105,5 @@ def test_an_entitys_plain_name_means_its_current_rows_and_history_all_of_them(pr
         ("silver.prices", False),
     ]
     assert rewritten(query, found) == (
-        "SELECT * FROM prices JOIN `prices.history` AS `prices` USING (id) JOIN `silver.prices` s USING (id)"
+        "SELECT * FROM prices JOIN `prices.history` USING (id) JOIN `silver.prices` s USING (id)"
     )
