@@ -16,6 +16,7 @@ from lakewright.errors import SpecError
 from lakewright.slices.context import SliceSelection
 from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.slice_folder import dates_in
 
 if TYPE_CHECKING:
     from lakewright.spec.expressions.scope import Scope
@@ -37,7 +38,6 @@ __all__ = [
 MOST_TRIED = 200
 """Combinations of parameters that are tried for one slice and job."""
 
-_DATE = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})(?!\d)")
 _HOUR = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})[T_. -]?(\d{2})")
 _NUMBER = re.compile(r"\d+")
 _LIMITS = ("slices", "until")
@@ -174,7 +174,7 @@ def _takes(scope: Scope, declared: Mapping[str, Any], name: str) -> bool:
 
 
 def _guesses(parameter: Parameter, name: str) -> Iterator[str]:
-    dates = ["-".join(found.groups()) for found in _DATE.finditer(name)]
+    dates = [found[:10] for found in dates_in(name)]
     if parameter.type is ValueType.DATE:
         yield from dates
     elif parameter.type is ValueType.TIMESTAMP:
@@ -184,7 +184,7 @@ def _guesses(parameter: Parameter, name: str) -> Iterator[str]:
         yield from _NUMBER.findall(name)
     elif parameter.type is ValueType.STRING:
         yield from dates
-        yield from (found.group() for found in _DATE.finditer(name))
+        yield from (day.replace("-", sign) for day in dates for sign in ("", "_", ".", "/"))
         yield name.partition(".")[0]
         yield from re.split(r"[._-]", name)
         yield from _NUMBER.findall(name)

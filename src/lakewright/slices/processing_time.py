@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -34,6 +33,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import with_offset
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.entity_settings import NAMED_TIME
+from lakewright.spec.models.slice_folder import dates_in
 from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 
@@ -56,11 +56,6 @@ __all__ = [
 SLICE = "slice"
 """Name of the slice in expressions."""
 
-_ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
-_ISO_TIME = re.compile(
-    r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})"
-    r"(?:T(\d{2})(?!\d)|[T_ -]?(\d{2})[-:.]?(\d{2})(?:[-:.]?(\d{2}))?(Z?)(?!\d))"
-)
 TICK = timedelta(microseconds=1)
 """Least difference between the processing times of two slices: Spark keeps times in microseconds."""
 
@@ -251,27 +246,13 @@ _WITHOUT_DATE = "Name the form of the dates, as in ${slice.date('dd.MM.yyyy')}."
 
 
 def _iso_date(name: str) -> date | None:
-    found = _ISO.search(name)
-    try:
-        return date(int(found[1]), int(found[3]), int(found[4])) if found is not None else None
-    except ValueError:
-        return None
+    found = iso_time(name)
+    return date.fromisoformat(found[:10]) if found else None
 
 
 def iso_time(name: str) -> str:
-    """Return the date in a name, with the time of day if it has one, in ISO 8601; empty if there is none.
-
-    Example:
-        >>> [iso_time(name) for name in ("x_20240501T0630.csv", "2024-05-01T06", "2024-05-01.csv", "a.csv")]
-        ['2024-05-01T06:30:00', '2024-05-01T06:00:00', '2024-05-01', '']
-    """
-    found, day = _ISO_TIME.search(name), _iso_date(name)
-    if found is not None:
-        year, _, month, of_month, alone, hour, minute, second, zone = found.groups()
-        text = f"{year}-{month}-{of_month}T{alone or hour}:{minute or '00'}:{second or '00'}"
-        with suppress(ValueError):
-            return datetime.fromisoformat(text).isoformat() + (zone or "")
-    return "" if day is None else day.isoformat()
+    """Return the first date in a name, as `dates_in` yields it; empty if there is none."""
+    return next(dates_in(name), "")
 
 
 def _slice_value(name: str) -> Namespace:

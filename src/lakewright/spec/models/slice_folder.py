@@ -6,14 +6,25 @@ Source: the rules of the short form, "A whole project" (`from`); it is Lakewrigh
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import cached_property
 
-__all__ = ["DATE", "SliceFolder"]
+__all__ = ["DATE", "SliceFolder", "dates_in"]
 
 _MARK = re.compile(r"\{(\w+)\}|\*\*|\*|\?")
-DATE = r"\d{4}[-_.]?\d{2}[-_.]?\d{2}(?:[T_ -]?\d{2}[-:.]?\d{2}(?:[-:.]?\d{2})?Z?)?"
+
+
+def _pattern(separators: str) -> str:
+    days = "|".join(rf"\d{{4}}{sign}\d{{2}}{sign}\d{{2}}" for sign in ("", *map(re.escape, separators)))
+    return rf"(?:{days})(?:T\d{{2}}(?!\d)|[T_ -]?\d{{2}}[-:.]?\d{{2}}(?:[-:.]?\d{{2}})?Z?)?"
+
+
+DATE = _pattern("-_.")
+"""The pattern of a date in a name, such as 2024-05-01 or 20240501, with or without a time of day."""
+_DATED = re.compile(rf"(?<!\d){_pattern('-_./')}(?!\d)")
 _PLACEHOLDERS = {
     "date": DATE,
     "yyyy": r"\d{4}",
@@ -127,6 +138,23 @@ class SliceFolder:
         marked = (n for n, step in enumerate(self.steps[:-1]) if sign in step and _MARK.search(step))
         folders = parts[: max(marked, default=without) + 1]
         return named or "-".join(folders), "/".join(folders)
+
+
+def dates_in(name: str) -> Iterator[str]:
+    """Yield the dates in a name, each with its time of day if it has one, in ISO 8601.
+
+    Example:
+        >>> [next(dates_in(name), "") for name in ("x_20240501T0630.csv", "2024-05-01T06", "2024/05/01", "a")]
+        ['2024-05-01T06:30:00', '2024-05-01T06:00:00', '2024-05-01', '']
+    """
+    for found in _DATED.finditer(name):
+        digits = re.sub(r"\D", "", found[0])
+        with suppress(ValueError):
+            if len(digits) == len("20240501"):
+                yield date.fromisoformat(digits).isoformat()
+            else:
+                at = datetime.fromisoformat(f"{digits[:8]}T{digits[8:]}").isoformat()
+                yield f"{at}Z" if found[0].endswith("Z") else at
 
 
 def _named(parts: Mapping[str, str]) -> str:
