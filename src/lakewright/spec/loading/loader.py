@@ -26,10 +26,9 @@ from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections, told_once
 from lakewright.spec.loading.faulty import find_faulty, in_module, touching
 from lakewright.spec.loading.imports import Importer, warn_of_storage
-from lakewright.spec.loading.inheritance import inherit
 from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.namespace_file import namespace_warnings
-from lakewright.spec.loading.references import check_executions, check_references
+from lakewright.spec.loading.references import check_executions, check_references, inherit
 from lakewright.spec.loading.settings import (
     Check,
     active_profiles,
@@ -40,9 +39,9 @@ from lakewright.spec.loading.settings import (
     read_own_config,
     read_storage,
     unchecked,
+    unused_values,
 )
 from lakewright.spec.loading.short_form import CONNECTION, entity_readers, is_short, long_entity, long_table
-from lakewright.spec.loading.unused_values import unused_values
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.job import Job

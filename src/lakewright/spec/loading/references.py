@@ -1,20 +1,22 @@
-"""Checks of references between definitions."""
+"""Checks of references between definitions, and what jobs and tests inherit from those that they extend."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, MutableSequence
 from graphlib import CycleError, TopologicalSorter
+from typing import cast
 
 from lakewright.errors import Fault
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.case import Case
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion, way_to_read
 
-__all__ = ["check_executions", "check_references"]
+__all__ = ["check_executions", "check_references", "inherit"]
 
 Known = Mapping[str, Collection[str]]
 
@@ -22,6 +24,9 @@ _SEVERAL = (("trigger", "entities"), ("job", "targets"))
 
 _READABLE = ("relation", "mapping")
 """Categories whose definitions other projects can use."""
+
+DEEPEST_EXTENDS = 100
+"""A longer chain of `extends` is assumed to be a mistake."""
 
 LONGEST_CHAIN = 200
 """Spark cannot plan the query of a longer chain of mappings."""
@@ -199,3 +204,37 @@ def _unknown_reference(definition: Definition, reference: Reference, declared: K
 
 def _section(category: str) -> str:
     return "entities" if category == "entity" else f"{category}s"
+
+
+def inherit(
+    category: str,
+    definitions: Mapping[str, Definition],
+    models: Mapping[str, Named],
+    faults: MutableSequence[Fault],
+) -> dict[str, Named]:
+    """Return jobs, or tests, with what they inherit. A cycle is a fault; unknown parents are ignored."""
+    whole: dict[str, Named] = {}
+
+    def complete(name: str, path: tuple[str, ...]) -> Named:
+        if name in whole:
+            return whole[name]
+        if len(path) > DEEPEST_EXTENDS:
+            why = f"{category}s extend each other over more than {DEEPEST_EXTENDS} levels"
+            faults.append(Fault(why, definitions[name].at("extends"), "Let them extend one common parent."))
+            return models[name]
+        own = cast("Job | Case", models[name])
+        parents: list[Named] = []
+        for index, parent in enumerate(own.extends):
+            if parent in (*path, name):
+                cycle = f"{category}s extend each other in a cycle: {' -> '.join((*path, name, parent))}"
+                where = definitions[name].at("extends", index)
+                remedy, touched = "Remove one of the `extends`.", ((category, name),)
+                faults.append(Fault(cycle, where, remedy, touches=touched))
+            elif parent in models:
+                parents.append(complete(parent, (*path, name)))
+        whole[name] = own.extending(parents)  # type: ignore[arg-type]  # parents are of the same category
+        return whole[name]
+
+    for name in models:
+        complete(name, ())
+    return {name: whole[name] for name in models}

@@ -7,7 +7,8 @@ Source: the project files' rules, "Configuration".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -23,9 +24,9 @@ from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.files import PROJECT_FILE
-from lakewright.spec.reading.parsed_file import LazyLocation
+from lakewright.spec.reading.parsed_file import LazyLocation, ParsedFile
 from lakewright.spec.reading.sections import Profile, Sections, Setting
-from lakewright.spec.suggestions import suggestion
+from lakewright.spec.suggestions import meant, suggestion
 
 __all__ = [
     "GRANTS",
@@ -41,6 +42,7 @@ __all__ = [
     "read_own_config",
     "read_storage",
     "unchecked",
+    "unused_values",
     "words_of",
 ]
 
@@ -128,18 +130,49 @@ def _apply_executor(config: dict[str, str], places: Mapping[str, Location], sect
         sections.warnings.append(Fault(why, places.get(FLOWMAN + PARALLELISM), remedy))
 
 
+class _Keys:
+    """The keys of a section, of the project and its profiles, with expressions evaluated.
+
+    Attributes:
+        values: The values, by key.
+        is_rendered: Whether all expressions could be evaluated.
+    """
+
+    def __init__(
+        self, name: str, profiles: Sequence[Profile], scope: Scope, sections: Sections, *kept: str
+    ) -> None:
+        self._name, self._sections = name, sections
+        inherited = sections.foundation if name == "lake" else {}
+        self._entries = {**inherited, **{k: each for p in profiles for k, each in p.keyed[name].items()}}
+        present = len(sections.faults)
+        self.values = {
+            key: value if key in kept else _rendered(value, place, scope, sections)
+            for key, (value, place) in self._entries.items()
+        }
+        self.is_rendered = len(sections.faults) == present
+
+    def at(self, path: tuple[str | int, ...]) -> Location:
+        """Return the location of a key, or else of the section."""
+        key = path[0] if path and path[0] in self._entries else next(iter(self._entries), None)
+        return Location(PROJECT_FILE) if key is None else self._entries[str(key)][1].location
+
+    def read(self, model: type[M]) -> M | None:
+        """Return the settings, or None if they are invalid; the faults are added to the others."""
+        try:
+            return model.model_validate(self.values)
+        except ValidationError as error:
+            self._sections.faults += faults_of(error, self._name, self.at, is_rendered=self.is_rendered)
+            return None
+
+
 def read_manifest(
     profiles: Sequence[Profile], scope: Scope, sections: Sections, check: Check, *, needs_sharing: bool
 ) -> dict[str, Any]:
     """Return the `manifest:` section with evaluated expressions, checked if they could be evaluated."""
-    settings = {key: entry for profile in profiles for key, entry in profile.manifest.items()}
-    present = len(sections.faults)
-    found = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
-    if len(sections.faults) == present:
-        for key, fault in check(found, needs_sharing=needs_sharing):
-            place = settings[key][1].location if key in settings else Location(PROJECT_FILE)
-            sections.faults.append(replace(fault, location=place))
-    return found
+    keys = _Keys("manifest", profiles, scope, sections)
+    for key, fault in check(keys.values, needs_sharing=needs_sharing) if keys.is_rendered else ():
+        sections.faults.append(replace(fault, location=keys.at((key,))))
+    return keys.values
 
 
 def read_lake(
@@ -150,40 +183,25 @@ def read_lake(
     The `lake:` section overrides Datalake Foundation's `environment`. A relative root folder starts at the
     project's folder.
     """
-    settings = dict(sections.foundation)
-    for profile in profiles:
-        settings |= profile.lake
-    values = {
-        key: value if key in PATH_TEMPLATES else _rendered(value, place, scope, sections)
-        for key, (value, place) in settings.items()
-    }
-    root = values.get("root_folder") or DEFAULT_ROOT
-    if isinstance(root, str) and root and "://" not in root and not root.startswith("file:"):
-        values["root_folder"] = str(basedir / root)
-
-    def locate(path: tuple[str | int, ...]) -> Location:
-        return settings[str(path[0])][1].location if path and path[0] in settings else Location(PROJECT_FILE)
-
-    local = str(values.get("root_folder") or "").removeprefix("file:")
+    keys = _Keys("lake", profiles, scope, sections, *PATH_TEMPLATES)
+    root = keys.values.get("root_folder") or DEFAULT_ROOT
+    if isinstance(root, str) and "://" not in root and not root.startswith("file:"):
+        keys.values["root_folder"] = str(basedir / root)
+    local = str(keys.values.get("root_folder") or "").removeprefix("file:")
     if local and "://" not in local and Path(local).is_file():
         remedy = "Name a folder; it is made if it does not exist."
-        sections.fault(f"lake: root_folder is a file: {local}", locate(("root_folder",)), remedy)
-    try:
-        lake = LakeSettings.model_validate(values)
-    except ValidationError as error:
-        sections.faults += faults_of(error, "lake", locate, is_rendered=True)
-        return None
-    if lake.bronze_output is TableOutput.CATALOG:
+        sections.fault(f"lake: root_folder is a file: {local}", keys.at(("root_folder",)), remedy)
+    lake = keys.read(LakeSettings)
+    if lake is not None and lake.bronze_output is TableOutput.CATALOG:
         remedy = "Slices are files or folders below the bronze path. Put them there."
         why = "lake: bronze_output: catalog has no effect"
-        sections.warnings.append(Fault(why, locate(("bronze_output",)), remedy))
+        sections.warnings.append(Fault(why, keys.at(("bronze_output",)), remedy))
     return lake
 
 
 def read_storage(profiles: Sequence[Profile], scope: Scope, sections: Sections) -> StorageSettings:
     """Return the settings of the object stores, or the defaults if they are invalid."""
-    settings = {key: entry for profile in profiles for key, entry in profile.storage.items()}
-    return _read_section("storage", StorageSettings, settings, scope, sections)
+    return _Keys("storage", profiles, scope, sections).read(StorageSettings) or StorageSettings()
 
 
 def read_cluster(
@@ -193,36 +211,13 @@ def read_cluster(
 
     If the configuration names another master, it wins, with a warning.
     """
-    settings = {key: entry for profile in profiles for key, entry in profile.cluster.items()}
-    found = _read_section("cluster", ClusterSettings, settings, scope, sections)
+    keys = _Keys("cluster", profiles, scope, sections)
+    found = keys.read(ClusterSettings) or ClusterSettings()
     named = config.get("spark.master")
     if found.master and named is not None and named != found.master:
         why = f"cluster: master {found.master} has no effect: the configuration has spark.master={named}"
-        sections.warnings.append(Fault(why, settings["master"][1].location, "Name one of them."))
+        sections.warnings.append(Fault(why, keys.at(("master",)), "Name one of them."))
     return found
-
-
-def _read_section(
-    name: str,
-    model: type[M],
-    settings: Mapping[str, tuple[Any, LazyLocation]],
-    scope: Scope,
-    sections: Sections,
-) -> M:
-    """Return the settings of a section with keys, or the defaults if they are invalid."""
-    present = len(sections.faults)
-    values = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
-
-    def locate(path: tuple[str | int, ...]) -> Location:
-        known = path[0] if path and path[0] in settings else next(iter(settings), None)
-        return Location(PROJECT_FILE) if known is None else settings[str(known)][1].location
-
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        is_rendered = len(sections.faults) == present
-        sections.faults += faults_of(error, name, locate, is_rendered=is_rendered)
-        return model()
 
 
 def _rendered(value: Any, place: LazyLocation | Setting, scope: Scope, sections: Sections) -> Any:
@@ -338,3 +333,46 @@ def words_of(value: str) -> list[str]:
 
 def _near(name: str, prefix: str) -> str | None:
     return suggestion(prefix + name, [prefix + known for known in SETTINGS])
+
+
+_NAMED = re.compile(r"^\s*(\w+)\s*=")
+_EXPRESSION = re.compile(r"\$(?:\{[^}]*\}?|\w+)")
+_WORD = re.compile(r"\w+")
+
+
+def unused_values(
+    given: Iterable[str], declared: Iterable[str], documents: Iterable[ParsedFile]
+) -> Iterator[Fault]:
+    """Yield a warning for each name that no environment, parameter or expression has.
+
+    Args:
+        given: The names of `-D`.
+        declared: The names of the environment, of which the most similar one is suggested.
+        documents: The project's files; texts of files that they refer to, such as SQL, are not looked at.
+    """
+    missing = set(given)
+    for document in documents if missing else ():
+        missing -= set(_names(document.value))
+    known = list(declared)
+    for name in sorted(missing):
+        yield Fault(
+            f"-D {name}=…: no environment, parameter or expression in the project's files has this name",
+            remedy=meant(name, known) or "Declare it in an environment if only a file of SQL uses it.",
+        )
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Yield what may be the name of a value: keys, texts of `name:`, `name=…`, and words of expressions."""
+    if isinstance(value, dict):
+        yield from value
+        if isinstance(value.get("name"), str):
+            yield value["name"]
+        for each in value.values():
+            yield from _names(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _names(each)
+    elif isinstance(value, str):
+        yield from _NAMED.findall(value)
+        for expression in _EXPRESSION.findall(value):
+            yield from _WORD.findall(expression)

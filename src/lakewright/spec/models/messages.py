@@ -43,10 +43,9 @@ def _quoted(expected: str) -> list[str]:
 
 
 def _not_one_of(known: list[str], value: Any) -> tuple[str, str | None]:
-    given = _shown(value) if isinstance(value, str | int | float) else _kind(value)
     *others, last = [repr(word) for word in known] or ["a known word"]
     listed = f"{', '.join(others)} or {last}" if others else last
-    return f"must be {listed}, not {given}", meant(value, known) if isinstance(value, str) else None
+    return f"must be {listed}, not {_given(value)}", meant(value, known) if isinstance(value, str) else None
 
 
 def _shown(value: Any) -> str:
@@ -78,11 +77,6 @@ def _too_short(message: str, context: Mapping[str, Any], value: Any) -> str:
     del message, value
     least = context.get("min_length", 1)
     return "must not be empty" if least == 1 else f"needs at least {counted(least, 'entry')}"
-
-
-def _mismatch(message: str, context: Mapping[str, Any], value: Any) -> str:
-    del message
-    return f"{_given(value)} does not match {context['pattern']}"
 
 
 def _limit(words: str) -> Written:

@@ -81,19 +81,15 @@ class Profile:
 
     Attributes:
         is_enabled: Whether the profile is active by default.
-        lake: The keys of the `lake:` section, with value and location.
-        storage: The keys of the `storage:` section, with value and location.
-        cluster: The keys of the `cluster:` section, with value and location.
-        manifest: The keys of the `manifest:` section, with value and location.
+        keyed: The keys of each of the sections `KEYED`, with value and location.
     """
 
     is_enabled: bool = False
     environment: dict[str, Setting] = field(default_factory=dict)
     config: dict[str, Setting] = field(default_factory=dict)
-    lake: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
-    storage: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
-    cluster: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
-    manifest: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
+    keyed: dict[str, dict[str, tuple[Any, LazyLocation]]] = field(
+        default_factory=lambda: {section: {} for section in KEYED}
+    )
     connections: dict[str, RawDefinition] = field(default_factory=dict)
 
 
@@ -200,7 +196,7 @@ class Sections:
     def _add_shared(self, profile: Profile, document: ParsedFile, path: ValuePath, content: Any) -> None:
         section = str(path[-1])
         if section in KEYED:
-            self._add_keys(getattr(profile, section), document, path, content)
+            self._add_keys(profile.keyed[section], document, path, content)
             return
         entries = profile.environment if section == "environment" else profile.config
         for key, setting in self._settings(document, path, content):
