@@ -41,28 +41,18 @@ MOST_INSTANCES = 100_000
 
 _SUFFIXES = ("start", "end", "until", "step")
 _NO_ORDER = "cannot have a range: only numbers, dates, timestamps and durations have an order"
-_IN_PYTHON = {
-    ValueType.STRING: '"text"',
-    ValueType.INTEGER: "1",
-    ValueType.FLOAT: "1.5",
-    ValueType.DECIMAL: "1.5",
-    ValueType.BOOLEAN: "True",
-    ValueType.DATE: "date(2022, 1, 31)",
-    ValueType.TIMESTAMP: "datetime(2022, 1, 31, 12, tzinfo=UTC)",
-    ValueType.DURATION: "timedelta(hours=1)",
-}
-"""The samples as a caller in Python writes them."""
-
 _SAMPLES = {
-    ValueType.STRING: "text",
-    ValueType.INTEGER: "1",
-    ValueType.FLOAT: "1.5",
-    ValueType.DECIMAL: "1.5",
-    ValueType.BOOLEAN: "true",
-    ValueType.DATE: "2022-01-31",
-    ValueType.TIMESTAMP: "2022-01-31T12:00:00Z",
-    ValueType.DURATION: "PT1H",
+    ValueType.STRING: ("text", '"text"'),
+    ValueType.INTEGER: ("1", "1"),
+    ValueType.FLOAT: ("1.5", "1.5"),
+    ValueType.DECIMAL: ("1.5", "1.5"),
+    ValueType.BOOLEAN: ("true", "True"),
+    ValueType.DATE: ("2022-01-31", "date(2022, 1, 31)"),
+    ValueType.TIMESTAMP: ("2022-01-31T12:00:00Z", "datetime(2022, 1, 31, 12, tzinfo=UTC)"),
+    ValueType.DURATION: ("PT1H", "timedelta(hours=1)"),
 }
+"""A value of each type, as it is written on a command line and in Python."""
+
 _UNORDERED = (ValueType.STRING, ValueType.BOOLEAN)
 _VALUE = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?!")(?:\\,|[^,])*))(?=,|\Z)', re.DOTALL)
 """One of several values: in double quotes, or up to the next comma without a backslash before it."""
@@ -203,7 +193,7 @@ def sample_arguments(parameters: Sequence[Parameter]) -> tuple[str, ...]:
         >>> sample_arguments([Parameter(name="day", type=ValueType.DATE)])
         ('day=2022-01-31',)
     """
-    return tuple(f"{each.name}={_SAMPLES[each.type]}" for each in parameters if each.default is None)
+    return tuple(f"{each.name}={_SAMPLES[each.type][0]}" for each in parameters if each.default is None)
 
 
 def _read_arguments(
@@ -256,8 +246,8 @@ def _argument_fault(
 
 
 def _remedy(parameter: Parameter) -> str:
-    name, sample = parameter.name, _SAMPLES[parameter.type]
-    value = Option(f"{name}={sample}", f"{name}={_IN_PYTHON[parameter.type]}")
+    name, (sample, in_python) = parameter.name, _SAMPLES[parameter.type]
+    value = Option(f"{name}={sample}", f"{name}={in_python}")
     single = Phrase(f"{name} is of type {parameter.type}: write ", value)
     if parameter.type in _UNORDERED:
         return single

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import AROUND, PREFIX, Binding, TemplateSpec, bind
@@ -72,59 +72,39 @@ class Definer:
         ]
         for template in self._templates.values():
             if template.kind and template.kind not in self._registry.categories:
+                why = f"{template.subject}: there are no definitions of kind {template.kind!r}"
                 remedy = suggestion(template.kind, self._registry.categories)
-                faults.append(
-                    Fault(
-                        f"{template.subject}: there are no definitions of kind {template.kind!r}",
-                        template.at("kind"),
-                        remedy,
-                        touches=(template.key,),
-                    )
-                )
-            elif template.name in self._specs:
+                faults.append(Fault(why, template.at("kind"), remedy, touches=(template.key,)))
+            elif template.name in self._specs and template.name not in self._used:
                 faults += self._body_faults(template, self._specs[template.name])
         return tuple(faults)
 
-    def _body_faults(self, template: Definition, spec: TemplateSpec) -> tuple[Fault, ...]:
-        """Return what is wrong with the definition in a template."""
-        kind = spec.template.get("kind")
-        model = self._registry.find_or_none(spec.kind, kind) if isinstance(kind, str) else None
-        if template.name in self._used:
-            return ()
-        if model is None:
-            return (self._kind_fault(template, spec),)
-        made = self._made(template, spec, spec.template, model)
-        faults = replace(made, name=template.name, category="template").check()[1]
-        return tuple(replace(each, touches=(template.key,)) for each in faults)
-
-    def _kind_fault(self, template: Definition, spec: TemplateSpec) -> Fault:
-        kind, location = str(spec.template.get("kind")), template.at("template", "kind")
-        if kind.startswith(PREFIX):
-            return Fault(
-                f"{template.subject}: a template can't use a template as a whole, as {kind!r} would",
-                location,
-                "Write its definition out, or use the other one within it, as for a target's `relation`.",
-                touches=(template.key,),
-            )
-        fault = self._registry.fault(spec.kind, kind, location)
-        message = f"{template.subject}: {fault.message}"
-        return Fault(message, location, fault.remedy, touches=(template.key,))
+    def _body_faults(self, template: Definition, spec: TemplateSpec) -> Iterator[Fault]:
+        """Yield what is wrong with the definition in a template."""
+        try:
+            made = self._made(template, spec, template.name, spec.template)
+            faults = replace(made, category="template").check()[1]
+        except SpecError as error:
+            faults = error.faults
+        yield from (replace(each, touches=(template.key,)) for each in faults)
 
     def _made(
-        self, template: Definition, spec: TemplateSpec, raw: Mapping[str, object], model: type[Named]
+        self, template: Definition, spec: TemplateSpec, name: str, raw: Mapping[str, Any]
     ) -> Definition:
-        """Return the definition in a template, which is still to be named for its use."""
-        return Definition(
-            category=spec.kind,
-            name=template.name,
-            kind=str(spec.template.get("kind")),
-            raw=raw,
-            model=model,
-            document=template.document,
-            path=(*template.path, "template"),
-            registry=self._registry,
-            templates=self._specs,
-        )
+        """Return the definition in a template, under the name of its use.
+
+        Raises:
+            SpecError: The template has an unknown kind, or is a use of another one.
+        """
+        kind, location = spec.template.get("kind"), template.at("template", "kind")
+        if isinstance(kind, str) and kind.startswith(PREFIX):
+            raise SpecError.of(
+                f"{template.subject}: a template can't use a template as a whole, as {kind!r} would",
+                location=location,
+                remedy="Write its definition out, or use the other one in it, as for a target's `relation`.",
+            )
+        declared = RawDefinition(name, raw, template.document, (*template.path, "template"))
+        return self._of_kind(template.subject, spec.kind, declared, str(kind), location)
 
     def define(
         self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition] | None = None
@@ -137,69 +117,68 @@ class Definer:
             among: All entries of the category, which the entry may repeat.
         """
         self._used.update(_used_in(declared.raw))
+        try:
+            return self._defined(category, declared, among or {})
+        except SpecError as error:
+            return None, error.faults
+
+    def _defined(
+        self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition], depth: int = 0
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
         if category in WITHOUT_KINDS:
             return self._definition(category, declared, category, WITHOUT_KINDS[category]), ()
-        kind = declared.raw.get("kind")
+        kind, subject = declared.raw.get("kind"), f"{category} {declared.name!r}"
         if category == "connection" and kind is None and "url" in declared.raw:
             kind = DATABASE
         if category == "connection" and kind in (None, SOURCE):
             return self._definition(category, declared, SOURCE, SourceConnection), ()
-        subject = f"{category} {declared.name!r}"
         if not isinstance(kind, str) or not kind:
-            return None, (self._without_kind(subject, category, declared),)
+            raise self._without_kind(subject, category, declared)
         if kind.startswith(PREFIX):
-            return self._use(category, declared, kind.removeprefix(PREFIX))
+            return self._use(subject, category, declared, kind.removeprefix(PREFIX))
         if kind == REPEATED and category in REPEATABLE:
-            return self._repeat(category, declared, among or {})
-        return self._plain(category, declared, kind)
+            return self._repeat(subject, category, declared, among, depth)
+        return self._of_kind(subject, category, declared, kind, declared.at("kind")), ()
 
-    def _without_kind(self, subject: str, category: str, declared: RawDefinition) -> Fault:
+    def _without_kind(self, subject: str, category: str, declared: RawDefinition) -> SpecError:
         kinds = self._registry.kinds(category)
         listed = ", ".join(kinds[:12])
         if "kind" not in declared.raw:
-            return Fault(f"{subject}: 'kind' is missing", declared.at(), f"Give it a kind: {listed}.")
+            remedy = f"Give it a kind: {listed}."
+            return SpecError.of(f"{subject}: 'kind' is missing", location=declared.at(), remedy=remedy)
         quoted = 'Write kind: "null" with quotes, or another kind' if NULL in kinds else "Give it a kind"
-        return Fault(f"{subject}: {NO_KIND}", declared.at("kind"), f"{quoted}: {listed}.")
+        where = declared.at("kind")
+        return SpecError.of(f"{subject}: {NO_KIND}", location=where, remedy=f"{quoted}: {listed}.")
 
-    def _plain(
-        self, category: str, declared: RawDefinition, kind: str
-    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+    def _of_kind(
+        self, subject: str, category: str, declared: RawDefinition, kind: str, location: Location
+    ) -> Definition:
         model = self._registry.find_or_none(category, kind)
         if model is None:
-            fault = self._registry.fault(category, kind, declared.at("kind"))
-            message = f"{category} {declared.name!r}: {fault.message}"
-            return None, (Fault(message, fault.location, fault.remedy),)
-        return self._definition(category, declared, kind, model), ()
+            fault = self._registry.fault(category, kind, location)
+            raise SpecError([replace(fault, message=f"{subject}: {fault.message}")])
+        return self._definition(category, declared, kind, model)
 
     def _repeat(
-        self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition], depth: int = 0
+        self,
+        subject: str,
+        category: str,
+        declared: RawDefinition,
+        among: Mapping[str, RawDefinition],
+        depth: int,
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         """Return the definition of another entry, with the texts of `environment` for its names."""
-        subject = f"{category} {declared.name!r}"
-        name, bindings, faults = _read_repetition(subject, category, declared)
-        if faults:
-            return None, faults
-        other = among.get(name)
-        if other is None:
-            fault = Fault(
-                f"{subject}: there is no {category} {name!r}", declared.at(category), suggestion(name, among)
-            )
-            return None, (fault,)
-        if other.raw.get("kind") == REPEATED:
-            if depth > DEEPEST:
-                return None, (
-                    Fault(
-                        f"{subject}: entries of kind template repeat each other in a cycle",
-                        declared.at(category),
-                    ),
-                )
-            inner, faults = self._repeat(category, other, among, depth + 1)
-        else:
-            inner, faults = self.define(category, other, among)
+        name, bindings = _read_repetition(subject, category, declared)
+        if name not in among:
+            why, remedy = f"{subject}: there is no {category} {name!r}", suggestion(name, among)
+            raise SpecError.of(why, location=declared.at(category), remedy=remedy)
+        if depth > DEEPEST:
+            why = f"{subject}: entries of kind template repeat each other in a cycle"
+            raise SpecError.of(why, location=declared.at(category))
+        inner, faults = self._defined(category, among[name], among, depth + 1)
         if inner is None:
             return None, faults
-        around = {key: value for key, value in declared.raw.items() if key in AROUND}
-        raw = {**inner.raw, **around}
+        raw = {**inner.raw, **_around(declared)}
         return replace(inner, name=declared.name, raw=raw, bindings=(*inner.bindings, *bindings)), ()
 
     def _definition(
@@ -222,27 +201,25 @@ class Definer:
         return self._definition("template", declared, str(declared.raw.get("kind") or ""), TemplateSpec)
 
     def _use(
-        self, category: str, declared: RawDefinition, name: str
+        self, subject: str, category: str, declared: RawDefinition, name: str
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
-        subject = f"{category} {declared.name!r}"
-        template = self._templates.get(name)
+        template, spec = self._templates.get(name), self._specs.get(name)
         if template is None:
-            remedy = suggestion(name, self._templates)
-            return None, (Fault(f"{subject}: there is no template {name!r}", declared.at("kind"), remedy),)
-        spec = self._specs.get(name)
+            why, remedy = f"{subject}: there is no template {name!r}", suggestion(name, self._templates)
+            raise SpecError.of(why, location=declared.at("kind"), remedy=remedy)
         if spec is None:
             return None, ()
         if spec.kind != category:
-            message = f"{subject}: template {name!r} is for a {spec.kind}, not for a {category}"
-            return None, (Fault(message, declared.at("kind")),)
-        kind = spec.template.get("kind")
-        model = self._registry.find_or_none(category, kind) if isinstance(kind, str) else None
-        if model is None:
-            return None, (replace(self._kind_fault(template, spec), touches=()),)
+            why = f"{subject}: template {name!r} is for a {spec.kind}, not for a {category}"
+            raise SpecError.of(why, location=declared.at("kind"))
+        made = self._made(template, spec, declared.name, {**spec.template, **_around(declared)})
         bindings, faults = bind(subject, declared.raw, spec, lambda path: declared.at(*path))
-        around = {key: value for key, value in declared.raw.items() if key in AROUND}
-        made = self._made(template, spec, {**spec.template, **around}, model)
-        return replace(made, name=declared.name, bindings=bindings), faults
+        return replace(made, bindings=bindings), faults
+
+
+def _around(declared: RawDefinition) -> Mapping[str, Any]:
+    """Return the keys that a use of a template, or a repetition, adds."""
+    return {key: value for key, value in declared.raw.items() if key in AROUND}
 
 
 def _used_in(value: object) -> Iterator[str]:
@@ -258,24 +235,25 @@ def _used_in(value: object) -> Iterator[str]:
             yield from _used_in(inner)
 
 
-def _read_repetition(
-    subject: str, category: str, declared: RawDefinition
-) -> tuple[str, tuple[Binding, ...], tuple[Fault, ...]]:
-    """Return the name of the repeated entry, the bindings for it, and the faults."""
-    known = ("kind", category, "environment", *AROUND)
+def _read_repetition(subject: str, category: str, declared: RawDefinition) -> tuple[str, tuple[Binding, ...]]:
+    """Return the name of the repeated entry, and the bindings for it.
+
+    Raises:
+        SpecError: It has other keys, or no name.
+    """
+    known, at = ("kind", category, "environment", *AROUND), declared.at("environment")
     faults = [
         Fault(f"{subject}: unknown key {key!r}", declared.at(key), suggestion(key, known))
         for key in declared.raw
         if key not in known
     ]
-    name = declared.raw.get(category)
+    name, given = declared.raw.get(category), {}
     if not isinstance(name, str):
         faults.append(Fault(f"{subject}: {category!r} is missing, the {category} to repeat", declared.at()))
     try:
         given = read_settings(declared.raw.get("environment"))
     except ValueError as error:
-        faults.append(Fault(f"{subject}: environment: {error}", declared.at("environment")))
-        given = {}
-    at = declared.at("environment")
-    bindings = [Binding(key, ValueType.STRING, str(text), at) for key, text in given.items()]
-    return str(name), tuple(bindings), tuple(faults)
+        faults.append(Fault(f"{subject}: environment: {error}", at))
+    if faults:
+        raise SpecError(faults)
+    return str(name), tuple(Binding(key, ValueType.STRING, str(text), at) for key, text in given.items())

@@ -8,11 +8,13 @@ Source: the project files' rules, "YAML values keep their text until a declared 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -27,6 +29,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.messages import message_of
 from lakewright.spec.suggestions import suggestion
 
@@ -39,6 +42,7 @@ __all__ = [
     "Model",
     "Named",
     "NamedMap",
+    "Patterns",
     "Reference",
     "Rows",
     "SnakeModel",
@@ -211,6 +215,19 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]
 
 Listed = Annotated[tuple[T, ...], BeforeValidator(listed)]
 """`Listed[Model]`: a list of maps. A single map needs no list."""
+
+
+def _compiled(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        if not has_expression(pattern):
+            raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+    return pattern
+
+
+Patterns = Listed[Annotated[str, AfterValidator(_compiled)]]
+"""A list of regular expressions. A single one needs no list."""
 
 
 NO_KIND: Final = "'kind' has no value: without quotes, YAML reads null and ~ as none"

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field
 
-from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference, Texts
+from lakewright.spec.models.base import KindOf, Listed, Model, Named, Patterns, Reference
 
 __all__ = [
     "COLLECTORS",
@@ -96,29 +95,12 @@ class Generator(Model):
     template: Annotated[DocumentationFormat, BeforeValidator(_template)] = Field(
         default=DocumentationFormat.HTML, description="html, html+css, markdown or json."
     )
-    include_relations: Texts = _patterns("of the relations to include; default all")
-    exclude_relations: Texts = _patterns("of the relations to leave out")
-    include_mappings: Texts = _patterns("of the mappings to include; default all")
-    exclude_mappings: Texts = _patterns("of the mappings to leave out")
-    include_targets: Texts = _patterns("of the targets to include; default all")
-    exclude_targets: Texts = _patterns("of the targets to leave out")
-
-    @field_validator(
-        *(
-            f"{verb}_{what}"
-            for verb in ("include", "exclude")
-            for what in ("relations", "mappings", "targets")
-        )
-    )
-    @classmethod
-    def _compile(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
-        for text in texts:
-            try:
-                re.compile(text)
-            except re.error as error:
-                if not has_expression(text):
-                    raise ValueError(f"{text!r} is not a regular expression: {error}") from None
-        return texts
+    include_relations: Patterns = _patterns("of the relations to include; default all")
+    exclude_relations: Patterns = _patterns("of the relations to leave out")
+    include_mappings: Patterns = _patterns("of the mappings to include; default all")
+    exclude_mappings: Patterns = _patterns("of the mappings to leave out")
+    include_targets: Patterns = _patterns("of the targets to include; default all")
+    exclude_targets: Patterns = _patterns("of the targets to leave out")
 
     def shows(self, category: str, name: str, project: str) -> bool:
         """Return whether a definition is included. Patterns match its name with and without `project/`."""

@@ -28,6 +28,7 @@ from lakewright.spec.models.base import (
     Listed,
     Model,
     Named,
+    Patterns,
     Reference,
     TextMap,
     Texts,
@@ -146,7 +147,7 @@ class Execution(Model):
         default="always",
         description="Instances of a range in which the phase is active: always, first, last or never.",
     )
-    targets: Texts = Field(
+    targets: Patterns = Field(
         default=(".*",), description="Regular expressions that match whole names of targets."
     )
 
@@ -156,17 +157,6 @@ class Execution(Model):
         if phase not in PHASES and not has_expression(phase):
             raise ValueError(f"no phase {phase!r}; {hint(phase, PHASES)}")
         return phase
-
-    @field_validator("targets")
-    @classmethod
-    def _patterns(cls, targets: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in targets:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                if not has_expression(pattern):
-                    raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
-        return targets
 
 
 class MetricSelector(Model):
