@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from lakewright.schema.types import Scalar
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import KindOf, Model, Named, read_settings
+from lakewright.spec.models.column import ColumnKeys
 
 __all__ = ["UNUSED", "Key", "keys_of", "summary", "table"]
 
@@ -79,8 +80,10 @@ def keys_of(model: type[Model], *, without: type[Model] | None = None, before: s
         without: A base class whose keys are documented elsewhere.
         before: Path of the map.
     """
-    # What a relation is comes first, how it is migrated last.
-    for name, field in sorted(model.model_fields.items(), key=lambda each: each[0].startswith("migration_")):
+    # What a relation is comes first, how it is migrated last; a column's name comes before its other keys.
+    last = ColumnKeys.model_fields if issubclass(model, ColumnKeys) else ()
+    fields = model.model_fields.items()
+    for name, field in sorted(fields, key=lambda each: each[0].startswith("migration_") or each[0] in last):
         is_elsewhere = without is not None and name in without.model_fields
         # Keys of every definition, unless a class describes them differently
         is_bare = name in Named.model_fields and not field.description

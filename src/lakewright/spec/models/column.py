@@ -18,7 +18,7 @@ from lakewright.spec.models.base import ALSO, Model, SnakeModel, lower
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
 
-__all__ = ["Column", "Injection", "Injections", "Role", "normal_name"]
+__all__ = ["Column", "ColumnKeys", "Injection", "Injections", "Role", "normal_name"]
 
 REMOVED = re.compile(r"[ ,;{}()=+\-.\t\n]")
 """Characters that column names of a table cannot contain."""
@@ -53,24 +53,9 @@ def _lower_all(declared: Any) -> Any:
     return [lower(item) for item in ([declared] if isinstance(declared, str) else declared)]
 
 
-class Column(SnakeModel):
-    """One declared column. Undeclared columns of a slice are kept unchanged."""
+class ColumnKeys(SnakeModel):
+    """The keys of a column that the short form has, too."""
 
-    name: str = Field(
-        default="",
-        description="Name in the source; `customer.id` is also the field `id` of the column `customer`. May "
-        "be empty for a calculated column.",
-    )
-    newname: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="Name in silver, if it differs."
-    )
-    datatype: Annotated[TypeText | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="Type in silver: string, integer, long, decimal(10,2), date, timestamp …"
-    )
-    fieldroles: Annotated[tuple[Role, ...], BeforeValidator(_lower_all)] = Field(
-        default=(),
-        description="Roles: part of the business key, partition column, calculated by its expression.",
-    )
     expression: Annotated[str | None, BeforeValidator(_empty_is_none), SqlText.EXPRESSION] = Field(
         default=None, description="Spark SQL expression that calculates the column."
     )
@@ -99,6 +84,26 @@ class Column(SnakeModel):
         description="Texts that stand for true and false, such as {J: true, N: false}.",
     )
     omit: bool = Field(default=False, description="Leave the column of the source out.")
+
+
+class Column(ColumnKeys):
+    """One declared column. Undeclared columns of a slice are kept unchanged."""
+
+    name: str = Field(
+        default="",
+        description="Name in the source; `customer.id` is also the field `id` of the column `customer`. May "
+        "be empty for a calculated column.",
+    )
+    newname: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
+        default=None, description="Name in silver, if it differs."
+    )
+    datatype: Annotated[TypeText | None, BeforeValidator(_empty_is_none)] = Field(
+        default=None, description="Type in silver: string, integer, long, decimal(10,2), date, timestamp …"
+    )
+    fieldroles: Annotated[tuple[Role, ...], BeforeValidator(_lower_all)] = Field(
+        default=(),
+        description="Roles: part of the business key, partition column, calculated by its expression.",
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Column:

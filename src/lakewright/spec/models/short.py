@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.spec.models.base import ALSO, Listed, SnakeModel, TextMap, Texts, inconsistent, lower
-from lakewright.spec.models.column import Column, Injections
+from lakewright.spec.models.column import ColumnKeys, Injections
 from lakewright.spec.models.documentation import Checks
 from lakewright.spec.models.entity_settings import EntitySettings
 from lakewright.spec.models.fields import TypeText
@@ -55,24 +55,12 @@ def _typed(declared: Any) -> Any:
     return {"type": declared} if isinstance(declared, str) else declared
 
 
-class ShortColumn(SnakeModel):
+class ShortColumn(ColumnKeys):
     """One column: its type alone, or a map."""
 
     type: TypeText | None = Field(default=None, description="Type: string, long, decimal(10,2), date …")
     rename: str | None = Field(default=None, description="Name in the table, if it differs.")
-    description: str | None = Field(default=None, description="What the column contains.")
-    expression: Annotated[str | None, SqlText.EXPRESSION] = Field(
-        default=None, description="Spark SQL expression that calculates the column."
-    )
     checks: Checks = Field(default=(), description="Checks of its values.")
-    optional: bool = Field(default=False, description="A slice may lack the column.")
-    omit: bool = Field(default=False, description="Leave the column of the source out.")
-    format: str | None = Field(default=None, description=str(Column.model_fields["format"].description))
-    unit: str | None = Field(default=None, description=str(Column.model_fields["unit"].description))
-    rounding: str | None = Field(default=None, description=str(Column.model_fields["rounding"].description))
-    values: dict[str, bool] | None = Field(
-        default=None, description=str(Column.model_fields["values"].description)
-    )
 
 
 _TEXT_TOO = Field(json_schema_extra={ALSO: [{"type": "string"}]})
