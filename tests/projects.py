@@ -11,6 +11,7 @@ from lakewright.lake.lake import Lake
 from lakewright.run.kinds import registry
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import Sessions
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.workspace.workspace import Workspace
@@ -24,7 +25,7 @@ def make_project(folder: Path, sections: str, project: str = "") -> Project:
         f"name: tests\nmodules: [module.yml]\nlake: {{root_folder: lake}}\n{project}"
     )
     (folder / "module.yml").write_text(textwrap.dedent(sections))
-    return load_project(folder, kinds=KINDS, environ={})
+    return load_project(folder, LoadOptions(kinds=KINDS, environ={}))
 
 
 def make_workspace(

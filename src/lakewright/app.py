@@ -29,6 +29,7 @@ from lakewright.run.kinds import registry
 from lakewright.run.session_settings import settings_of_project, storage_of_project
 from lakewright.slices.result import SliceReport
 from lakewright.spark.session import OwnSession, Sessions, sessions_for
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
@@ -98,17 +99,19 @@ class App:
         environ = os.environ if environ is None else environ
         project = load_project(
             find_project(Path.cwd()) if folder is None else folder,
-            kinds=registry(),
-            profiles=tuple(profiles),
-            definitions=definitions,
-            config=config,
-            environ=environ,
-            clock=_utc_now,
-            check_manifest=check_manifest,
-            overrides=overrides,
-            on_read=on_read,
-            despite_faults=despite_faults,
-            checks_only=checks_only,
+            LoadOptions(
+                kinds=registry(),
+                profiles=tuple(profiles),
+                definitions=definitions or {},
+                config=config or {},
+                environ=environ,
+                clock=_utc_now,
+                check_manifest=check_manifest,
+                overrides=overrides,
+                on_read=on_read,
+                despite_faults=despite_faults,
+                checks_only=checks_only,
+            ),
         )
         sessions = sessions or sessions_for(settings_of_project(project, environ))
         return cls(project, environ, say=say, sessions=sessions)

@@ -17,6 +17,7 @@ from lakewright.cli.entry import root
 from lakewright.due.plan import Code
 from lakewright.plan.phase import Phase
 from lakewright.run.kinds import registry
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.settings import SETTINGS
 from lakewright.spec.models.base import Model
@@ -37,7 +38,7 @@ def load(example: Path, folder: Path) -> Project:
     """Return a project with an example as its only module."""
     (folder / "project.yml").write_text("name: example\nmodules: example.yml\nlake: {root_folder: lake}\n")
     (folder / "example.yml").write_text(example.read_text())
-    return load_project(folder, kinds=registry(), environ={})
+    return load_project(folder, LoadOptions(kinds=registry(), environ={}))
 
 
 @pytest.mark.parametrize("file", EXAMPLE_FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")

@@ -9,6 +9,7 @@ import yaml
 from tests.unit.docs.pages import DOCS, PAGES, ROOT, blocks
 
 from lakewright.run.kinds import registry
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 
 COOKBOOK = DOCS / "cookbook.md"
@@ -37,7 +38,7 @@ def write_project(folder: Path, texts: list[str]) -> None:
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_yaml_of_a_page_loads(page: Path, tmp_path: Path) -> None:
     write_project(tmp_path, list(blocks(page, "yaml")))
-    project = load_project(tmp_path, kinds=registry(), environ={})
+    project = load_project(tmp_path, LoadOptions(kinds=registry(), environ={}))
     assert project.warnings == ()
     assert all(project.entities[name].places(project.lake) for name in project.entities)
 
@@ -45,7 +46,7 @@ def test_the_yaml_of_a_page_loads(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [*blocks(COOKBOOK, "yaml")], ids=lambda text: text.split()[1].rstrip(":"))
 def test_a_recipe_is_a_project(text: str, tmp_path: Path) -> None:
     (tmp_path / "project.yml").write_text(f"name: shop\n{text}")
-    project = load_project(tmp_path, kinds=registry(), environ={})
+    project = load_project(tmp_path, LoadOptions(kinds=registry(), environ={}))
     assert project.warnings == ()
     assert project.jobs.keys() == {"all"}
     assert len(text.splitlines()) <= 12

@@ -35,6 +35,7 @@ from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import Texts
 from lakewright.spec.models.job import Job
@@ -276,7 +277,7 @@ class Bench:
                 "connection": dict(connections.KINDS),
             },
         )
-        self.project = load_project(self.folder, kinds=kinds, environ={})
+        self.project = load_project(self.folder, LoadOptions(kinds=kinds, environ={}))
         self.lake = Lake(self.project.lake, SessionSettings(self.folder))
 
     def job(self, phase: Phase, *arguments: str, signals: Listening | None = None, **options: Any) -> JobRun:

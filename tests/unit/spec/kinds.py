@@ -13,6 +13,7 @@ from pydantic import Field
 
 from lakewright.errors import SpecError
 from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import KindOf, Listed, Model, Named, NamedMap, Reference, TextMap, Texts
 from lakewright.spec.project import Project
@@ -120,7 +121,7 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 def load(folder: Path, files: Mapping[str, str] | str, **given: Any) -> Project:
     """Return the project of these files; of a text alone, of one module."""
     write(folder, {"m.yml": files} if isinstance(files, str) else files)
-    return load_project(folder, **{"kinds": KINDS, "environ": {}, "clock": lambda: NOW, **given})
+    return load_project(folder, LoadOptions(**{"kinds": KINDS, "environ": {}, "clock": lambda: NOW, **given}))
 
 
 def faults(folder: Path, files: Mapping[str, str] | str, **given: Any) -> list[str]:

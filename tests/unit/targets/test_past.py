@@ -14,6 +14,7 @@ from tests.projects import KINDS, make_workspace
 from tests.unit.spec.kinds import faults
 
 from lakewright.lake.delta_log import TableState
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
@@ -200,7 +201,7 @@ def seen(folder: Path, *, given: dict[str, str] | None = None, job: str = "", sh
     (folder / "project.yml").write_text("name: t\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
     (folder / "m.yml").write_text(text)
     given = {"x": "1", **(given or {})}
-    project = load_project(folder, kinds=KINDS, environ={}, definitions=given)
+    project = load_project(folder, LoadOptions(kinds=KINDS, environ={}, definitions=given))
     return project.within(project.job_scope(project.job("daily"))).entity("prices")
 
 

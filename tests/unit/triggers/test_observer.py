@@ -19,6 +19,7 @@ from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.trigger import Trigger
@@ -41,7 +42,7 @@ class World:
         (folder / "module.yml").write_text(MODULE)
         self.passed = 0.0
         self.began = time.time()
-        project = load_project(folder, kinds=KINDS, environ={})
+        project = load_project(folder, LoadOptions(kinds=KINDS, environ={}))
         self.app = App(project, {}, clock=self.clock, sessions=no_session)
         self.observer = Observer(self.app, lambda: self.passed)
         self.trigger: Trigger = project.trigger("arrivals")

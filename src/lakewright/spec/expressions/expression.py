@@ -213,9 +213,7 @@ class _Parser:
         if found["brace"] is not None:
             self.skip_space()
             if not self.take("}"):
-                raise self.fail(
-                    f"'}}' is expected before {self.rest()!r}" if self.rest() else "'}' is missing"
-                )
+                raise self.lacks("'}'")
         return node
 
     def called(self, word: str) -> Node:
@@ -244,9 +242,7 @@ class _Parser:
         self.skip_space()
         while not self.take(")"):
             if found and not self.take(","):
-                raise self.fail(
-                    f"',' or ')' is expected before {self.rest()!r}" if self.rest() else "')' is missing"
-                )
+                raise self.lacks("',' or ')'" if self.rest() else "')'")
             found.append(self.operand())
             self.skip_space()
         return tuple(found)
@@ -267,9 +263,7 @@ class _Parser:
             word = self.word()
             node = Literal(_WORDS[word]) if word in _WORDS else self.chain(self.called(word), is_braced=False)
         else:
-            raise self.fail(
-                f"a value is expected before {self.rest()!r}" if self.rest() else "a value is missing"
-            )
+            raise self.lacks("a value")
         self.depth -= 1
         return node
 
@@ -318,11 +312,12 @@ class _Parser:
     def rest(self) -> str:
         return self.text[self.position : self.position + 20]
 
+    def lacks(self, what: str) -> SpecError:
+        rest = self.rest()
+        return self.fail(f"{what} is expected before {rest!r}" if rest else f"{what} is missing")
+
     def fail(self, why: str) -> SpecError:
-        shown = (
-            self.text if len(self.text) <= 80 else self.text[max(0, self.position - 40) : self.position + 40]
-        )
-        return SpecError.of(
-            f"{shown!r} is not a complete expression: {why}",
-            remedy="Write \\$ for a literal dollar sign.",
-        )
+        start = max(0, self.position - 40) if len(self.text) > 80 else 0
+        shown = self.text[start : start + 80]
+        remedy = "Write \\$ for a literal dollar sign."
+        return SpecError.of(f"{shown!r} is not a complete expression: {why}", remedy=remedy)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.expressions.functions import EvaluationContext
-from lakewright.spec.loading.settings import Check
+from lakewright.spec.loading.settings import Check, unchecked
 
 __all__ = ["LoadOptions", "read_text"]
 
@@ -17,26 +17,39 @@ LARGEST_SECRET = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """The options of a load. See `load_project`.
+    """The options of a load.
 
     Attributes:
+        kinds: The supported kinds.
+        environ: Environment variables, for `System.getenv`.
+        clock: Returns the current time, for `LocalDate.today()` and the like.
+        profiles: Names of profiles to activate; later ones override earlier ones. Profiles that are declared
+            `enabled` are always active.
+        definitions: Names and texts of `-D`, which override environments.
+        config: Configuration of `--conf`, which overrides the project's.
+        check_manifest: Returns the faults of the `manifest:` section, whose kinds are unknown here.
+        overrides: The folder whose `.flowman-env.yml` overrides environments and configuration, as far as
+            `definitions` and `config` don't.
+        on_read: Receives each file and folder that the load reads, also those that do not exist: if none of
+            them changes, neither does the project.
+        despite_faults: Leave out the definitions that faults touch, and keep the others, unless a fault
+            may concern the whole project. `Project.faults` has the faults.
+        checks_only: Do so even if a fault may concern the whole project, for further checks of the others.
         importing: Folders of the projects whose imports lead to this one.
-        on_read: Receives each file and folder that the load reads or looks for.
-        despite_faults: Whether definitions that no fault touches are loaded although others are faulty.
-        checks_only: Whether they are loaded even if a fault may concern the whole project.
     """
 
     kinds: Registry
-    context: EvaluationContext
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime] | None = None
     profiles: Sequence[str] = ()
-    definitions: Mapping[str, str]
-    config: Mapping[str, str]
-    check_manifest: Check
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+    check_manifest: Check = unchecked
     overrides: Path | None = None
-    importing: tuple[Path, ...] = ()
     on_read: Callable[[Path], None] = lambda _: None
     despite_faults: bool = False
     checks_only: bool = False
+    importing: tuple[Path, ...] = ()
 
 
 def read_text(on_read: Callable[[Path], None], path: str) -> str:

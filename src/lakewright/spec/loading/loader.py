@@ -5,9 +5,8 @@ Source: the project files' rules, `1. Project files`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -19,7 +18,6 @@ from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import faults_of, texts_in
-from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
 from lakewright.spec.expressions.functions import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
@@ -30,7 +28,6 @@ from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.namespace_file import namespace_warnings
 from lakewright.spec.loading.references import check_executions, check_references, inherit
 from lakewright.spec.loading.settings import (
-    Check,
     active_profiles,
     merged_environment,
     read_cluster,
@@ -38,7 +35,6 @@ from lakewright.spec.loading.settings import (
     read_manifest,
     read_own_config,
     read_storage,
-    unchecked,
     unused_values,
 )
 from lakewright.spec.loading.short_form import CONNECTION, entity_readers, is_short, long_entity, long_table
@@ -72,56 +68,12 @@ NAMESPACE = "default"
 """The name of the only namespace, as Flowman names the one that it uses by default."""
 
 
-def load_project(
-    folder: Path,
-    *,
-    kinds: Registry,
-    profiles: Sequence[str] = (),
-    definitions: Mapping[str, str] | None = None,
-    config: Mapping[str, str] | None = None,
-    environ: Mapping[str, str],
-    clock: Callable[[], datetime] | None = None,
-    check_manifest: Check = unchecked,
-    overrides: Path | None = None,
-    on_read: Callable[[Path], None] = lambda _: None,
-    despite_faults: bool = False,
-    checks_only: bool = False,
-) -> Project:
-    """Load and check the project in a folder. The lake is not accessed.
-
-    Args:
-        folder: The folder with `project.yml` or `project.yaml`, or the project's file itself.
-        kinds: The supported kinds.
-        profiles: Names of profiles to activate; later ones override earlier ones. Profiles that are declared
-            `enabled` are always active.
-        definitions: Names and texts of `-D`, which override environments.
-        config: Configuration of `--conf`, which overrides the project's.
-        environ: Environment variables, for `System.getenv`.
-        clock: Returns the current time, for `LocalDate.today()` and the like.
-        check_manifest: Returns the faults of the `manifest:` section, whose kinds are unknown here.
-        overrides: The folder whose `.flowman-env.yml` overrides environments and configuration, as far as
-            `definitions` and `config` don't.
-        on_read: Receives each file and folder that the load reads, also those that do not exist: if none of
-            them changes, neither does the project.
-        despite_faults: Leave out the definitions that faults touch, and keep the others, unless a fault
-            may concern the whole project. `Project.faults` has the faults.
-        checks_only: Do so even if a fault may concern the whole project, for further checks of the others.
+def load_project(folder: Path, options: LoadOptions) -> Project:
+    """Load and check the project in a folder, or of a project's file. The lake is not accessed.
 
     Raises:
         SpecError: The project is invalid. The error has all faults, with file and line.
     """
-    options = LoadOptions(
-        kinds=kinds,
-        context=EvaluationContext(environ=environ, clock=clock, read_file=partial(read_text, on_read)),
-        profiles=profiles,
-        definitions=definitions or {},
-        config=config or {},
-        check_manifest=check_manifest,
-        overrides=overrides,
-        on_read=on_read,
-        despite_faults=despite_faults,
-        checks_only=checks_only,
-    )
     return _Loader(folder.absolute(), options).project()
 
 
@@ -151,10 +103,13 @@ class _Loader:
         doubtful: The definitions that are made of the valid part of a faulty short form.
     """
 
-    def __init__(self, place: Path, options: LoadOptions) -> None:
+    def __init__(self, place: Path, options: LoadOptions, context: EvaluationContext | None = None) -> None:
         self.file = project_file(place)
         self.basedir = self.file.parent
         self.options = options
+        self.context = context or EvaluationContext(
+            environ=options.environ, clock=options.clock, read_file=partial(read_text, options.on_read)
+        )
         self.sections = Sections()
         self.definitions: dict[str, dict[str, Definition]] = {name: {} for name in CATEGORIES.values()}
         self.models: dict[str, dict[str, Named]] = {name: {} for name in CATEGORIES.values()}
@@ -314,7 +269,7 @@ class _Loader:
         return value
 
     def warn_of_namespace(self) -> None:
-        given = self.options.context.environ.get("FLOWMAN_CONF_DIR")
+        given = self.options.environ.get("FLOWMAN_CONF_DIR")
         folders = [self.basedir, *([Path(given)] if given else [])]
         for file in (folder / name for folder in folders for name in NAMESPACE_FILES):
             self.options.on_read(file)
@@ -364,7 +319,7 @@ class _Loader:
                 **{key: Entry(found.text, found.location) for key, found in overrides.items()},
                 **{key: Entry(text) for key, text in self.options.definitions.items()},
             },
-            context=self.options.context,
+            context=self.context,
         )
 
     def expand(self, prefix: str) -> None:
@@ -470,7 +425,7 @@ class _Loader:
 
     def imports(self, top: ProjectFile | None, scope: Scope, document: ParsedFile) -> dict[str, Project]:
         def load(folder: Path, options: LoadOptions) -> Project:
-            return _Loader(folder, options).project()
+            return _Loader(folder, options, self.context).project()
 
         importer = Importer(load, self.options, scope, self.basedir)
         return importer.projects(top.imports if top else (), document, self.sections)

@@ -9,6 +9,7 @@ from tests.projects import KINDS, make_project
 
 from lakewright.due.facts import Grant
 from lakewright.errors import SpecError
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.settings import GRANTS, read_config
 from lakewright.spec.project import Project
@@ -75,7 +76,10 @@ def test_a_users_own_settings_override_the_project_and_the_command_line_them(tmp
     (here / ".flowman-env.yml").write_text(OVERRIDES)
 
     def load(folder: Path | None, **given: dict[str, str]) -> Project:
-        return load_project(tmp_path, kinds=KINDS, environ={}, overrides=folder, **given)  # type: ignore[arg-type]
+        return load_project(
+            tmp_path,
+            LoadOptions(kinds=KINDS, environ={}, overrides=folder, **given),  # type: ignore[arg-type]
+        )
 
     project = load(here)
     assert project.scope.render("$place") == "me/mine"
@@ -99,7 +103,7 @@ def test_a_projects_file_may_end_with_yaml_or_be_named(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
 
     def load(place: Path) -> Project:
-        return load_project(place, kinds=KINDS, environ={})
+        return load_project(place, LoadOptions(kinds=KINDS, environ={}))
 
     assert load(tmp_path / "other.yml").name == "other"
     assert load(tmp_path / "other.yml").scope.render("$project.filename") == f"{tmp_path}/other.yml"
@@ -124,7 +128,7 @@ def test_a_namespace_is_left_out_in_words(tmp_path: Path) -> None:
     )
     (conf / "default-namespace.yml").write_text("metrics: {kind: console}\n")
     (conf / "namespace.yml").write_text("name: [\n")
-    project = load_project(tmp_path, kinds=KINDS, environ={"FLOWMAN_CONF_DIR": str(conf)})
+    project = load_project(tmp_path, LoadOptions(kinds=KINDS, environ={"FLOWMAN_CONF_DIR": str(conf)}))
     shown = [(fault.message, str(fault.location), fault.remedy or "") for fault in project.warnings]
     about = "default-namespace.yml is not read"
     assert [(message.removeprefix(about), where) for message, where, _ in shown] == [

@@ -21,6 +21,7 @@ from tests.unit.spec.kinds import (
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 
 WEATHER = {
@@ -262,7 +263,7 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
 
 def test_a_folder_without_project_says_so(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"there is no project.yml in .*--project"):
-        load_project(tmp_path, kinds=KINDS, environ={})
+        load_project(tmp_path, LoadOptions(kinds=KINDS, environ={}))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,7 @@ def test_files_that_are_no_text_or_too_large_or_hostile_are_faults(tmp_path: Pat
     (tmp_path / "m/.hidden.yml").write_text("[")
     started = time.process_time()
     with pytest.raises(SpecError) as caught:
-        load_project(tmp_path, kinds=KINDS, environ={})
+        load_project(tmp_path, LoadOptions(kinds=KINDS, environ={}))
     assert time.process_time() - started < SOON
     assert sorted(str(fault)[:40] for fault in caught.value.faults) == [
         "m/bytes.yml: the file is not text in UTF",
@@ -573,7 +574,7 @@ def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None
         "{project: shared, job: monthly, arguments: [month=$stage]}",
         "environment: [stage=2024-05-17]\nmappings: {a: {kind: sql, sql: x, inputs: [shared/m]}}\n",
     )
-    shared = load_project(own, kinds=KINDS, environ={}).imports["shared"]
+    shared = load_project(own, LoadOptions(kinds=KINDS, environ={})).imports["shared"]
     # As the job's own runs have it: typed, rounded down, and with defaults.
     assert shared.mappings["m"].resolve(shared.scope).model_dump()["records"] == ("2024-05-01-NL",)
     assert shared.scope.render("${month.year}") == "2024"
@@ -593,7 +594,7 @@ def test_an_import_takes_one_value_of_each_parameter(tmp_path: Path, arguments: 
     module = "mappings: {a: {kind: sql, sql: x, inputs: [shared/m]}}"
     own = importing(tmp_path, f"[{{project: shared, job: monthly, arguments: [{arguments}]}}]", module)
     with pytest.raises(SpecError) as caught:
-        load_project(own, kinds=KINDS, environ={})
+        load_project(own, LoadOptions(kinds=KINDS, environ={}))
     # What is unknown because the import failed is no fault of its own.
     (fault,) = caught.value.faults
     assert why in fault.message
@@ -602,17 +603,17 @@ def test_an_import_takes_one_value_of_each_parameter(tmp_path: Path, arguments: 
 
 def test_arguments_of_an_import_without_a_job_override_the_environment(tmp_path: Path) -> None:
     own = importing(tmp_path, "{project: shared, arguments: [bucket=there]}")
-    shared = load_project(own, kinds=KINDS, environ={}).imports["shared"]
+    shared = load_project(own, LoadOptions(kinds=KINDS, environ={})).imports["shared"]
     assert (shared.scope.render("$bucket"), shared.lake.root_folder) == ("there", "/lakes/there")
     own = importing(tmp_path, "{project: shared, arguments: [buckt=there]}")
     with pytest.raises(SpecError, match=r"its environment has no 'buckt'.*did you mean 'bucket'"):
-        load_project(own, kinds=KINDS, environ={})
+        load_project(own, LoadOptions(kinds=KINDS, environ={}))
 
 
 def test_an_active_profile_is_active_in_imports_that_have_it(tmp_path: Path) -> None:
     own = importing(tmp_path, "{project: shared}", "profiles: {production: {}, other: {}}")
     for profiles, root in (((), "/lakes/here"), (("other", "production"), "/lake")):
-        project = load_project(own, kinds=KINDS, environ={}, profiles=profiles)
+        project = load_project(own, LoadOptions(kinds=KINDS, environ={}, profiles=profiles))
         assert project.imports["shared"].lake.root_folder == root
 
 
@@ -625,7 +626,7 @@ def test_an_active_profile_is_active_in_imports_that_have_it(tmp_path: Path) -> 
 )
 def test_an_import_is_that_of_one_project_by_its_name(tmp_path: Path, imports: str, why: str) -> None:
     with pytest.raises(SpecError, match=why):
-        load_project(importing(tmp_path, imports), kinds=KINDS, environ={})
+        load_project(importing(tmp_path, imports), LoadOptions(kinds=KINDS, environ={}))
 
 
 @pytest.mark.parametrize(
@@ -646,7 +647,7 @@ def test_an_import_is_that_of_one_project_by_its_name(tmp_path: Path, imports: s
 )
 def test_what_an_import_does_not_offer_is_a_fault(tmp_path: Path, module: str, why: str) -> None:
     with pytest.raises(SpecError) as caught:
-        load_project(importing(tmp_path, "{project: shared}", module), kinds=KINDS, environ={})
+        load_project(importing(tmp_path, "{project: shared}", module), LoadOptions(kinds=KINDS, environ={}))
     assert [why in fault.message for fault in caught.value.faults] == [True]
 
 
@@ -654,10 +655,10 @@ def test_storage_of_an_import_that_is_not_used_is_told(tmp_path: Path) -> None:
     own = importing(tmp_path, "{project: shared}")
     s3 = "storage: {s3: {endpoint_url: 'http://127.0.0.1:9'}}\n"
     (tmp_path / "shared" / "m.yml").write_text(SHARED + s3)
-    (warning,) = load_project(own, kinds=KINDS, environ={}).warnings
+    (warning,) = load_project(own, LoadOptions(kinds=KINDS, environ={})).warnings
     assert "import 'shared': its `storage` is not used" in warning.message
     (own / "m.yml").write_text(s3)
-    assert load_project(own, kinds=KINDS, environ={}).warnings == ()
+    assert load_project(own, LoadOptions(kinds=KINDS, environ={})).warnings == ()
 
 
 def test_the_place_of_a_fault_in_an_imported_project_names_its_folder(tmp_path: Path) -> None:
@@ -679,7 +680,7 @@ def test_projects_that_import_each_other_are_a_fault(tmp_path: Path) -> None:
             {"project.yml": f"name: {name}\nmodules: m.yml\nimports: {{project: {other}}}\n", "m.yml": ""},
         )
     with pytest.raises(SpecError, match="in a cycle") as caught:
-        load_project(tmp_path / "a", kinds=KINDS, environ={})
+        load_project(tmp_path / "a", LoadOptions(kinds=KINDS, environ={}))
     assert str(caught.value).count("Remove one of the imports.") == 1
 
 
@@ -769,7 +770,7 @@ def test_a_root_folder_that_is_a_file_is_a_fault_with_its_place(tmp_path: Path) 
     (tmp_path / "project.yml").write_text("name: p\nmodules: [m]\nlake: {root_folder: lake}\n")
     (tmp_path / "m").mkdir()
     with pytest.raises(SpecError, match=r"project\.yml:3: lake: root_folder is a file: ") as caught:
-        load_project(tmp_path, kinds=KINDS, environ={})
+        load_project(tmp_path, LoadOptions(kinds=KINDS, environ={}))
     assert len(caught.value.faults) == 1
 
 

@@ -13,6 +13,7 @@ from tests.projects import KINDS
 
 from lakewright.app import App
 from lakewright.errors import SpecError
+from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.short_form import CONNECTION
 from lakewright.spec.models.entity import Entity, Strategy
@@ -43,7 +44,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def loaded(folder: Path, text: str) -> Project:
-    return load_project(write(folder, text), kinds=KINDS, environ={})
+    return load_project(write(folder, text), LoadOptions(kinds=KINDS, environ={}))
 
 
 def faults(folder: Path, text: str) -> list[str]:
