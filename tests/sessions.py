@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.spark.conf import LATE_COMPILER, SessionSettings, master_of
-from lakewright.spark.connect import is_of_connect, session_like
+from lakewright.spark.connect import session_like
 from lakewright.spark.session import ContextJobs
+from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,6 +18,7 @@ from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Chars, Scalar, Type
 from lakewright.spec.models.fields import Field
+from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from py4j.protocol import Py4JJavaError
@@ -111,7 +112,7 @@ class JvmDatabase:
 
     def _jvm(self) -> Any:
         spark: Any = self._lake.spark
-        jvm = getattr(spark, "_jvm", None)
+        jvm = None if is_of_connect(spark) else spark._jvm
         if jvm is None:
             raise SpecError.of(
                 f"{self.place} cannot be reached through Spark Connect",

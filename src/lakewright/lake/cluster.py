@@ -28,6 +28,7 @@ from lakewright.spark.cluster import (
     executor_cores,
     executor_facts_sql,
     is_cluster,
+    is_elsewhere,
 )
 from lakewright.spark.conf import is_connect, shuffle_conf
 from lakewright.spark.jvm import full_text, is_jvm_failure
@@ -76,7 +77,7 @@ def check_written(lake: Lake, location: str, what: str) -> None:
         SpecError: It is a folder of this machine, and not one that all machines of the cluster share.
     """
     master = lake_master(lake)
-    if lake.session.shares_folders or not is_cluster(master) or local_path(location) is None:
+    if lake.session.shares_folders or not is_elsewhere(master) or local_path(location) is None:
         return
     raise SpecError.of(
         f"{what} is at {location}, a folder of this machine, but Spark works on {master}: its executors "

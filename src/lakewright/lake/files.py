@@ -24,6 +24,7 @@ from uuid import uuid4
 from lakewright.errors import NotInstalled
 from lakewright.lake.paths import FileEntry, is_s3, join, local_path, parent, split_url
 from lakewright.spark.jvm import full_text
+from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -455,6 +456,11 @@ def file_system(spark: SparkSession, location: str) -> tuple[Any, Any]:
     Raises:
         NotInstalled: Spark has no jar with the file system.
     """
+    if is_of_connect(spark):
+        raise NotInstalled(
+            f"{location} is in a file system that only Spark's JVM reaches, which Spark Connect lacks",
+            remedy="Use a folder that this machine sees, or S3; or run where the driver runs.",
+        )
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = spark._jvm

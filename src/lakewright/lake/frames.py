@@ -19,7 +19,8 @@ from lakewright.lake.cluster import has_python_functions
 from lakewright.schema.shape import rebuilt_sql
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.spark.connect import connect_session_active, is_of_connect
+from lakewright.spark.connect import connect_session_active
+from lakewright.transform.analysis import is_of_connect
 from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:

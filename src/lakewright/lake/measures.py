@@ -9,7 +9,8 @@ from datetime import time as clock_time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from lakewright.spark.connect import connect_session_active, is_of_connect
+from lakewright.spark.connect import connect_session_active
+from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation

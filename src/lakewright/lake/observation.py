@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "files_gone",
+    "forget_log",
     "last_commit_number",
     "latest_instant_since",
     "latest_instant_told",
@@ -306,6 +307,13 @@ def _spark_log(spark: SparkSession, address: Address) -> Any:
     log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
     log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
     return log
+
+
+def forget_log(spark: SparkSession, location: str) -> None:
+    """Make Delta read the log at a location anew, which it otherwise keeps by the path."""
+    java: Any = spark
+    path = java._jvm.org.apache.hadoop.fs.Path(location)
+    java._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(java._jsparkSession, path)
 
 
 def _not_delta(address: Address) -> MigrationError:

@@ -12,13 +12,14 @@ from lakewright.lake.columns import fields_of
 from lakewright.lake.commit import sign_commits
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import HadoopFiles, files_at
-from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.observation import forget_log, observe_table, read_table
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.spark_errors import analysis_error, first_line, is_entry_alone
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import TableOutput
 from lakewright.spec.models.places import Address
+from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -213,15 +214,12 @@ def drop_table(lake: Lake, address: Address) -> None:
         run_statement(lake, f"DROP TABLE {address.sql}")
         return
     files_at(address.location, lake).remove(address.location)
-    if lake.is_started:
+    if lake.is_started and not is_of_connect(lake.spark):
         if is_s3(address.location):
             # Hadoop marks folders by objects whose names end with a slash, which only Hadoop sees. Delta
             # would take a folder that is left of them for a table.
             HadoopFiles(lake).remove(address.location)
-        # Delta caches the logs that it has read, by path.
-        spark: Any = lake.spark
-        path = spark._jvm.org.apache.hadoop.fs.Path(address.location)
-        spark._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(spark._jsparkSession, path)
+        forget_log(lake.spark, address.location)
 
 
 def remove_uncommitted(address: Address) -> None:

@@ -20,6 +20,7 @@ from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.spec.suggestions import suggestion
+from lakewright.transform.analysis import analyzed
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.sql_check import ColumnsOf
 
@@ -195,6 +196,7 @@ class Mapping(Named):
             frame = self.transform(workspace)
             if self.filter:
                 frame = frame.where(self.filter)
+            frame = analyzed(frame)
         if self.cache is not CacheLevel.NONE:
             frame = frame.persist(getattr(StorageLevel, self.cache.removesuffix("_SER")))
         return functions.broadcast(frame) if self.broadcast else frame

@@ -32,6 +32,7 @@ from lakewright.reader.parquet import read_parquet
 from lakewright.reader.source import TEXTS, Begin, FileFault, Form, KnownColumns, Source, uri
 from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.transform.analysis import analyzed
 from lakewright.transform.bad_rows import NO_COLUMN
 
 if TYPE_CHECKING:
@@ -504,7 +505,7 @@ def file_sql(frame: DataFrame) -> str:
 
     if not any(name.lower() == "_metadata" for name in frame.columns):
         try:
-            frame.selectExpr("_metadata.file_path")
+            analyzed(frame.selectExpr("_metadata.file_path"))
         except AnalysisException:  # they are of several scans
             return "input_file_name()"
         return "_metadata.file_path"

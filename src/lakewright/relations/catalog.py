@@ -32,6 +32,7 @@ from lakewright.schema.sql import text_sql
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.places import Address
 from lakewright.spec.models.text_marks import SqlText
+from lakewright.transform.analysis import analyzed
 from lakewright.workspace.query import QueryText, table_resources
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class InCatalog(Relation):
         # The session may have cached which files the tables of a query had.
         refresh_tables(workspace.spark, [self.qualified])
         try:
-            frame = workspace.spark.table(quoted(self.qualified))
+            frame = analyzed(workspace.spark.table(quoted(self.qualified)))
         except analysis_error() as error:
             if workspace.spark.catalog.tableExists(quoted(self.qualified)):
                 raise

@@ -44,6 +44,7 @@ from lakewright.strategies.past_load import (
 from lakewright.strategies.prepare import lookup_sql
 from lakewright.strategies.schema_fit import fit_slice
 from lakewright.strategies.slice_load import LoadRequest
+from lakewright.transform.analysis import analyzed
 from lakewright.transform.lacking_columns import with_optional_columns
 
 if TYPE_CHECKING:
@@ -194,8 +195,8 @@ def _read_table(lake: Lake, session: SparkSession, history: HistoryFrom) -> Data
     address = table_of(lake, history)
     try:
         if address.location is not None:
-            return read_table(session, address)
-        return session.read.table(address.sql)
+            return analyzed(read_table(session, address))
+        return analyzed(session.read.table(address.sql))
     except AnalysisException as error:
         raise unreadable_past(history, str(error).partition("\n")[0]) from error
 

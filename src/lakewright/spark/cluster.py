@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from lakewright.errors import SparkUnavailable
-from lakewright.spark.conf import local_cores
+from lakewright.spark.conf import is_connect, local_cores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +26,7 @@ __all__ = [
     "executor_cores",
     "executor_facts_sql",
     "is_cluster",
+    "is_elsewhere",
 ]
 
 LONGEST_CONNECTION = 10.0
@@ -63,13 +64,24 @@ class ExecutorFacts:
 
 
 def is_cluster(master: str) -> bool:
-    """Return whether a master's executors are on other machines.
+    """Return whether a master's executors are, or may be, on other machines.
 
     Example:
         >>> is_cluster("spark://host:7077"), is_cluster("local[*]"), is_cluster("local-cluster[2,1,1024]")
         (True, False, False)
     """
     return local_cores(master) is None and not master.startswith("local-cluster")
+
+
+def is_elsewhere(master: str) -> bool:
+    """Return whether a master works on other machines; a server of Spark Connect on loopback does not.
+
+    Example:
+        >>> is_elsewhere("spark://127.0.0.1:7077"), is_elsewhere("sc://127.0.0.1:15002/;token=x")
+        (True, False)
+    """
+    is_loopback = is_connect(master) and urlsplit(master).hostname in ("localhost", "127.0.0.1", "::1")
+    return is_cluster(master) and not is_loopback
 
 
 def check_master(master: str, patience: float, environ: Mapping[str, str]) -> None:

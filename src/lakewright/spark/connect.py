@@ -20,7 +20,7 @@ from lakewright.spark.releases import check_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ConnectSessions", "connect_session_active", "is_connected", "is_of_connect", "session_like"]
+__all__ = ["ConnectSessions", "connect_session_active", "is_connected", "session_like"]
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +28,6 @@ _PROBE = "DESCRIBE DETAIL delta.`/lakewright/probe`"
 """A statement that only Delta understands; there is no such table."""
 
 _PROBED = "DELTA_MISSING_DELTA_TABLE"
-
-
-def is_of_connect(session: object) -> bool:
-    """Return whether a session is one of Spark Connect."""
-    return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
 def is_connected(session: SparkSession) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
+from lakewright.transform.analysis import is_of_connect
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.plans import kind_of, nodes_of
 
@@ -61,9 +62,12 @@ def check_expressions(session: SparkSession, entity: Entity) -> None:
 
 def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
     """Return what is wrong with an expression, or None; it is parsed, not run."""
+    if is_of_connect(session):
+        return _unsafe_part_without_jvm(expression)
     from pyspark.errors import PySparkException
 
-    parser: Any = session._jsparkSession.sessionState().sqlParser()
+    java: Any = session
+    parser = java._jsparkSession.sessionState().sqlParser()
     try:
         tree = parser.parseExpression(expression)
     except PySparkException as error:
@@ -77,4 +81,26 @@ def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
             function = str(parts.last()).lower()
             if parts.size() > 1 or function in _REFUSED_FUNCTIONS:
                 return f"calls {function}, which is not allowed"
+    return None
+
+
+def _unsafe_part_without_jvm(expression: str) -> str | None:
+    """Return the same by another parser of Spark's SQL; what that can't parse is refused, too."""
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        tree = sqlglot.parse_one(f"SELECT {expression}", dialect="spark")
+    except sqlglot.errors.SqlglotError as error:
+        return f"can't be parsed: {str(error).strip().partition(chr(10))[0]}"
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return "is no single expression"
+    if len(list(tree.find_all(exp.Query))) > 1:
+        return "contains a subquery"
+    for node in tree.find_all(exp.Func, exp.Dot):
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+            return f"calls {node.sql('spark')}, which is not allowed"
+        name = node.name if isinstance(node, exp.Anonymous) else getattr(node, "sql_name", str)()
+        if name.lower() in _REFUSED_FUNCTIONS:
+            return f"calls {name.lower()}, which is not allowed"
     return None

@@ -19,6 +19,7 @@ from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
 from lakewright.spec.suggestions import meant
+from lakewright.transform.analysis import analyzed
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFram
     from pyspark.errors import PySparkException
 
     try:
-        return with_columns(frame, {column: expression})
+        return analyzed(with_columns(frame, {column: expression}))
     except PySparkException as error:
         message = _not_computed(column, expression, error)
         raise _rejected(message, "Correct the expression in the entity.", error) from error
@@ -232,7 +233,7 @@ def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     from pyspark.errors import PySparkException
 
     try:
-        return frame.selectExpr(*expressions)
+        return analyzed(frame.selectExpr(*expressions))
     except PySparkException as error:
         message = f"the transformation {list(expressions)!r} can't be computed: {_rejection(str(error))}"
         raise _rejected(message, "Correct the entity's `transformations`.", error) from error

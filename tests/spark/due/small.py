@@ -17,7 +17,7 @@ from lakewright.due.plan import Code, Plan, State
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spark.session import Sessions, SharedSession
+from lakewright.spark.session import Sessions, sessions_like
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
 from lakewright.usecases.run_job import run_job
@@ -107,7 +107,7 @@ class SmallProject:
         return plan_of_project(self.app(), grants=frozenset(grants))
 
     def apply(self, *grants: Grant, sessions: Sessions | None = None) -> Applied:
-        app, listening = self.app(sessions or SharedSession(self.spark)), Listening()
+        app, listening = self.app(sessions or sessions_like(self.spark)), Listening()
 
         def run(request: JobRequest) -> RunResult:
             return run_job(app, request, listener=listening, interruption=listening)
@@ -123,7 +123,7 @@ class SmallProject:
 
     def job(self, name: str, *arguments: str, phase: Phase = Phase.BUILD, **more: Any) -> RunResult:
         """Run a job as a person does."""
-        app, listening = self.app(SharedSession(self.spark)), Listening()
+        app, listening = self.app(sessions_like(self.spark)), Listening()
         request = JobRequest(name, phase, arguments, **more)
         return run_job(app, request, listener=listening, interruption=listening)
 

@@ -20,7 +20,7 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spark.session import SharedSession
+from lakewright.spark.session import sessions_like
 from lakewright.usecases.run_job import plan_job, run_job
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Lakeful:
 
     def app(self) -> App:
         environ = {"XDG_STATE_HOME": str(self.folder / "state")}
-        return App.open(self.folder, environ=environ, sessions=SharedSession(self.spark))
+        return App.open(self.folder, environ=environ, sessions=sessions_like(self.spark))
 
     def plan(self, phase: Phase, **options: Any) -> Plan:
         return plan_job(self.app(), JobRequest("daily", phase, DAYS, **options))

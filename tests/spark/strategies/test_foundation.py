@@ -19,7 +19,7 @@ from lakewright import Processing, Project
 from lakewright.app import App
 from lakewright.errors import DuplicateBusinesskeyException, UsageError
 from lakewright.lake.table import drop_table
-from lakewright.spark.session import SharedSession
+from lakewright.spark.session import sessions_like
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -159,7 +159,7 @@ class Foundation:
         for name, content in files.items():
             (folder / "lake.d" / name).write_text(json.dumps(content, indent=2))
         self.spark = spark
-        self.app = App.open(folder, sessions=SharedSession(spark))
+        self.app = App.open(folder, sessions=sessions_like(spark))
         self.project = Project(self.app)
         for name in ("stock", "prices"):
             drop_table(self.app.lake, self.project.entity(name).declared.places(self.app.project.lake).silver)
