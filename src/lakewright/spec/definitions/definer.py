@@ -17,6 +17,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.trigger import Trigger
+from lakewright.spec.reading.parsed_file import nodes_in
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
@@ -222,17 +223,11 @@ def _around(declared: RawDefinition) -> Mapping[str, Any]:
     return {key: value for key, value in declared.raw.items() if key in AROUND}
 
 
-def _used_in(value: object) -> Iterator[str]:
+def _used_in(raw: object) -> Iterator[str]:
     """Yield the names of the templates that a definition uses, at any depth."""
-    if isinstance(value, Mapping):
-        kind = value.get("kind")
-        if isinstance(kind, str) and kind.startswith(PREFIX):
-            yield kind.removeprefix(PREFIX)
-        for inner in value.values():
-            yield from _used_in(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _used_in(inner)
+    for path, value in nodes_in(raw):
+        if path[-1:] == ("kind",) and isinstance(value, str) and value.startswith(PREFIX):
+            yield value.removeprefix(PREFIX)
 
 
 def _read_repetition(subject: str, category: str, declared: RawDefinition) -> tuple[str, tuple[Binding, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location
 from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.reading.parsed_file import texts_in
 
 __all__ = [
     "ABOUT",
@@ -19,7 +20,6 @@ __all__ = [
     "fault_about",
     "faults_of",
     "holds_expression",
-    "texts_in",
     "valid_part",
 ]
 
@@ -58,18 +58,6 @@ def faults_of(
 def holds_expression(value: Any) -> bool:
     """Return whether any text in a value contains an expression."""
     return any(has_expression(text) for text in texts_in(value))
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """Yield every text in a value of maps and lists."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from texts_in(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from texts_in(inner)
 
 
 def valid_part(raw: Any, validate: Callable[[Any], M]) -> tuple[Any, M] | None:

@@ -60,15 +60,8 @@ class Registry:
 
     def fault(self, category: str, kind: str, location: Location | None = None) -> Fault:
         """Return the fault for an unsupported kind."""
-        return Fault(self.message(category, kind), location=location, remedy=self.remedy(category, kind))
-
-    def message(self, category: str, kind: str) -> str:
-        """Return the message for an unsupported kind."""
-        if kind in self._absent.get(category, {}):
-            return f"kind {kind!r} of {category} is not supported"
-        return f"unknown kind {kind!r} of {category}"
-
-    def remedy(self, category: str, kind: str) -> str | None:
-        """Return the remedy for an unsupported kind."""
-        absent = self._absent.get(category, {})
-        return absent.get(kind) or suggestion(kind, self.kinds(category), shown=40)
+        absent = self._absent.get(category, {}).get(kind)
+        if absent is not None:
+            return Fault(f"kind {kind!r} of {category} is not supported", location, absent)
+        remedy = suggestion(kind, self.kinds(category), shown=40)
+        return Fault(f"unknown kind {kind!r} of {category}", location, remedy)

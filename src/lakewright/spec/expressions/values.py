@@ -22,6 +22,7 @@ __all__ = [
     "TimestampText",
     "Value",
     "ValueType",
+    "as_flag",
     "before_now",
     "parse_boolean",
     "parse_date",
@@ -251,15 +252,27 @@ def parse_decimal(text: str) -> Decimal:
     return Decimal(text.strip())
 
 
+def as_flag(declared: object) -> bool | None:
+    """Return what is declared as a boolean, ignoring case, or None if it is none.
+
+    Example:
+        >>> as_flag("yes"), as_flag("Off"), as_flag("perhaps")
+        (True, False, None)
+    """
+    word = str(declared).strip().lower()
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
 def parse_boolean(text: str) -> bool:
-    """Return a text as a boolean: true or false, yes or no, 1 or 0, ignoring case.
+    """Return a text as a boolean: true or false, yes or no, on or off, 1 or 0, ignoring case.
 
     Raises:
         ValueError: The text is not a boolean.
     """
-    found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
-        text.strip().lower()
-    )
+    found = as_flag(text)
     if found is None:
         raise ValueError(f"{text!r} is neither true nor false")
     return found

@@ -6,7 +6,7 @@ Source: the project files' rules, `tests`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,11 +15,13 @@ from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.models.case import CASE_SECTIONS, Case
 from lakewright.spec.project import Project
+from lakewright.spec.reading.parsed_file import texts_in
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["CaseSetup", "set_up_case"]
 
+_FOR_PEOPLE = ("description", "metadata")
 _OVERRIDDEN = ("mapping", "relation")
 
 _Overrides = Mapping[str, Mapping[str, Definition]]
@@ -167,7 +169,9 @@ def _unknown(project: Project, chain: list[Definition], override: Definition) ->
     if name in known:
         return []
     named = re.compile(rf"\b{re.escape(name)}\b")
-    if home is project and any(named.search(text) for case in chain for text in _texts(case.raw)):
+    if home is project and any(
+        named.search(text) for case in chain for text in texts_in(case.raw, *_FOR_PEOPLE)
+    ):
         return []
     which = "the project" if home is project else f"the project {home.name}"
     return [
@@ -177,16 +181,3 @@ def _unknown(project: Project, chain: list[Definition], override: Definition) ->
             remedy=suggestion(name, known),
         )
     ]
-
-
-def _texts(raw: Any) -> Iterator[str]:
-    """Yield the texts that a test is declared by, except those for people and the names of definitions."""
-    if isinstance(raw, Mapping):
-        for key, value in raw.items():
-            if key not in ("description", "metadata"):
-                yield from _texts(value)
-    elif isinstance(raw, list | tuple):
-        for value in raw:
-            yield from _texts(value)
-    elif isinstance(raw, str):
-        yield raw

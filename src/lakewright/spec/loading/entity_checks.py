@@ -14,6 +14,7 @@ from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import ABOUT, fault_about
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import as_flag
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.entity import SETTINGS_PREFIX, Entity, Strategy
 from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntitySettings, SourceConnection
@@ -47,12 +48,7 @@ def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> 
     raw: dict[str, Any] = dict(entity.raw)
     if isinstance(shared, dict) and (own is None or isinstance(own, dict)):
         raw["settings"] = {**_not_overridden(shared, own or {}), **(own or {})}
-    if connection and str(connection.raw.get("enabled") or "true").strip().lower() in (
-        "false",
-        "no",
-        "off",
-        "0",
-    ):
+    if connection and as_flag(connection.raw.get("enabled")) is False:
         raw["enabled"] = "false"
     return replace(entity, raw=raw, shared=connection)
 
@@ -197,7 +193,7 @@ def check_settings(
 
 def _idle_settings(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the settings that an entity has itself and that have no effect without `delete_missing`."""
-    if str(_settings_of(definition).get("delete_missing", "false")).strip().lower() in ("false", "no", "off"):
+    if as_flag(_settings_of(definition).get("delete_missing", "false")) is False:
         for key in _OF_DELETES & settings.keys():
             message = f"{definition.subject}: {key} has no effect, as delete_missing is not set"
             remedy = "Set delete_missing: true if records that a slice lacks are deleted, or remove it."

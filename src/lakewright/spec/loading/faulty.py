@@ -19,7 +19,7 @@ from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.trigger import Trigger
-from lakewright.spec.reading.parsed_file import ParsedFile
+from lakewright.spec.reading.parsed_file import ParsedFile, texts_in
 from lakewright.spec.reading.sections import CATEGORIES, SHARED
 from lakewright.spec.reading.yaml_reader import LONGEST
 
@@ -185,14 +185,11 @@ def _behind(reference: Reference, faulty: Mapping[Key, Fault]) -> Fault | None:
     )
 
 
-def _named(value: Any, faulty: Mapping[Key, Fault]) -> Fault | None:
+def _named(raw: Any, faulty: Mapping[Key, Fault]) -> Fault | None:
     """Return the fault of a definition whose name occurs in a text, or of any if the text has expressions."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return next((found for each in value if (found := _named(each, faulty)) is not None), None)
-    if not isinstance(value, str):
-        return None
-    if has_expression(value):
-        return next(iter(faulty.values()))
-    return next((fault for (_, name), fault in faulty.items() if name and name in value), None)
+    for text in texts_in(raw):
+        if has_expression(text):
+            return next(iter(faulty.values()))
+        if found := next((fault for (_, name), fault in faulty.items() if name and name in text), None):
+            return found
+    return None

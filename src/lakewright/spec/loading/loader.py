@@ -17,7 +17,7 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.definitions.faults import faults_of, texts_in
+from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
 from lakewright.spec.expressions.functions import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
@@ -54,7 +54,7 @@ from lakewright.spec.reading.files import (
     project_file,
     read_document,
 )
-from lakewright.spec.reading.parsed_file import ParsedFile
+from lakewright.spec.reading.parsed_file import ParsedFile, texts_in
 from lakewright.spec.reading.sections import ALL, CATEGORIES, Profile, RawDefinition, Sections, Setting
 
 __all__ = ["load_project"]
@@ -233,7 +233,7 @@ class _Loader:
         is_unreadable = document.value is None and bool(self.sections.faults)
         value = document.value if isinstance(document.value, dict) else {}
         sections = {key: value[key] for key in ALL if key in value}
-        self.sections.add_sections(document, sections, ALL)
+        self.sections.add_sections(document, sections)
         try:
             top = ProjectFile.model_validate({key: value[key] for key in value if key not in sections})
         except ValidationError as error:

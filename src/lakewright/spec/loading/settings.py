@@ -24,7 +24,7 @@ from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.files import PROJECT_FILE
-from lakewright.spec.reading.parsed_file import LazyLocation, ParsedFile
+from lakewright.spec.reading.parsed_file import Node, ParsedFile, nodes_in
 from lakewright.spec.reading.sections import Profile, Sections, Setting
 from lakewright.spec.suggestions import meant, suggestion
 
@@ -146,15 +146,15 @@ class _Keys:
         self._entries = {**inherited, **{k: each for p in profiles for k, each in p.keyed[name].items()}}
         present = len(sections.faults)
         self.values = {
-            key: value if key in kept else _rendered(value, place, scope, sections)
-            for key, (value, place) in self._entries.items()
+            key: node.value if key in kept else _rendered(node.value, node, scope, sections)
+            for key, node in self._entries.items()
         }
         self.is_rendered = len(sections.faults) == present
 
     def at(self, path: tuple[str | int, ...]) -> Location:
         """Return the location of a key, or else of the section."""
         key = path[0] if path and path[0] in self._entries else next(iter(self._entries), None)
-        return Location(PROJECT_FILE) if key is None else self._entries[str(key)][1].location
+        return Location(PROJECT_FILE) if key is None else self._entries[str(key)].location
 
     def read(self, model: type[M]) -> M | None:
         """Return the settings, or None if they are invalid; the faults are added to the others."""
@@ -220,7 +220,7 @@ def read_cluster(
     return found
 
 
-def _rendered(value: Any, place: LazyLocation | Setting, scope: Scope, sections: Sections) -> Any:
+def _rendered(value: Any, place: Node | Setting, scope: Scope, sections: Sections) -> Any:
     def report(error: SpecError, path: tuple[str | int, ...]) -> None:
         del path
         fault = error.faults[0]
@@ -361,18 +361,13 @@ def unused_values(
         )
 
 
-def _names(value: Any) -> Iterator[str]:
+def _names(content: Any) -> Iterator[str]:
     """Yield what may be the name of a value: keys, texts of `name:`, `name=…`, and words of expressions."""
-    if isinstance(value, dict):
-        yield from value
-        if isinstance(value.get("name"), str):
-            yield value["name"]
-        for each in value.values():
-            yield from _names(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _names(each)
-    elif isinstance(value, str):
-        yield from _NAMED.findall(value)
-        for expression in _EXPRESSION.findall(value):
-            yield from _WORD.findall(expression)
+    for path, value in nodes_in(content):
+        if isinstance(value, dict):
+            yield from value
+        elif isinstance(value, str):
+            yield from (value,) if path[-1:] == ("name",) else ()
+            yield from _NAMED.findall(value)
+            for expression in _EXPRESSION.findall(value):
+                yield from _WORD.findall(expression)

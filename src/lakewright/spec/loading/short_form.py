@@ -26,17 +26,16 @@ from lakewright.spec.models.column import Role
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import OF_NAME, EntitySettings
 from lakewright.spec.models.short import ShortEntity, ShortTable, flag_of
+from lakewright.spec.models.slice_format import format_of
 from lakewright.spec.reading.parsed_file import Lines, ParsedFile, ValuePath
 from lakewright.spec.reading.sections import RawDefinition
 
 __all__ = [
     "CONNECTION",
-    "FORMATS",
     "HISTORY",
     "QUERY",
     "LongForm",
     "entity_readers",
-    "format_of",
     "is_short",
     "long_entity",
     "long_table",
@@ -93,14 +92,11 @@ def long_entity(declared: RawDefinition, prefix: str, registry: Registry) -> Lon
     long.put(("id",), raw.get("id") or declared.name, "id")
     long.put(("connection",), raw.get("connection") or CONNECTION, "connection")
     long.put(("processtype",), raw.get("strategy") or ("merge" if raw.get("key") else "full"), "strategy")
-    for key in raw.keys() & (_ENTITY - {"id", "connection"}):
-        long.put((key,), raw[key], key)
+    long.copy(raw, {key: key for key in _ENTITY - {"id", "connection"}})
     _put_columns(long, raw, prefix)
     _put_settings(long, raw)
     found = [("entity", long.definition())]
-    target = _Long(declared)
-    target.put(("kind",), "entity")
-    target.put(("entity",), declared.name)
+    target = _Long(declared, raw={"kind": "entity", "entity": declared.name})
     found.append(("target", target.definition()))
     if checked := _column_documentation(raw.get("columns") or {}):
         reader = _reader(declared, declared.name, is_current=True)
@@ -128,21 +124,6 @@ def _put_settings(long: _Long, raw: Mapping[str, Any]) -> None:
         long.put(("settings", "delete_scope"), "full", "deletes")
     if "time" not in raw:
         long.put(("settings", "time"), OF_NAME)
-
-
-FORMATS = {"parquet": "parquet", "csv": "csv", "tsv": "csv", "txt": "csv", "json": "json", "jsonl": "json"}
-FORMATS |= {"ndjson": "json", "avro": "avro", "orc": "orc"}
-"""Formats by the endings of names."""
-
-_COMPRESSED = re.compile(r"\.(gz|bz2|zst|snappy|deflate|lz4)$")
-
-
-def format_of(place: str) -> Any:
-    """Return the format that the ending of a pattern names, or None."""
-    ending = _COMPRESSED.sub("", place.lower()).rpartition("/")[2].rpartition(".")[2]
-    if ending == "tsv":
-        return {"kind": "csv", "separator": "tab"}
-    return FORMATS.get(ending)
 
 
 def _put_columns(long: _Long, raw: Mapping[str, Any], prefix: str) -> None:
@@ -182,29 +163,18 @@ def long_table(declared: RawDefinition, registry: Registry) -> LongForm:
     query = _Long(declared, f"{name}.{QUERY}")
     for key, value in _query_of(raw):
         query.put((key,), value, "sql" if "sql" in raw else "python")
-    relation = _Long(declared)
-    relation.put(("kind",), "delta")
-    if "table" in raw:
-        relation.put(("table",), raw["table"], "table")
+    relation = _Long(declared, raw={"kind": "delta"})
+    relation.copy(raw, {"table": "table", "description": "description", "key": "mergeKey"})
     if "location" in raw or "table" not in raw:
         relation.put(("location",), raw.get("location") or f"${{project.lake}}/gold/{name}", "location")
-    for short, long in (("description", "description"), ("key", "mergeKey")):
-        if short in raw:
-            relation.put((long,), raw[short], short)
     if parts := listed(raw.get("partition_by")):
         fields = [{"name": part, "type": "string"} for part in parts]
         relation.put(("partitions",), fields, "partition_by")
     if documented := _table_documentation(raw):
         relation.put(("documentation", "columns"), documented, "checks" if "checks" in raw else "columns")
-    reader = _Long(declared)
-    reader.put(("kind",), "relation")
-    reader.put(("relation",), name)
-    target = _Long(declared)
-    for key, value in (("kind", "relation"), ("mapping", f"{name}.{QUERY}"), ("relation", name)):
-        target.put((key,), value)
-    for short, long in (("mode", "mode"), ("buildPolicy", "buildPolicy"), ("description", "description")):
-        if short in raw:
-            target.put((long,), raw[short], short)
+    reader = _Long(declared, raw={"kind": "relation", "relation": name})
+    target = _Long(declared, raw={"kind": "relation", "mapping": query.name, "relation": name})
+    target.copy(raw, {key: key for key in ("mode", "buildPolicy", "description")})
     return LongForm(
         [
             ("mapping", query.definition()),
@@ -250,13 +220,9 @@ def entity_readers(entity: RawDefinition) -> Iterator[RawDefinition]:
 
 
 def _reader(entity: RawDefinition, name: str, *, is_current: bool) -> _Long:
-    long = _Long(entity, name)
-    long.put(("kind",), "relation")
-    long.put(("relation", "kind"), "entity")
-    long.put(("relation", "entity"), entity.name)
-    if is_current:
-        long.put(("relation", "current"), "true")
-    return long
+    current = {"current": "true"} if is_current else {}
+    raw = {"kind": "relation", "relation": {"kind": "entity", "entity": entity.name, **current}}
+    return _Long(entity, name, raw)
 
 
 def _checked(
@@ -307,6 +273,12 @@ class _Long:
                 place = place.setdefault(step, [] if isinstance(following, int) else {})
         place[path[-1]] = value
         self.origins[path] = origin
+
+    def copy(self, raw: Mapping[str, Any], names: Mapping[str, str]) -> None:
+        """Set what the short form has, under the names that the long form has for its keys."""
+        for short, long in names.items():
+            if short in raw:
+                self.put((long,), raw[short], short)
 
     def definition(self) -> RawDefinition:
         """Return the definition, with the places of the short form."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from lakewright.spec.expressions.values import as_flag
 from lakewright.spec.models.base import SnakeModel, TextMap, Texts, lower
 
 __all__ = ["DBT", "LIKE", "ROLES", "Adoption", "AdoptionValue"]
@@ -41,10 +42,9 @@ def _short(declared: Any) -> Any:
     """Return the map that a short form stands for: `adopt: dbt_snapshot` is `adopt: {like: dbt_snapshot}`."""
     if not isinstance(declared, (str, bool)):
         return declared
-    word = str(declared).strip().lower()
-    if word in ("true", "yes", "on"):
-        return {}
-    return None if word in ("false", "no", "off", "") else {"like": word}
+    if (flag := as_flag(declared)) is not None:
+        return {} if flag else None
+    return {"like": lower(declared)} if str(declared).strip() else None
 
 
 class Adoption(SnakeModel):

@@ -282,14 +282,9 @@ class KindOf:
             raise PydanticCustomError("kind_of", "cannot be read without a registry of kinds")
         model = registry.find_or_none(self.category, kind)
         if model is None:
-            raise PydanticCustomError(
-                "unknown_kind",
-                "{text}",
-                {
-                    "text": registry.message(self.category, kind),
-                    "remedy": registry.remedy(self.category, kind),
-                },
-            )
+            fault = registry.fault(self.category, kind)
+            given = {"text": fault.message, "remedy": fault.remedy}
+            raise PydanticCustomError("unknown_kind", "{text}", given)
         found: Named = model.model_validate({**declared, "kind": kind}, context=info.context)
         return found
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 
+from lakewright.spec.models.slice_format import FORMATS
+
 __all__ = ["DATE", "SliceFolder", "dates_in"]
 
 _MARK = re.compile(r"\{(\w+)\}|\*\*|\*|\?")
@@ -33,7 +35,7 @@ _PLACEHOLDERS = {
     "HH": r"\d{2}",
     "mm": r"\d{2}",
 }
-_FILE = re.compile(r"\.(csv|tsv|txt|json|jsonl|ndjson|parquet|avro|orc)(\.\w+)?$", re.IGNORECASE)
+_FILE = re.compile(rf"\.({'|'.join(FORMATS)})(\.\w+)?$", re.IGNORECASE)
 """The ending of the name of a file with rows, maybe compressed."""
 _GENERIC = re.compile(r"\*\*?|\*(\.\*|(\.\w+)+)?")
 """The last step of a pattern if a slice is a folder with all files of a format, such as `*.parquet`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lakewright.errors import Location
 
-__all__ = ["LazyLocation", "Lines", "ParsedFile", "ValuePath"]
+__all__ = ["Lines", "Node", "ParsedFile", "ValuePath", "nodes_in", "texts_in"]
 
 ValuePath = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a document to a value."""
@@ -72,14 +72,43 @@ class ParsedFile:
         return Location(self.file, lines.line)
 
 
+def nodes_in(value: Any, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Any]]:
+    """Yield a value of maps and lists, and each value inside it, with their paths."""
+    yield path, value
+    inside: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, Mapping):
+        inside = value.items()
+    elif isinstance(value, (list, tuple)):
+        inside = enumerate(value)
+    for step, inner in inside:
+        yield from nodes_in(inner, (*path, step))
+
+
+def texts_in(value: Any, *without: str) -> Iterator[str]:
+    """Yield every text in a value of maps and lists, except those below the keys `without`."""
+    for path, each in nodes_in(value):
+        if isinstance(each, str) and not any(key in path for key in without):
+            yield each
+
+
 @dataclass(frozen=True, slots=True)
-class LazyLocation:
-    """The location of a value, whose line is looked up only when it is needed."""
+class Node:
+    """A value of a file with its place, whose line is looked up only when it is needed."""
 
     document: ParsedFile
     path: ValuePath
+    value: Any
 
     @property
     def location(self) -> Location:
         """The location in the file."""
         return self.document.at(self.path)
+
+    @property
+    def key(self) -> str:
+        """The key at which it stands in its map; of a whole file, the file."""
+        return str(self.path[-1]) if self.path else self.document.file
+
+    def inner(self, step: str | int, value: Any) -> Node:
+        """Return a value inside it."""
+        return Node(self.document, (*self.path, step), value)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.parsed_file import LazyLocation, ParsedFile, ValuePath
+from lakewright.spec.expressions.values import as_flag
+from lakewright.spec.reading.parsed_file import Node, ParsedFile, ValuePath
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["ALL", "CATEGORIES", "KEYED", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
@@ -80,16 +81,16 @@ class Profile:
     """The settings of a profile, or of the project itself.
 
     Attributes:
+        place: Where the profile is declared.
         is_enabled: Whether the profile is active by default.
         keyed: The keys of each of the sections `KEYED`, with value and location.
     """
 
+    place: Location | None = None
     is_enabled: bool = False
     environment: dict[str, Setting] = field(default_factory=dict)
     config: dict[str, Setting] = field(default_factory=dict)
-    keyed: dict[str, dict[str, tuple[Any, LazyLocation]]] = field(
-        default_factory=lambda: {section: {} for section in KEYED}
-    )
+    keyed: dict[str, dict[str, Node]] = field(default_factory=lambda: {section: {} for section in KEYED})
     connections: dict[str, RawDefinition] = field(default_factory=dict)
 
 
@@ -105,7 +106,7 @@ class Sections:
     """
 
     project: Profile = field(default_factory=Profile)
-    foundation: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
+    foundation: dict[str, Node] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     definitions: dict[str, dict[str, RawDefinition]] = field(
         default_factory=lambda: {name: {} for name in CATEGORIES.values()}
@@ -114,7 +115,6 @@ class Sections:
     warnings: list[Fault] = field(default_factory=list)
     entities: list[RawDefinition] = field(default_factory=list)
     tables: list[RawDefinition] = field(default_factory=list)
-    profile_places: dict[str, Location] = field(default_factory=dict)
 
     def fault(
         self,
@@ -130,143 +130,117 @@ class Sections:
         """Add the sections of a module's file."""
         if document.value is None:
             return
-        if not isinstance(document.value, dict):
-            self._no_module(document)
-        elif document.file.lower().endswith(".json"):
+        is_json = document.file.lower().endswith(".json")
+        if isinstance(document.value, dict) and not is_json:
+            self.add_sections(document, document.value)
+        elif isinstance(document.value, dict) and set(FOUNDATION) & set(document.value):
             self._add_foundation(document)
+        elif is_json:
+            why = f"{document.file} is ignored: it has none of the sections {', '.join(FOUNDATION)}"
+            self.warnings.append(Fault(why, document.at(), "Move it out of the module's folder."))
         else:
-            self.add_sections(document, document.value, ALL)
+            remedy, touched = f"Sections are {', '.join(CATEGORIES)} and others.", ("module", document.file)
+            self.fault("a module must be a map of sections", document.at(), remedy, (touched,))
 
     def overrides(self, document: ParsedFile) -> Profile:
         """Return a user's own settings, which override those of the project."""
         found, known = Profile(), ("environment", "config")
-        for section, content in self._map(document, (document.file,), document.value).items():
-            if section in known:
-                self._add_shared(found, document, (section,), content)
+        for section in self._entries(Node(document, (), document.value)):
+            if section.key in known:
+                self._add_shared(found, section)
             else:
-                remedy = suggestion(section, known) or "It has the sections environment and config."
-                self.fault(f"unknown section {section!r}", document.at((section,)), remedy)
+                self._unknown("section", section, known)
         return found
 
-    def _no_module(self, document: ParsedFile) -> None:
-        if document.file.lower().endswith(".json"):
-            self._ignore(document)
-        else:
-            self.fault(
-                "a module must be a map of sections",
-                document.at(),
-                f"Sections are {', '.join(CATEGORIES)} and others.",
-                (("module", document.file),),
-            )
-
-    def _ignore(self, document: ParsedFile) -> None:
-        why = f"{document.file} is ignored: it has none of the sections {', '.join(FOUNDATION)}"
-        self.warnings.append(Fault(why, document.at(), "Move it out of the module's folder."))
-
-    def add_sections(self, document: ParsedFile, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        """Add the known sections of a map. Unknown sections are faults."""
-        for section, content in value.items():
-            if section not in known:
-                self.fault(
-                    f"unknown section {section!r}", document.at((section,)), suggestion(section, known)
-                )
-            elif section in CATEGORIES:
-                self._add_definitions(document, section, content)
-            elif section == TABLES:
-                self.tables += self._declared(document, (section,), content)
-            elif section in SHARED:
-                self._add_shared(self.project, document, (section,), content)
-            elif section == "profiles":
-                self._add_profiles(document, content)
+    def add_sections(self, document: ParsedFile, value: Mapping[str, Any]) -> None:
+        """Add the sections of a map. Unknown ones are faults."""
+        for key, content in value.items():
+            section = Node(document, (key,), content)
+            if key in CATEGORIES:
+                self._add_definitions(section)
+            elif key == TABLES:
+                self.tables += self._declared(section)
+            elif key in SHARED:
+                self._add_shared(self.project, section)
+            elif key == "profiles":
+                self._add_profiles(section)
+            else:
+                self._unknown("section", section, ALL)
 
     def _add_foundation(self, document: ParsedFile) -> None:
-        if not set(FOUNDATION) & set(document.value):
-            self._ignore(document)
-            return
-        for section, content in document.value.items():
-            if section not in FOUNDATION:
-                self.fault(
-                    f"unknown section {section!r}", document.at((section,)), suggestion(section, FOUNDATION)
-                )
-            elif section == "environment":
-                self._add_keys(self.foundation, document, (section,), content)
+        for key, content in document.value.items():
+            section = Node(document, (key,), content)
+            if key not in FOUNDATION:
+                self._unknown("section", section, FOUNDATION)
+            elif key == "environment":
+                self._add_keys(self.foundation, section)
             else:
-                self._add_definitions(document, section, content)
+                self._add_definitions(section)
 
-    def _add_shared(self, profile: Profile, document: ParsedFile, path: ValuePath, content: Any) -> None:
-        section = str(path[-1])
-        if section in KEYED:
-            self._add_keys(profile.keyed[section], document, path, content)
+    def _unknown(self, what: str, node: Node, known: tuple[str, ...], where: str = "") -> None:
+        self.fault(f"unknown {what} {node.key!r}{where}", node.location, suggestion(node.key, known))
+
+    def _add_shared(self, profile: Profile, section: Node) -> None:
+        if section.key in KEYED:
+            self._add_keys(profile.keyed[section.key], section)
             return
-        entries = profile.environment if section == "environment" else profile.config
-        for key, setting in self._settings(document, path, content):
+        entries = profile.environment if section.key == "environment" else profile.config
+        for key, setting in self._settings(section):
             if key in entries:
-                self._clash(f"{section} entry {key!r}", setting.location, entries[key].location)
+                self._clash(f"{section.key} entry {key!r}", setting.location, entries[key].location)
             else:
                 entries[key] = setting
 
-    def _add_keys(
-        self, into: dict[str, tuple[Any, LazyLocation]], document: ParsedFile, path: ValuePath, content: Any
-    ) -> None:
-        for key, value in self._map(document, path, content).items():
-            place = LazyLocation(document, (*path, key))
-            if key in into:
-                self._clash(f"key {key!r} of {path[-1]}", place.location, into[key][1].location)
-            else:
-                into[key] = (value, place)
+    def _add_keys(self, into: dict[str, Node], section: Node) -> None:
+        for entry in self._entries(section):
+            if (first := into.setdefault(entry.key, entry)) is not entry:
+                self._clash(f"key {entry.key!r} of {section.key}", entry.location, first.location)
 
-    def _settings(self, document: ParsedFile, path: ValuePath, content: Any) -> Iterator[tuple[str, Setting]]:
+    def _settings(self, section: Node) -> Iterator[tuple[str, Setting]]:
+        content = section.value
         if isinstance(content, dict):
             entries: list[tuple[str | int, Any, Any]] = [(key, key, value) for key, value in content.items()]
         else:
             lines = content if isinstance(content, list) else [] if content is None else [content]
             entries = [(index, *_pair(line)) for index, line in enumerate(lines)]
         for step, key, value in entries:
-            location = document.at((*path, step))
+            location = section.inner(step, value).location
             if not isinstance(key, str) or not key or isinstance(value, (dict, list)):
-                self.fault(f"an entry of {path[-1]} is not key=value", location, "Write it as - key=value.")
+                self.fault(
+                    f"an entry of {section.key} is not key=value", location, "Write it as - key=value."
+                )
             else:
                 yield key, Setting("" if value is None else value, location)
 
-    def _add_profiles(self, document: ParsedFile, content: Any) -> None:
-        for name, inner in self._map(document, ("profiles",), content).items():
-            path: ValuePath = ("profiles", name)
-            location = document.at(path)
-            if name in self.profiles:
-                self._clash(f"profile {name!r}", location, self.profile_places[name])
+    def _add_profiles(self, section: Node) -> None:
+        for declared in self._entries(section):
+            profile = Profile(place=declared.location)
+            if (first := self.profiles.setdefault(declared.key, profile)) is not profile:
+                self._clash(f"profile {declared.key!r}", declared.location, first.place)
                 continue
-            self.profiles[name] = Profile()
-            self.profile_places[name] = location
-            for key, value in self._map(document, path, inner).items():
-                self._add_to_profile(self.profiles[name], document, (*path, key), value)
+            for entry in self._entries(declared):
+                self._add_to_profile(profile, declared.key, entry)
 
-    def _add_to_profile(self, profile: Profile, document: ParsedFile, path: ValuePath, value: Any) -> None:
-        key = str(path[-1])
-        known = ("enabled", "description", "connections", *SHARED)
-        if key == "enabled":
-            profile.is_enabled = str(value).lower() in ("true", "yes", "on")
-        elif key == "connections":
-            for declared in self._declared(document, path, value):
-                profile.connections[declared.name] = declared
-        elif key in SHARED:
-            self._add_shared(profile, document, path, value)
-        elif key != "description":
-            self.fault(
-                f"unknown key {key!r} of profile {path[1]!r}", document.at(path), suggestion(key, known)
-            )
+    def _add_to_profile(self, profile: Profile, name: str, entry: Node) -> None:
+        if entry.key == "enabled":
+            profile.is_enabled = bool(as_flag(entry.value))
+        elif entry.key == "connections":
+            profile.connections |= {declared.name: declared for declared in self._declared(entry)}
+        elif entry.key in SHARED:
+            self._add_shared(profile, entry)
+        elif entry.key != "description":
+            known = ("enabled", "description", "connections", *SHARED)
+            self._unknown("key", entry, known, f" of profile {name!r}")
 
-    def _add_definitions(self, document: ParsedFile, section: str, content: Any) -> None:
-        category = CATEGORIES[section]
+    def _add_definitions(self, section: Node) -> None:
+        category = CATEGORIES[section.key]
         present = self.definitions[category]
-        for declared in self._declared(document, (section,), content):
+        for declared in self._declared(section):
             if category == "entity":
                 self.entities.append(declared)
-            elif declared.name in present:
-                first = present[declared.name].at()
+            elif (first := present.setdefault(declared.name, declared)) is not declared:
                 touched = ((category, declared.name),)
-                self._clash(f"{category} {declared.name!r}", declared.at(), first, touched)
-            else:
-                present[declared.name] = declared
+                self._clash(f"{category} {declared.name!r}", declared.at(), first.at(), touched)
 
     def key_entities(self) -> None:
         """Add the entities under their names, or under their ids if several entities share a name."""
@@ -282,46 +256,36 @@ class Sections:
             raw = {"name": name, **declared.raw}
             self.definitions["entity"].setdefault(key, replace(declared, name=key, raw=raw))
 
-    def _declared(self, document: ParsedFile, path: ValuePath, content: Any) -> Iterator[RawDefinition]:
-        if isinstance(content, list) and path[-1] in LISTED:
-            entries: list[tuple[str | int, Any]] = list(enumerate(content))
+    def _declared(self, section: Node) -> Iterator[RawDefinition]:
+        if isinstance(section.value, list) and section.key in LISTED:
+            entries = [section.inner(index, raw) for index, raw in enumerate(section.value)]
         else:
-            entries = list(self._map(document, path, content).items())
-        for step, raw in entries:
-            inner: ValuePath = (*path, step)
+            entries = [*self._entries(section)]
+        for entry in entries:
+            step, raw = entry.path[-1], entry.value
             name = raw.get("name") if isinstance(step, int) and isinstance(raw, dict) else str(step)
             if raw is not None and not isinstance(raw, dict):
-                self.fault(
-                    f"{step!r} in {path[-1]} is not a map",
-                    document.at(inner),
-                    "Write its keys below it, indented.",
-                    _touched(path, name),
-                )
+                why, remedy = f"{step!r} in {section.key} is not a map", "Write its keys below it, indented."
+                self.fault(why, entry.location, remedy, _touched(section.path, name))
             elif not isinstance(name, str) or not name:
-                self.fault(f"an entry of {path[-1]} has no name", document.at(inner), "Give it a `name`.")
+                self.fault(f"an entry of {section.key} has no name", entry.location, "Give it a `name`.")
             elif not name.isprintable():
-                self.fault(
-                    f"the name {name!r} contains characters that cannot be printed",
-                    document.at(inner),
-                    "Choose a printable name: it appears in logs, paths and on screens.",
-                )
+                why = f"the name {name!r} contains characters that cannot be printed"
+                remedy = "Choose a printable name: it appears in logs, paths and on screens."
+                self.fault(why, entry.location, remedy)
             else:
-                yield RawDefinition(name, raw or {}, document, inner)
+                yield RawDefinition(name, raw or {}, entry.document, entry.path)
 
-    def _map(self, document: ParsedFile, path: ValuePath, content: Any) -> Mapping[str, Any]:
-        if isinstance(content, dict):
-            return content
-        if content is not None:
-            self.fault(
-                f"{path[-1]!r} is not a map of names",
-                document.at(path),
-                "Write `name:`, and indent its keys below it.",
-                (("module", document.file),) if path[0] in CATEGORIES else (),
-            )
-        return {}
+    def _entries(self, node: Node) -> Iterator[Node]:
+        if isinstance(node.value, dict):
+            yield from (node.inner(key, value) for key, value in node.value.items())
+        elif node.value is not None:
+            touched = (("module", node.document.file),) if {*node.path[:1]} & CATEGORIES.keys() else ()
+            remedy = "Write `name:`, and indent its keys below it."
+            self.fault(f"{node.key!r} is not a map of names", node.location, remedy, touched)
 
     def _clash(
-        self, what: str, location: Location, first: Location, touches: tuple[tuple[str, str], ...] = ()
+        self, what: str, location: Location, first: Location | None, touches: tuple[tuple[str, str], ...] = ()
     ) -> None:
         remedy = "Rename or remove one of them."
         self.fault(f"{what} is declared twice, first at {first}", location, remedy, touches)

@@ -14,7 +14,7 @@ from lakewright.errors import Fault, LakewrightError, Location, SpecError
 from lakewright.lake.lake import Lake
 from lakewright.spec.arguments import expand_arguments, sample_arguments
 from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.definitions.faults import VALIDATED, texts_in
+from lakewright.spec.definitions.faults import VALIDATED
 from lakewright.spec.expressions.calls import DEPENDS_ON_VALUE
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.loading.entity_checks import check_places
@@ -24,6 +24,7 @@ from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.job import Job, Parameter
 from lakewright.spec.models.text_marks import FileText, marked_texts
 from lakewright.spec.project import Project, resolve_entity
+from lakewright.spec.reading.parsed_file import texts_in
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Evaluated", "Evaluation", "evaluate_project"]
