@@ -18,10 +18,10 @@ ALONGSIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test durations slow check coverage nightly chaos format lint types docs dist bench fuzz lock clean
+.PHONY: help setup demo test durations slow check coverage orchestrators nightly chaos format lint types docs dist bench fuzz lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Make .venv with the locked environment; fetch Delta's jars, and a Java if there is none
 	@scripts/setup
@@ -47,6 +47,9 @@ check: setup ## What CI runs: format, lint, types, layers, tests, doctests
 
 coverage: setup ## Run all tests and report the lines and branches that they don't reach
 	$(BIN)/pytest $(ALONGSIDE) --cov --cov-report=term
+
+orchestrators: setup ## Test packages/ against Airflow and Dagster, each in an environment of its own in .tools
+	@scripts/orchestrators
 
 nightly: setup ## Search longer for faults: marked tests, properties, fuzz and chaos, for NIGHTLY_MINUTES (120)
 	@$(BIN)/python -m tests.nightly --workers $(WORKERS) $(ARGS)

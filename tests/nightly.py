@@ -1,8 +1,8 @@
 """Search for faults longer than `make test` does: `make nightly`, for NIGHTLY_MINUTES.
 
-First come the tests marked `nightly`, however long they take. What is left of the time is shared by the
-searches, which choose new seeds and print them. A part that finds something does not keep the next ones from
-running; the exit code is 1 if any did.
+First come the tests marked `nightly`, and those of Airflow and Dagster, however long they take. What is left
+of the time is shared by the searches, which choose new seeds and print them. A part that finds something does
+not keep the next ones from running; the exit code is 1 if any did.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def main(arguments: Sequence[str], run: Run | None = None) -> int:
     given = parser.parse_args(arguments)
     begin = time.monotonic()
     found = [] if run(_marked(given.workers)) else ["tests"]
+    if not run([ORCHESTRATORS]):
+        found.append("orchestrators")
     left = given.minutes - (time.monotonic() - begin) / 60
     for part, share in shares(left).items():
         if not SEARCHES[part](share, run):
@@ -95,6 +97,7 @@ def _succeeds(command: Sequence[str]) -> bool:
     return subprocess.run(command, env=environ, check=False).returncode == 0
 
 
+ORCHESTRATORS = "scripts/orchestrators"
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
 
 SEARCHES: Mapping[str, Callable[[float, Run], bool]] = {

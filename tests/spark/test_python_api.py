@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import runpy
 import shutil
-import sys
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from itertools import product
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pandas
@@ -398,71 +394,6 @@ def test_a_relation_is_read_by_partition(folder: Path, users: SparkSession) -> N
         assert days.read(partition={"day": ["2024-05-01", date(2024, 5, 2)]}).count() == 2
         with pytest.raises(SpecError, match="there is no mapping 'day'"):
             shop.mapping("day")
-
-
-def _module(name: str, **content: object) -> ModuleType:
-    module = ModuleType(name)
-    vars(module).update(content)
-    return module
-
-
-@pytest.fixture
-def with_slice(folder: Path, users: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Path:
-    with Project.load(folder, spark=users) as shop:
-        shop.entity("orders").land(users.sql("SELECT 1 AS id"), "1")
-        shop.entity("texts").land(users.sql("SELECT 1 AS id"), "1")
-    monkeypatch.setenv("SHOP_PROJECT", str(folder))
-    return folder
-
-
-def test_the_dag_for_airflow_runs_the_job_for_its_day(
-    with_slice: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """D2: stand-ins for Airflow's decorators: a DAG is called when declared, a task gets its run's interval.
-
-    At midnight the day that has ended is processed, also with Airflow 3's intervals without a length.
-    """
-    declared: dict[str, Any] = {}
-    done: list[str] = []
-
-    def dag(**options: Any) -> Callable[[Any], Any]:
-        declared.update(options)
-        return lambda function: function
-
-    def task(**options: Any) -> Callable[[Any], Any]:
-        declared.update(options)
-        midnight = datetime(2024, 5, 2, tzinfo=UTC)
-        return lambda function: lambda: done.append(function(data_interval_end=midnight))
-
-    monkeypatch.setitem(sys.modules, "airflow", _module("airflow"))
-    monkeypatch.setitem(sys.modules, "airflow.sdk", _module("airflow.sdk", dag=dag, task=task))
-    runpy.run_path(str(EXAMPLES / "airflow/shop_dag.py"))
-    assert declared["schedule"] == "@daily"
-    assert len(done) == 1
-    assert "SUCCESS=" in done[0]
-    with Project.load(with_slice) as shop:
-        assert [dict(run.parameters) for run in shop.history()] == [{"day": "2024-05-01"}]
-
-
-@pytest.mark.nightly  # the test above runs the same job from another scheduler
-def test_the_job_for_dagster_runs_the_job_for_its_partition(
-    with_slice: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stand-ins for Dagster's decorators: an op that a job calls gets the context of its partition."""
-    lines: list[str] = []
-    context = SimpleNamespace(partition_key="2024-05-01", log=SimpleNamespace(info=lines.append))
-    dagster = _module(
-        "dagster",
-        DailyPartitionsDefinition=lambda start_date: start_date,
-        OpExecutionContext=object,
-        op=lambda function: lambda: function(context),
-        job=lambda **_: lambda function: function,
-    )
-    monkeypatch.setitem(sys.modules, "dagster", dagster)
-    runpy.run_path(str(EXAMPLES / "dagster/shop_job.py"))["shop"]()
-    assert sorted(line.partition(" processed")[0] for line in lines) == ["orders: slice 1", "texts: slice 1"]
-    with Project.load(with_slice) as shop:
-        assert [run.status for run in shop.history()] == ["SUCCESS"]
 
 
 MISSING = """

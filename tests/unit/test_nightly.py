@@ -12,14 +12,18 @@ def test_a_part_that_finds_something_keeps_no_other_from_running(capsys: pytest.
     commands: list[str] = []
 
     def find_something(command: Sequence[str]) -> bool:
-        commands.append(" ".join(command[1:]))
+        commands.append(" ".join(command))
         return False
 
     assert main(["--minutes", "10"], find_something) == 1
-    marked, properties, histories, fuzz, chaos = commands
+    marked, orchestrators, properties, histories, fuzz, chaos = commands
     assert "-m nightly" in marked
+    assert orchestrators == "scripts/orchestrators"
     assert "--hypothesis-profile=nightly --hypothesis-seed=" in properties
     assert "tests.spark.due.histories --minutes 3.3" in histories
     assert "tests.spark.strategies.fuzz --minutes 2.0" in fuzz
     assert "tests.chaos --points 100000 --minutes 4.0" in chaos
-    assert "Found something: tests, properties, histories, fuzz, chaos." in capsys.readouterr().out
+    assert (
+        "Found something: tests, orchestrators, properties, histories, fuzz, chaos."
+        in capsys.readouterr().out
+    )

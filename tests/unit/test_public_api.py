@@ -41,6 +41,15 @@ PUBLIC = {
 }
 
 
+PACKAGES = {
+    "lakewright_airflow.groups": {"job_task_group"},
+    "lakewright_airflow.operators": {"LakewrightApplyOperator", "LakewrightJobOperator"},
+    "lakewright_airflow.sensors": {"LakewrightSliceSensor"},
+    "lakewright_dagster.definitions": {"build_definitions"},
+}
+"""What packages/ offers: its modules need Airflow or Dagster, and can't be imported here."""
+
+
 def documented() -> dict[str, set[str]]:
     """Names in backquotes, by module; "every error" stands for the classes of `lakewright.errors`."""
     found: dict[str, set[str]] = {}
@@ -83,7 +92,24 @@ def test_python_in_the_docs_imports_public_names_only() -> None:
     ]
     assert imports
     for page, found in imports:
-        module = found["module"] or found["alone"]
-        names = {name.strip().partition(" ")[0] for name in (found["names"] or "").split(",") if name.strip()}
-        assert names <= PUBLIC.get(module, set()), f"{page}: {found.group()}"
-        assert module in PUBLIC, f"{page}: {found.group()}"
+        module, names = imported(found)
+        assert names <= (PUBLIC | PACKAGES).get(module, set()), f"{page}: {found.group()}"
+        assert module in PUBLIC | PACKAGES, f"{page}: {found.group()}"
+
+
+def test_the_packages_for_orchestrators_import_public_names_only() -> None:
+    found = [
+        imported(match)
+        for path in (ROOT / "packages").glob("*/src/**/*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if (match := IMPORT.match(line.strip()))
+    ]
+    of_package = [(module, names) for module, names in found if module.partition(".")[0] == "lakewright"]
+    assert of_package or not (ROOT / "packages").exists()  # a source distribution has none
+    assert [each for each in of_package if not each[1] <= PUBLIC.get(each[0], set())] == []
+
+
+def imported(found: re.Match[str]) -> tuple[str, set[str]]:
+    """Return the module and the names of an import."""
+    names = {name.strip().partition(" ")[0] for name in (found["names"] or "").split(",") if name.strip()}
+    return found["module"] or found["alone"], names

@@ -13,7 +13,9 @@ from lakewright.api.arguments import Range, checked, checked_methods, count_of, 
 from lakewright.api.opened import Opened, process_entity, warn, warned
 from lakewright.errors import SpecError, UsageError
 from lakewright.lake.frames import SupportsArrow
+from lakewright.manifest.item import Verdict
 from lakewright.plan.permissions import Permissions
+from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.result import ProcessResult
@@ -118,6 +120,14 @@ class Entity:
         """
         with quiet_pyspark(), warned():
             return land(self._opened.app, self.declared.id, frame, slice_name, replace=replace)
+
+    def verdict(self, slice_name: str) -> Verdict:
+        """Return what the manifest says of a slice for this entity, such as `processed`.
+
+        It is `unknown` for a slice that no run has discovered yet.
+        """
+        item = self._opened.app.ledger.item(self._item(slice_name))
+        return item.verdict(application_of(self._opened.app.project.name, self.declared))
 
     def resolve(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Let a failed slice be processed again, with its present content.

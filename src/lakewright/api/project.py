@@ -33,6 +33,7 @@ from lakewright.run.result import RunResult
 from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spark.session import sessions_like
 from lakewright.stores.process import user_name
+from lakewright.usecases.draw_graph import DrawnTarget, declared_graph
 from lakewright.usecases.due.decide import decide as record_decision
 from lakewright.usecases.due.status import ProjectStatus, project_status
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
@@ -198,6 +199,16 @@ class Project:
             TargetError: The log of a table doesn't reach back so far.
         """
         return self._opened.read(lambda app: query_frame(app, query, as_of=as_of))
+
+    def graph(self, job: str) -> tuple[DrawnTarget, ...]:
+        """Return the targets of a job in the order of a run, each with those that it reads.
+
+        It follows from the declarations alone; parameters of the job get a value of their type.
+
+        Raises:
+            SpecError: There is no such job, or a definition is wrong.
+        """
+        return declared_graph(self.app, job, with_resources=False)
 
     def plan(
         self,

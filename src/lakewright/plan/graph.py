@@ -15,7 +15,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
 
-__all__ = ["Graph", "Node", "build_graph", "find_cycle", "sources_of"]
+__all__ = ["Graph", "Node", "build_graph", "direct_sources", "find_cycle", "sources_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
         SpecError: The targets form a cycle. The message shows it.
     """
     names = {node.name for node in nodes}
-    sources = _sources(nodes, names)
+    sources = direct_sources(nodes)
     edges = _edges(nodes, sources)
     order = _stable_order([node.name for node in nodes], edges)
     if phase.is_cleanup:
@@ -92,7 +92,7 @@ def sources_of(name: str, sources: Mapping[str, Collection[str]]) -> frozenset[s
 def find_cycle(nodes: Sequence[Node]) -> tuple[str, ...]:
     """Return the targets of a cycle, the first one again at the end, or an empty tuple if there is none."""
     try:
-        TopologicalSorter(_edges(nodes, _sources(nodes, {node.name for node in nodes}))).prepare()
+        TopologicalSorter(_edges(nodes, direct_sources(nodes))).prepare()
     except CycleError as cycle:
         return tuple(reversed(cycle.args[1]))
     return ()
@@ -106,7 +106,9 @@ def _edges(nodes: Sequence[Node], sources: Mapping[str, frozenset[str]]) -> dict
     return edges
 
 
-def _sources(nodes: Sequence[Node], names: set[str]) -> dict[str, frozenset[str]]:
+def direct_sources(nodes: Sequence[Node]) -> dict[str, frozenset[str]]:
+    """Return, for each target, those whose output it requires and those that it names in `after`."""
+    names = {node.name for node in nodes}
     writers: ResourceIndex[str] = ResourceIndex()
     for node in nodes:
         for resource in node.provides:

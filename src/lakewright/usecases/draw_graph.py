@@ -8,7 +8,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors.phrase import Command
-from lakewright.plan.graph import Node, build_graph
+from lakewright.plan.graph import Node, build_graph, direct_sources
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.other_runs import entity_name
@@ -33,17 +33,27 @@ class DrawnTarget:
 
     Attributes:
         sources: The targets whose failure blocks it.
+        reads: The targets whose output it reads, or after which it is declared, in whatever phase they run.
+        entity: The entity that it processes; None for other targets.
         node: What it requires and provides, if that was asked for.
     """
 
     name: str
     kind: str
     sources: frozenset[str]
+    reads: frozenset[str] = frozenset()
+    entity: str | None = None
     node: Node | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the target as `graph -o json` prints it."""
-        document = {"name": self.name, "kind": self.kind, "sources": sorted(self.sources)}
+        document = {
+            "name": self.name,
+            "kind": self.kind,
+            "entity": self.entity,
+            "sources": sorted(self.sources),
+            "reads": sorted(self.reads),
+        }
         if self.node is None:
             return document
         requires, provides = sorted(map(str, self.node.requires)), sorted(map(str, self.node.provides))
@@ -95,9 +105,8 @@ def starting_triggers(app: App, job: str, drawn: Sequence[DrawnTarget]) -> tuple
     first = tuple(each.name for each in drawn if not each.sources)
     writers: dict[str, list[str]] = {}
     for each in drawn:
-        definition = app.project.targets.get(each.name) if each.kind == "entity" else None
-        if definition is not None and (entity := entity_name(app.project, definition.raw)) is not None:
-            writers.setdefault(entity, []).append(each.name)
+        if each.entity is not None:
+            writers.setdefault(each.entity, []).append(each.name)
     found = []
     for name in app.project.triggers:
         trigger = app.project.trigger(name)
@@ -123,7 +132,12 @@ def phase_graph(app: App, request: JobRequest, *, with_resources: bool) -> tuple
     nodes = planning.target_nodes(app, request) if with_resources else {}
     return tuple(
         DrawnTarget(
-            step.target, step.kind, frozenset(phase.sources.get(step.target, ())), nodes.get(step.target)
+            step.target,
+            step.kind,
+            sources := frozenset(phase.sources.get(step.target, ())),
+            reads=sources,
+            entity=_entity(app, step.target, step.kind),
+            node=nodes.get(step.target),
         )
         for phase in phases[:1]
         for step in phase.steps
@@ -151,9 +165,21 @@ def declared_graph(
             sources[target] |= others
         found |= {node.name: node for node in nodes if phase is Phase.BUILD or node.name not in found}
     order = build_graph([Node(each, after=tuple(sources[each])) for each in names], Phase.BUILD).order
+    read = direct_sources(list(found.values()))
+    kinds = {each: workspace.target(each).kind for each in order}
     return tuple(
         DrawnTarget(
-            each, workspace.target(each).kind, sources[each], found.get(each) if with_resources else None
+            each,
+            kinds[each],
+            sources[each],
+            reads=sources[each] | read.get(each, frozenset()),
+            entity=_entity(app, each, kinds[each]),
+            node=found.get(each) if with_resources else None,
         )
         for each in order
     )
+
+
+def _entity(app: App, target: str, kind: str) -> str | None:
+    definition = app.project.targets.get(target) if kind == "entity" else None
+    return None if definition is None else entity_name(app.project, definition.raw)

@@ -236,6 +236,30 @@ def test_a_graph_without_a_phase_shows_all_targets_of_the_job_as_declared(projec
     assert lakewright(project, "graph", "daily", "bild").code == 2
 
 
+READING = """
+name: shop
+entities:
+  sales: {from: in/*.csv, key: id}
+tables:
+  totals: {sql: SELECT count(*) AS sales FROM sales}
+targets:
+  of_sales: {kind: entity, entity: sales}
+  some: {kind: verify, assertions: {any: {kind: sql, query: SELECT 1 FROM totals, expected: "1"}}}
+jobs:
+  daily: {targets: [some, totals, of_sales]}
+"""
+
+
+def test_a_graph_names_what_is_read_in_another_phase_and_the_entity(tmp_path: Path) -> None:
+    (tmp_path / "project.yml").write_text(READING)
+    found = document(tmp_path, "graph", "daily")["targets"]
+    assert {each["name"]: (each["entity"], each["sources"], each["reads"]) for each in found} == {
+        "of_sales": ("sales", [], []),
+        "totals": (None, ["of_sales"], ["of_sales"]),
+        "some": (None, [], ["totals"]),
+    }
+
+
 def test_a_description_of_several_lines_is_one_line_of_a_list(project: Path) -> None:
     """B8: no escapes of tabs and line ends are shown."""
     (project / "model.yml").write_text(MODEL.replace("What arrives", '"What\\tarrives\\nevery day"'))
