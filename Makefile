@@ -18,7 +18,7 @@ ALONGSIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test durations slow check coverage orchestrators nightly chaos format lint types docs dist bench fuzz lock clean
+.PHONY: help setup demo test durations slow check coverage orchestrators matrix nightly chaos format lint types docs dist bench fuzz lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ check: setup ## What CI runs: format, lint, types, layers, tests, doctests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(ALONGSIDE)
+	$(BIN)/python -m tests.matrix --short
+
+matrix: setup ## Run tests on Spark 4.0 and 4.1, and by Spark Connect; ARGS="..." as `python -m tests.matrix -h` says
+	@$(BIN)/python -m tests.matrix $(ARGS)
 
 coverage: setup ## Run all tests and report the lines and branches that they don't reach
 	$(BIN)/pytest $(ALONGSIDE) --cov --cov-report=term

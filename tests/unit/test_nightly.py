@@ -16,14 +16,15 @@ def test_a_part_that_finds_something_keeps_no_other_from_running(capsys: pytest.
         return False
 
     assert main(["--minutes", "10"], find_something) == 1
-    marked, orchestrators, properties, histories, fuzz, chaos = commands
+    marked, orchestrators, matrix, properties, histories, fuzz, chaos = commands
     assert "-m nightly" in marked
     assert orchestrators == "scripts/orchestrators"
+    assert matrix.endswith("-m tests.matrix")
     assert "--hypothesis-profile=nightly --hypothesis-seed=" in properties
     assert "tests.spark.due.histories --minutes 3.3" in histories
     assert "tests.spark.strategies.fuzz --minutes 2.0" in fuzz
     assert "tests.chaos --points 100000 --minutes 4.0" in chaos
     assert (
-        "Found something: tests, orchestrators, properties, histories, fuzz, chaos."
+        "Found something: tests, orchestrators, matrix, properties, histories, fuzz, chaos."
         in capsys.readouterr().out
     )

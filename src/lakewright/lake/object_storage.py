@@ -21,6 +21,7 @@ from uuid import uuid4
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
 from lakewright.lake.paths import FileEntry, split_url
 from lakewright.lake.storage_errors import store_fault
+from lakewright.spark.releases import installed_release, installed_version
 from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettings
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "check_conditional_writes", "try_writes"]
 
+
+_SINGLE_DRIVER = "io.delta.storage.S3SingleDriverLogStore"
+"""Delta's log on S3 for one driver, which a Hadoop without conditional writes needs."""
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 """Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""
@@ -121,7 +125,7 @@ class ObjectStorage:
 
     def spark_conf(self) -> dict[str, str]:
         """Return the settings of a Spark session; those that the user gave are left out."""
-        keys = self.keys
+        keys, store = self.keys, _log_store()
         ours = {
             f"{_PREFIX}endpoint": self.endpoint_url,
             f"{_PREFIX}endpoint.region": self.region,
@@ -134,8 +138,8 @@ class ObjectStorage:
             **{f"{_PREFIX}analytics.accelerator.physicalio.{key}": text for key, text in _READING.items()},
             # One place has one name: `s3://` is `s3a://`.
             "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-            "spark.delta.logStore.s3.impl": LOG_STORE,
-            "spark.delta.logStore.s3a.impl": LOG_STORE,
+            "spark.delta.logStore.s3.impl": store,
+            "spark.delta.logStore.s3a.impl": store,
         }
         return {key: text for key, text in ours.items() if text and key not in self.conf}
 
@@ -389,6 +393,14 @@ _FOLDER = ".lakewright"
 """Folder in the lake for the object that is written twice."""
 
 
+def _log_store() -> str:
+    try:
+        is_conditional = installed_release().has_conditional_writes
+    except LakewrightError:  # the start of Spark says so
+        return LOG_STORE
+    return LOG_STORE if is_conditional else _SINGLE_DRIVER
+
+
 def check_conditional_writes(storage: ObjectStorage, location: str, state_folder: Path) -> None:
     """Raise an error if the store lets two writers create the same object.
 
@@ -401,11 +413,18 @@ def check_conditional_writes(storage: ObjectStorage, location: str, state_folder
         state_folder: Where what is known of the project is kept.
 
     Raises:
-        SpecError: The store creates the object twice.
+        SpecError: The store creates the object twice, or the Spark that is installed would.
         StorageUnavailable: The store can't be reached, or refuses to write.
     """
     if storage.settings.single_driver:
         return
+    if not installed_release().has_conditional_writes:
+        raise SpecError.of(
+            f"the lake is at {location}, where two drivers of Spark {installed_version()} would replace each "
+            "other's commits",
+            remedy="Install Spark 4.1 or newer, or, if no other driver writes to the lake, declare "
+            "`storage: {single_driver: true}`.",
+        )
     name, _ = split_url(location)
     known = state_folder / "conditional_writes" / f"{storage.endpoint_url or 'aws'}/{name}".replace("/", "_")
     if known.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -348,8 +349,9 @@ def refresh_tables(session: SparkSession, names: Iterable[str]) -> None:
 
 def unpersist(frame: DataFrame) -> None:
     """Drop what Spark caches of a frame, if anything."""
-    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
-        frame.unpersist()
+    with suppress(analysis_error()):  # a frame that can't be analysed is kept nowhere
+        if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+            frame.unpersist()
 
 
 def run_statement(lake: Lake, statement: str, emptied: Mapping[str, str] | None = None) -> None:

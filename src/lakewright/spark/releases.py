@@ -7,6 +7,7 @@ file system for S3 must be of the Hadoop that Spark contains (docs/decisions/028
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -30,6 +31,9 @@ __all__ = [
 
 DELTA = "4.4.0"
 """The release of Delta Lake whose jars are used, with every release of Spark."""
+
+_DISTRIBUTIONS = ("pyspark", "pyspark-client")
+"""PySpark with Spark, and its client for Spark Connect alone."""
 
 _S3_LOCK = Path(__file__).with_name("s3_jars.txt")
 
@@ -69,11 +73,14 @@ class Release:
         spark: Its number, as `4.2`.
         oldest: The first of its patches that Delta's jar was built with and runs on.
         delta: Delta's jar for it.
+        has_conditional_writes: Whether its Hadoop can create an object in S3 only if there is none, which a
+            commit needs beside those of other drivers. Hadoop has that from 3.4.2 on.
     """
 
     spark: str
     oldest: int
     delta: Jar
+    has_conditional_writes: bool = True
 
 
 def _delta_spark(spark: str, sha256: str) -> Jar:
@@ -82,7 +89,10 @@ def _delta_spark(spark: str, sha256: str) -> Jar:
 
 RELEASES: tuple[Release, ...] = (
     Release(
-        "4.0", 1, _delta_spark("4.0", "49e899667168b9412f83cbe894ce264107d7b896d6c5e12edca4e216845c1104")
+        "4.0",
+        1,
+        _delta_spark("4.0", "49e899667168b9412f83cbe894ce264107d7b896d6c5e12edca4e216845c1104"),
+        has_conditional_writes=False,
     ),
     Release(
         "4.1", 0, _delta_spark("4.1", "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10")
@@ -172,12 +182,10 @@ def installed_version() -> str:
     Raises:
         NotInstalled: There is no PySpark.
     """
-    try:
-        return version("pyspark")
-    except PackageNotFoundError as error:
-        raise NotInstalled(
-            "PySpark is not installed", remedy="Run `pip install 'lakewright[spark]'`."
-        ) from error
+    for name in _DISTRIBUTIONS:
+        with suppress(PackageNotFoundError):
+            return version(name)
+    raise NotInstalled("PySpark is not installed", remedy="Run `pip install 'lakewright[spark]'`.")
 
 
 def delta_jars(release: Release) -> tuple[Jar, ...]:

@@ -22,5 +22,5 @@ def analyzed(frame: DataFrame) -> DataFrame:
         AnalysisException: Spark rejects the query.
     """
     if is_of_connect(frame):
-        _ = frame.schema
+        _ = frame.isStreaming  # it asks the server; the schema may be known from the frame before
     return frame

@@ -532,6 +532,7 @@ class Twice:
         yield (number,)
 
 
+@pytest.mark.jvm
 def test_python_functions_in_a_frame_are_found_and_their_python_is_asked_for(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

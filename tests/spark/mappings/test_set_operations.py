@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.projects import make_workspace
 from tests.sessions import same
 
@@ -53,6 +54,7 @@ TOLD = {
 }
 
 
+@pytest.mark.jvm
 def test_a_set_operation_in_the_query_of_a_mapping_that_cuts_fractions_is_told(
     tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -406,6 +406,7 @@ def test_a_slice_without_changes_costs_few_jobs_and_no_byte(
     assert (lake.files(things), lake.version(things)) == (files, version)
 
 
+@pytest.mark.jvm
 def test_metrics_are_those_of_the_commit_which_takes_few_spark_jobs(lake: SmallLake) -> None:
     """ "Metrics": what the manifest says, the commit says, and it is this run's own; it takes few jobs."""
     crm = entity()

@@ -1,0 +1,125 @@
+"""Run tests on each release of Spark, and on a server of Spark Connect: `make matrix`.
+
+Each cell has an environment of its own in `.tools/matrix`, made of the lock but for PySpark. All other tests
+run on the release that the lock pins, so it is here by Spark Connect alone: with PySpark's client, which has no
+JVM, and a server from PySpark's own jars.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.connect_server import running_server
+
+__all__ = ["CELLS", "Cell", "main"]
+
+ROOT = Path(__file__).resolve().parents[1]
+SERVER = "LAKEWRIGHT_TEST_CONNECT"
+
+SHORT = ("tests/spark/strategies/test_model.py",)
+WHOLE = (
+    *SHORT,
+    "tests/spark/strategies/test_cases.py",
+    "tests/spark/strategies/test_crash.py",
+    "tests/spark/due/test_apply.py",
+    "tests/spark/mappings",
+)
+STORES = ("tests/spark/test_s3.py", "tests/spark/test_two_drivers.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An environment in which tests run.
+
+    Attributes:
+        name: Its name.
+        pyspark: What is installed instead of the PySpark of the lock.
+        files: The tests of the whole matrix.
+        is_client: Whether Spark is a server of Spark Connect.
+    """
+
+    name: str
+    pyspark: str
+    files: tuple[str, ...]
+    is_client: bool = False
+
+
+CELLS = (
+    # Hadoop 3.4.1, which Spark 4.0 contains, has no conditional writes.
+    Cell("4.0", "pyspark==4.0.5", WHOLE),
+    Cell("4.1", "pyspark==4.1.4", (*WHOLE, *STORES)),
+    Cell("connect", "pyspark-client==4.2.0", WHOLE, is_client=True),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the cells, and return 1 if a test of one failed."""
+    parser = argparse.ArgumentParser(prog="make matrix", description=__doc__)
+    parser.add_argument(
+        "--short", action="store_true", help="only the random slices, on the oldest and Connect"
+    )
+    parser.add_argument("--only", choices=[cell.name for cell in CELLS], help="one cell")
+    given = parser.parse_args(arguments)
+    wanted = [cell for cell in CELLS if given.only in (None, cell.name)]
+    if given.short and given.only is None:
+        wanted = [cell for cell in wanted if cell.name != "4.1"]
+    failed = [cell.name for cell in wanted if not _passes(cell, SHORT if given.short else cell.files)]
+    print(
+        f"Matrix: {len(wanted) - len(failed)} of {len(wanted)} cells passed"
+        + "".join(f"; {n} failed" for n in failed)
+    )
+    return 1 if failed else 0
+
+
+def _passes(cell: Cell, files: Sequence[str]) -> bool:
+    python = _environment(cell)
+    print(f"Matrix: {cell.name} ({cell.pyspark})", flush=True)
+    if not cell.is_client:
+        return _succeeds(python, files, {})
+    with (
+        tempfile.TemporaryDirectory(prefix="lakewright-connect-") as folder,
+        running_server(Path(folder)) as url,
+    ):
+        return _succeeds(python, files, {SERVER: url})
+
+
+def _environment(cell: Cell) -> Path:
+    """Return the Python of a cell, whose packages are those of the lock but for PySpark."""
+    place = ROOT / ".tools" / "matrix" / cell.name
+    python, stamp = place / "bin" / "python", place / ".locked"
+    lock = ROOT / "requirements" / "dev.txt"
+    wanted = f"{cell.pyspark}\n{lock.read_text()}"
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return python
+    uv = subprocess.run(
+        [ROOT / "scripts" / "find-uv"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    pip = [uv, "pip"]
+    into = ["--quiet", "--python", str(python)]
+    build = ["--build-constraints", str(ROOT / "requirements" / "build.txt")]
+    subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, place], check=True)
+    subprocess.run([*pip, "sync", *into, "--require-hashes", *build, lock], check=True)
+    subprocess.run([*pip, "uninstall", *into, "delta-spark", "pyspark"], check=True)
+    subprocess.run([*pip, "install", *into, *build, cell.pyspark], check=True)
+    own = ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
+    subprocess.run([*pip, "install", *into, *own], check=True)
+    stamp.write_text(wanted)
+    return python
+
+
+def _succeeds(python: Path, files: Sequence[str], environ: dict[str, str]) -> bool:
+    # PySpark 4.0 leaves sockets to the collector of garbage, of which Python warns.
+    quiet = ["-p", "no:unraisableexception", "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", "-q", *quiet, *files]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environ}, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
