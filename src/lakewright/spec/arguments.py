@@ -24,7 +24,6 @@ from lakewright.spec.suggestions import suggestion
 
 __all__ = [
     "MOST_INSTANCES",
-    "WHY",
     "argument_text",
     "expand_arguments",
     "expand_range",
@@ -32,9 +31,6 @@ __all__ = [
     "sample_arguments",
     "split_values",
 ]
-
-WHY = "why"
-"""Detail of the fault of an argument: its message without the advice on what to give on a command line."""
 
 MOST_INSTANCES = 100_000
 """A run with more instances than this is assumed to be a mistake."""
@@ -57,18 +53,6 @@ _UNORDERED = (ValueType.STRING, ValueType.BOOLEAN)
 _VALUE = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?!")(?:\\,|[^,])*))(?=,|\Z)', re.DOTALL)
 """One of several values: in double quotes, or up to the next comma without a backslash before it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class _ArgumentError(ValueError):
-    """The argument of a parameter is missing or wrong.
-
-    Attributes:
-        why: What is wrong, without the advice on what to give instead, which ends the message.
-    """
-
-    def __init__(self, why: str, advice: str) -> None:
-        super().__init__(f"{why}; {advice}")
-        self.why = why
 
 
 @dataclass(slots=True)
@@ -103,11 +87,8 @@ def expand_arguments(
             choice = _ParameterValues(parameter, scope, may_be_hidden=may_be_hidden)
             choices.append(choice.values(given.get(parameter.name)))
         except (ValueError, OverflowError) as error:
-            subject = f"parameter {parameter.name}: "
-            details = {WHY: f"{subject}{error.why}"} if isinstance(error, _ArgumentError) else {}
-            faults.append(
-                Fault(f"{subject}{error}", remedy=_remedy(parameter), code="usage", details=details)
-            )
+            why = f"parameter {parameter.name}: {error}"
+            faults.append(Fault(why, remedy=_remedy(parameter), code="usage"))
     if faults:
         raise SpecError(faults)
     if prod(len(values) for values in choices) > MOST_INSTANCES:
@@ -153,9 +134,8 @@ def split_values(text: str) -> tuple[str, ...]:
     while True:
         match = _VALUE.match(text, position)
         if match is None:
-            raise _ArgumentError(
-                f'{text[position:]!r} has no closing ", or text after it',
-                'write \\" for a quote at the start',
+            raise ValueError(
+                f'{text[position:]!r} has no closing ", or text after it; write \\" for a quote at the start'
             )
         quoted, plain = match["quoted"], match["plain"]
         found.append(re.sub(r"\\([\"\\])", r"\1", quoted) if quoted is not None else _unescaped(plain))
@@ -266,9 +246,8 @@ class _ParameterValues:
 
     def values(self, given: _Given | None) -> tuple[Value, ...]:
         if given is None or (given.values is None and not given.bounds):
-            name = self.parameter.name
             if self.parameter.default is None:
-                raise _ArgumentError("is missing and has no default", f"give {name}=… or a range")
+                raise ValueError("is missing and has no default")
             return (self._floored(self.parameter.default_value(self.scope)),)
         if given.values is None:
             return tuple(self._range(given.bounds))
@@ -311,15 +290,11 @@ class _ParameterValues:
             values = _ParameterValues(typed, self.scope, may_be_hidden=self.may_be_hidden)._range(bounds)
             width = len(start) if each is ValueType.INTEGER and start.startswith("0") else 0
             return (render_value(value).zfill(width) for value in values)
-        raise _ArgumentError(
-            "is of type string, whose ranges need dates or whole numbers", "declare another type for it"
-        )
+        raise ValueError("is of type string, whose ranges need dates or whole numbers")
 
     def _parse(self, text: str) -> Value:
         if text == HIDDEN and is_secret_name(self.parameter.name) and not self.may_be_hidden:
-            raise _ArgumentError(
-                f"has the value {HIDDEN}, which marks a hidden secret", "give the secret itself"
-            )
+            raise ValueError(f"has the value {HIDDEN}, which marks a hidden secret; give the secret itself")
         return self._floored(self.parameter.parse(text))
 
     def _floored(self, value: Value) -> Value:

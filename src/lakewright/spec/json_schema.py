@@ -48,22 +48,12 @@ ENTRIES = {
 }
 
 
-SETTINGS = {
-    "lake": {"$ref": "#/$defs/lake"},
-    "storage": {"$ref": "#/$defs/storage"},
-    "cluster": {"$ref": "#/$defs/cluster"},
-    "manifest": {"type": "object"},
-}
-"""Sections with settings, and their schemas."""
-
-SECTIONS: Mapping[str, type[SnakeModel]] = {
-    "ShortEntity": ShortEntity,
-    "ShortTable": ShortTable,
+SETTINGS: Mapping[str, type[SnakeModel]] = {
     "lake": LakeSettings,
     "storage": StorageSettings,
     "cluster": ClusterSettings,
 }
-"""Classes without a category, by the name of their schema."""
+"""Classes of sections with settings."""
 
 
 def project_schema(kinds: Registry) -> dict[str, Any]:
@@ -96,8 +86,9 @@ def entities_schema(kinds: Registry) -> dict[str, Any]:
 def module_schema(kinds: Registry) -> dict[str, Any]:
     """Return the schema of a module's YAML file, with all supported kinds."""
     models = {(category, kind): model for category, kind, model in _models(kinds)}
+    asked: list[type[BaseModel]] = [*models.values(), *SETTINGS.values(), ShortEntity, ShortTable]
     references, shared = models_json_schema(
-        [(model, "validation") for model in dict.fromkeys(models.values())],
+        [(model, "validation") for model in dict.fromkeys(asked)],
         ref_template="#/$defs/{model}",
         schema_generator=GenerateJsonSchema,
     )
@@ -109,7 +100,7 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
         definitions[category] = _one_of_kinds(category, of_category, references)
         for kind, model in of_category.items():
             definitions[f"{category}.{kind}"] = dict(references[model, "validation"])
-    definitions |= _settings()
+    definitions |= {name: dict(references[model, "validation"]) for name, model in SETTINGS.items()}
     definitions["entity"] = {
         "if": {"anyOf": [{"required": ["processtype"]}, {"required": ["settings"]}]},
         "then": definitions["entity"],
@@ -123,14 +114,6 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
         "properties": _sections(),
         "$defs": definitions,
     }
-
-
-def _settings() -> dict[str, Any]:
-    definitions: dict[str, Any] = {}
-    for name, model in SECTIONS.items():
-        schema = _lenient(model.model_json_schema(ref_template="#/$defs/{model}"))
-        definitions |= {**schema.pop("$defs", {}), name: schema}
-    return definitions
 
 
 def _models(kinds: Registry) -> Iterable[tuple[str, str, type[Named]]]:
@@ -151,11 +134,8 @@ def _sections() -> dict[str, Any]:
     for section in LISTED:
         item = {"allOf": [named[section]["additionalProperties"]], "required": ["name"]}
         named[section] = {"anyOf": [named[section], {"type": "array", "items": item}]}
-    shared = {
-        "environment": ENTRIES,
-        "config": ENTRIES,
-        **SETTINGS,
-    }
+    settings = {name: {"$ref": f"#/$defs/{name}"} for name in SETTINGS}
+    shared = {"environment": ENTRIES, "config": ENTRIES, **settings, "manifest": {"type": "object"}}
     profile = {"enabled": {"type": ["boolean", "string"]}, "description": {"type": "string"}, **shared}
     profile["connections"] = named["connections"]
     profiles = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from lakewright.errors import Fault, SpecError
-from lakewright.spec.arguments import WHY, argument_text, expand_arguments
+from lakewright.spec.arguments import argument_text, expand_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.loading.faulty import of_import
 from lakewright.spec.loading.load_options import LoadOptions
@@ -114,7 +114,7 @@ def _values(job: Job, arguments: Mapping[str, str], project: Project) -> Mapping
         # Their remedies are those of a command line, unless a name is unknown.
         raise SpecError(
             Fault(
-                f"job {job.name!r}: {fault.details.get(WHY, fault.message)}",
+                f"job {job.name!r}: {fault.message}",
                 remedy=fault.remedy if _UNKNOWN & fault.details.keys() else remedy,
             )
             for fault in error.faults
