@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.errors.phrase import Command, Option, Phrase
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import faults_of
@@ -47,6 +47,7 @@ from lakewright.spec.project import Entities, Project
 from lakewright.spec.reading.files import (
     DOCUMENTATION_FILE,
     NAMESPACE_FILES,
+    NO_PROJECT,
     OVERRIDES_FILE,
     PROJECT_FILE,
     PROJECT_FILES,
@@ -55,7 +56,7 @@ from lakewright.spec.reading.files import (
     read_document,
 )
 from lakewright.spec.reading.parsed_file import ParsedFile, texts_in
-from lakewright.spec.reading.sections import ALL, CATEGORIES, Profile, RawDefinition, Sections, Setting
+from lakewright.spec.reading.sections import ALL, CATEGORIES, Profile, RawDefinition, Sections
 
 __all__ = ["load_project"]
 
@@ -215,17 +216,8 @@ class _Loader:
         for name in PROJECT_FILES:
             self.options.on_read(self.basedir / name)
         if not path.is_file():
-            raise SpecError.of(
-                f"there is no {PROJECT_FILE} in {self.basedir}",
-                location=Location(PROJECT_FILE),
-                remedy=Phrase(
-                    "Pass the project's folder with ",
-                    Option("--project"),
-                    ", or create one with ",
-                    Command("init"),
-                    ".",
-                ),
-            )
+            why = f"there is no {PROJECT_FILE} in {self.basedir}"
+            raise SpecError.of(why, location=Location(PROJECT_FILE), remedy=NO_PROJECT)
         if ignored := [name for name in PROJECT_FILES if (self.basedir / name).is_file()][1:]:
             why = f"{', '.join(ignored)} is ignored: {path.name} is the project's file"
             self.sections.warnings.append(Fault(why, Location(ignored[0]), "Remove one of them."))
@@ -298,8 +290,8 @@ class _Loader:
     def scope(
         self,
         top: ProjectFile | None,
-        environment: Mapping[str, Setting],
-        overrides: Mapping[str, Setting],
+        environment: Mapping[str, Entry],
+        overrides: Mapping[str, Entry],
         lake: LakeSettings | None = None,
     ) -> Scope:
         properties = {
@@ -313,10 +305,10 @@ class _Loader:
             {
                 "project": Namespace("project", properties=properties),
                 "namespace": Namespace("namespace", properties={"name": NAMESPACE}),
-                **{key: Entry(found.text, found.location) for key, found in environment.items()},
+                **environment,
             },
             definitions={
-                **{key: Entry(found.text, found.location) for key, found in overrides.items()},
+                **overrides,
                 **{key: Entry(text) for key, text in self.options.definitions.items()},
             },
             context=self.context,

@@ -18,14 +18,14 @@ from pydantic import ValidationError
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
-from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.models.base import SnakeModel
 from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.parsed_file import Node, ParsedFile, nodes_in
-from lakewright.spec.reading.sections import Profile, Sections, Setting
+from lakewright.spec.reading.sections import Profile, Sections
 from lakewright.spec.suggestions import meant, suggestion
 
 __all__ = [
@@ -50,6 +50,8 @@ DEFAULT_ROOT = "lake"
 """The folder of the lake, in that of the project, unless one is declared."""
 
 M = TypeVar("M", bound=SnakeModel)
+
+Places = Mapping[str, Location | None]
 
 
 class Check(Protocol):
@@ -90,7 +92,7 @@ def active_profiles(
     return (sections.project, *active)
 
 
-def merged_environment(profiles: Sequence[Profile]) -> dict[str, Setting]:
+def merged_environment(profiles: Sequence[Profile]) -> dict[str, Entry]:
     """Return the environment of the project, merged with the active profiles."""
     return {key: setting for profile in profiles for key, setting in profile.environment.items()}
 
@@ -113,7 +115,7 @@ def read_own_config(
     return whole
 
 
-def _apply_executor(config: dict[str, str], places: Mapping[str, Location], sections: Sections) -> None:
+def _apply_executor(config: dict[str, str], places: Places, sections: Sections) -> None:
     """Replace Flowman's executor and its parallelism by ours; only Flowman's parallel executor has one."""
     name = config.pop(FLOWMAN + EXECUTOR, SIMPLE)
     asked = config.pop(FLOWMAN + PARALLELISM, None)
@@ -220,7 +222,7 @@ def read_cluster(
     return found
 
 
-def _rendered(value: Any, place: Node | Setting, scope: Scope, sections: Sections) -> Any:
+def _rendered(value: Any, place: Node | Entry, scope: Scope, sections: Sections) -> Any:
     def report(error: SpecError, path: tuple[str | int, ...]) -> None:
         del path
         fault = error.faults[0]
@@ -272,7 +274,7 @@ SETTINGS = frozenset(
 
 
 def read_config(
-    entries: Mapping[str, str], locations: Mapping[str, Location]
+    entries: Mapping[str, str], locations: Places
 ) -> tuple[dict[str, str], tuple[Fault, ...], tuple[Fault, ...]]:
     """Return the effective entries, the faults and the warnings.
 

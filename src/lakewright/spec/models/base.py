@@ -107,11 +107,7 @@ class SnakeModel(Model):
 
 def _with_suggestions(error: ValidationError, known: tuple[str, ...]) -> ValidationError:
     details = [
-        InitErrorDetails(
-            type=_custom(fault, known),
-            loc=fault["loc"],
-            input=fault["input"],
-        )
+        InitErrorDetails(type=_custom(fault, known), loc=fault["loc"], input=fault["input"])
         for fault in error.errors(include_url=False)
     ]
     return ValidationError.from_exception_data(error.title, details)

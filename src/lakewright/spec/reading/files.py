@@ -33,6 +33,15 @@ PROJECT_FILES = (PROJECT_FILE, "project.yaml")
 NAMESPACE_FILES = ("default-namespace.yml", "namespace.yml")
 """Names of Flowman's file of settings for all projects, which isn't read."""
 
+NO_PROJECT = Phrase(
+    "Go to a project's folder, name it with ",
+    Option("--project"),
+    ", or make one with ",
+    Command("init"),
+    ".",
+)
+"""What to do where there is no project."""
+
 YAML_ENDINGS = (".yml", ".yaml")
 MOST_FILES = 10_000
 
@@ -125,13 +134,4 @@ def find_project(start: Path) -> Path:
     for folder in (start.absolute(), *start.absolute().parents):
         if project_file(folder).is_file():
             return folder
-    raise UsageError(
-        f"there is no {PROJECT_FILE} in {start.absolute()} or above",
-        remedy=Phrase(
-            "Go to a project's folder, name it with ",
-            Option("--project"),
-            ", or make one with ",
-            Command("init"),
-            ".",
-        ),
-    )
+    raise UsageError(f"there is no {PROJECT_FILE} in {start.absolute()} or above", remedy=NO_PROJECT)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, Location
+from lakewright.spec.expressions.scope import Entry
 from lakewright.spec.expressions.values import as_flag
 from lakewright.spec.reading.parsed_file import Node, ParsedFile, ValuePath
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["ALL", "CATEGORIES", "KEYED", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
+__all__ = ["ALL", "CATEGORIES", "KEYED", "LISTED", "Profile", "RawDefinition", "Sections"]
 
 CATEGORIES: Mapping[str, str] = {
     "relations": "relation",
@@ -68,14 +69,6 @@ class RawDefinition:
         return self.document.at((*self.path, *path))
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One `key=value` entry, with its location."""
-
-    text: str
-    location: Location
-
-
 @dataclass(slots=True)
 class Profile:
     """The settings of a profile, or of the project itself.
@@ -88,8 +81,8 @@ class Profile:
 
     place: Location | None = None
     is_enabled: bool = False
-    environment: dict[str, Setting] = field(default_factory=dict)
-    config: dict[str, Setting] = field(default_factory=dict)
+    environment: dict[str, Entry] = field(default_factory=dict)
+    config: dict[str, Entry] = field(default_factory=dict)
     keyed: dict[str, dict[str, Node]] = field(default_factory=lambda: {section: {} for section in KEYED})
     connections: dict[str, RawDefinition] = field(default_factory=dict)
 
@@ -119,7 +112,7 @@ class Sections:
     def fault(
         self,
         message: str,
-        location: Location,
+        location: Location | None,
         remedy: str | None = None,
         touches: tuple[tuple[str, str], ...] = (),
     ) -> None:
@@ -196,7 +189,7 @@ class Sections:
             if (first := into.setdefault(entry.key, entry)) is not entry:
                 self._clash(f"key {entry.key!r} of {section.key}", entry.location, first.location)
 
-    def _settings(self, section: Node) -> Iterator[tuple[str, Setting]]:
+    def _settings(self, section: Node) -> Iterator[tuple[str, Entry]]:
         content = section.value
         if isinstance(content, dict):
             entries: list[tuple[str | int, Any, Any]] = [(key, key, value) for key, value in content.items()]
@@ -210,7 +203,7 @@ class Sections:
                     f"an entry of {section.key} is not key=value", location, "Write it as - key=value."
                 )
             else:
-                yield key, Setting("" if value is None else value, location)
+                yield key, Entry("" if value is None else value, location)
 
     def _add_profiles(self, section: Node) -> None:
         for declared in self._entries(section):
@@ -285,7 +278,11 @@ class Sections:
             self.fault(f"{node.key!r} is not a map of names", node.location, remedy, touched)
 
     def _clash(
-        self, what: str, location: Location, first: Location | None, touches: tuple[tuple[str, str], ...] = ()
+        self,
+        what: str,
+        location: Location | None,
+        first: Location | None,
+        touches: tuple[tuple[str, str], ...] = (),
     ) -> None:
         remedy = "Rename or remove one of them."
         self.fault(f"{what} is declared twice, first at {first}", location, remedy, touches)
