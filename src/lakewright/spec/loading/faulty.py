@@ -19,7 +19,7 @@ from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.trigger import Trigger
-from lakewright.spec.reading.parsed_file import ParsedFile, texts_in
+from lakewright.spec.reading.parsed_file import DOUBLED, ParsedFile, texts_in
 from lakewright.spec.reading.sections import CATEGORIES, SHARED
 from lakewright.spec.reading.yaml_reader import LONGEST
 
@@ -46,7 +46,7 @@ def in_module(path: Path, document: ParsedFile, fault: Fault) -> Fault:
     if document.value is None:
         touched: tuple[Key, ...] = () if _may_hold_settings(path) else (("module", document.file),)
         return replace(fault, touches=touched)
-    return replace(fault, touches=tuple(dict.fromkeys(_around(document, fault))))
+    return replace(fault, touches=tuple(_around(document, fault)))
 
 
 def of_import(name: str, fault: Fault, location: Location) -> Fault:
@@ -71,34 +71,17 @@ def _may_hold_settings(path: Path) -> bool:
 
 def _around(document: ParsedFile, fault: Fault) -> Iterator[Key]:
     """Yield the definitions in which a key occurs twice; none if it may be anything else."""
-    key = fault.details.get("key")
-    line = fault.location.line if fault.location else None
-    if key is None or line is None or key in SETTINGS or not isinstance(document.value, dict):
+    section, *steps = fault.details.get(DOUBLED, ("",))
+    if section not in CATEGORIES:
         return
-    starts: dict[int, list[Key | None]] = {}
-    for section, content in document.value.items():
-        for step, definition in _entries(section, content):
-            path = (section,) if step is None else (section, step)
-            starts.setdefault(document.at(path).line or 0, []).append(definition)
-    found = starts[max((start for start in starts if start <= line), default=min(starts))]
-    if None in found:
-        return
-    yield from filter(None, found)
-    yield from (each for of_line in starts.values() for each in of_line if each and each[1] == key)
-    if key in CATEGORIES:
+    if not steps:
         yield "module", document.file
-
-
-def _entries(section: str, content: Any) -> Iterator[tuple[str | int | None, Key | None]]:
-    """Yield the entries of a section with their positions; a section of settings is one without a name."""
-    category = CATEGORIES.get(section)
-    if category is None:
-        yield None, None
-    elif isinstance(content, dict):
-        yield from ((str(name), (category, str(name))) for name in content)
-    elif isinstance(content, list):
-        for index, raw in enumerate(content):
-            yield index, (category, str(raw.get("name")) if isinstance(raw, dict) else "")
+    content = document.value[section]
+    entries = content.items() if isinstance(content, dict) else enumerate(content or ())
+    for step, raw in entries:
+        if step in steps[:1] or not steps:
+            name = raw.get("name") if isinstance(step, int) and isinstance(raw, dict) else step
+            yield CATEGORIES[section], str(name)
 
 
 def find_faulty(

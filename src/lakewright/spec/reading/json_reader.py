@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.parsed_file import Lines, ParsedFile
+from lakewright.spec.reading.parsed_file import DOUBLED, Lines, ParsedFile
 
 __all__ = ["LONGEST", "read_json"]
 
@@ -111,7 +111,7 @@ def _doubled_keys(document: ParsedFile, value: Any, path: tuple[str | int, ...] 
     for key in value.duplicates if isinstance(value, _Map) else ():
         where = document.at((*path, key))
         remedy = "Remove or rename one of them."
-        yield Fault(f"the key {key!r} occurs twice", where, remedy, details={"key": key})
+        yield Fault(f"the key {key!r} occurs twice", where, remedy, details={DOUBLED: (*path, key)})
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )

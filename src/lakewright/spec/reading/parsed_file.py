@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 from lakewright.errors import Location
 
-__all__ = ["Lines", "Node", "ParsedFile", "ValuePath", "nodes_in", "texts_in"]
+__all__ = ["DOUBLED", "Lines", "Node", "ParsedFile", "ValuePath", "nodes_in", "texts_in"]
 
 ValuePath = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a document to a value."""
 
+DOUBLED = "doubled"
+"""Detail of the fault of a key that occurs twice: its path."""
 
 _NOTHING: Mapping[str | int, Any] = MappingProxyType({})
 

@@ -24,7 +24,7 @@ from yaml.events import (
 )
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.parsed_file import Lines, ParsedFile
+from lakewright.spec.reading.parsed_file import DOUBLED, Lines, ParsedFile
 
 __all__ = ["LONGEST", "read_yaml"]
 
@@ -107,6 +107,7 @@ class _Builder:
         self.faults: list[Fault] = []
         self.anchors: dict[str, _Node | None] = {}
         self.nodes = 0
+        self.path: list[str | int] = []
 
     def read(self, events: Iterator[Event]) -> _Node:
         documents = 0
@@ -181,7 +182,7 @@ class _Builder:
         for event in events:
             if isinstance(event, SequenceEndEvent):
                 break
-            node = self.node(cast("_Content", event), events, depth + 1)
+            node = self.inside(len(items), event, events, depth)
             inner[len(items)] = node.lines
             items.append(node.value)
             size += node.size
@@ -199,7 +200,7 @@ class _Builder:
                 raise self.refused(event, "a key must be a text")
             key: str = event.value
             self.nodes += 1
-            node = self.node(cast("_Content", next(events)), events, depth + 1)
+            node = self.inside(key, next(events), events, depth)
             size += node.size + 1
             if key == "<<" and not event.style:
                 merged += self.merged(event, node)
@@ -214,6 +215,12 @@ class _Builder:
                     entries[key], inner[key] = value, source.lines.inner[key]
         return _Node(entries, Lines(line, inner), size)
 
+    def inside(self, step: str | int, event: Event, events: Iterator[Event], depth: int) -> _Node:
+        self.path.append(step)
+        node = self.node(cast("_Content", event), events, depth + 1)
+        self.path.pop()
+        return node
+
     def merged(self, event: Event, node: _Node) -> list[_Node]:
         if isinstance(node.value, dict):
             return [node]
@@ -224,7 +231,7 @@ class _Builder:
             f"the key {key!r} occurs twice, first in line {first}",
             location=self.at(event),
             remedy="Remove or rename one of them.",
-            details={"key": key},
+            details={DOUBLED: (*self.path, key)},
         )
 
 
