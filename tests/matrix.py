@@ -1,8 +1,8 @@
 """Run tests on each release of Spark, and on a server of Spark Connect: `make matrix`.
 
 Each cell has an environment of its own in `.tools/matrix`, made of the lock but for PySpark. All other tests
-run on the release that the lock pins, so it is here by Spark Connect alone: with PySpark's client, which has no
-JVM, and a server from PySpark's own jars.
+run on the release that the lock pins, so it is here by Spark Connect alone: with PySpark's client, which has
+no JVM, and a server from PySpark's own jars.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _environment(cell: Cell) -> Path:
 def _succeeds(python: Path, files: Sequence[str], environ: dict[str, str]) -> bool:
     # PySpark 4.0 leaves sockets to the collector of garbage, of which Python warns.
     quiet = ["-p", "no:unraisableexception", "-p", "no:cacheprovider"]
-    command = [python, "-m", "pytest", "-q", *quiet, *files]
+    command = [str(python), "-m", "pytest", "-q", *quiet, *files]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **environ}, check=False).returncode == 0
 
 

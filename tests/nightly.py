@@ -1,8 +1,8 @@
 """Search for faults longer than `make test` does: `make nightly`, for NIGHTLY_MINUTES.
 
-First come the tests marked `nightly`, those of Airflow and Dagster, and the matrix of Spark, however long they
-take. What is left of the time is shared by the searches, which choose new seeds and print them. A part that
-finds something does not keep the next ones from running; the exit code is 1 if any did.
+First come the tests marked `nightly`, those of Airflow and Dagster, and the matrix of Spark, however long
+they take. What is left of the time is shared by the searches, which choose new seeds and print them. A part
+that finds something does not keep the next ones from running; the exit code is 1 if any did.
 """
 
 from __future__ import annotations
