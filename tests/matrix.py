@@ -106,7 +106,7 @@ def _environment(cell: Cell) -> Path:
     build = ["--build-constraints", str(ROOT / "requirements" / "build.txt")]
     subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, place], check=True)
     subprocess.run([*pip, "sync", *into, "--require-hashes", *build, lock], check=True)
-    subprocess.run([*pip, "uninstall", *into, "delta-spark", "pyspark"], check=True)
+    subprocess.run([*pip, "uninstall", *into, "delta-spark", "py4j", "pyspark"], check=True)
     subprocess.run([*pip, "install", *into, *build, cell.pyspark], check=True)
     own = ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
     subprocess.run([*pip, "install", *into, *own], check=True)

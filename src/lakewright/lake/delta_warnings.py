@@ -40,11 +40,11 @@ def without_id_warnings(lake: Lake) -> Iterator[None]:
 
 def _quieten() -> Any:
     """Give the logger a level of its own, and return the context in which it has to be removed; else None."""
-    from py4j.protocol import Py4JError
-
     context = active_context()
     if context is None:
         return None
+    from py4j.protocol import Py4JError
+
     try:
         log4j = context._jvm.org.apache.logging.log4j
         found = log4j.LogManager.getContext(False)

@@ -47,9 +47,12 @@ __all__ = [
 
 def spark_errors() -> tuple[type[Exception], ...]:
     """Return the classes of errors that reading a version may raise."""
-    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
+    try:
+        from py4j.protocol import Py4JJavaError
+    except ImportError:  # PySpark's client for Spark Connect lacks it
+        return (PySparkException,)
     return (PySparkException, Py4JJavaError)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compression
-from lakewright.lake.files import files_at
+from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import NULL_FOLDER
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.avro import read_avro
@@ -29,7 +29,7 @@ from lakewright.reader.json import read_json, with_inferred_types
 from lakewright.reader.lines import check_encoding, ends_of_lines
 from lakewright.reader.orc import read_orc
 from lakewright.reader.parquet import read_parquet
-from lakewright.reader.source import TEXTS, Begin, FileFault, Form, KnownColumns, Source, uri
+from lakewright.reader.source import TEXTS, FileFault, Form, KnownColumns, Source, uri
 from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.analysis import analyzed
@@ -172,19 +172,19 @@ class CsvGroup:
         return found if self.end is None else {**found, "lineSep": self.end}
 
 
-def groups_of(session: SparkSession, paths: Sequence[str], form: Form, begin: Begin) -> list[CsvGroup]:
+def groups_of(session: SparkSession, paths: Sequence[str], form: Form, files: Files) -> list[CsvGroup]:
     """Return the files with records, in groups that can be read together.
 
     Args:
         session: A session, for files that Python cannot read.
         paths: The files.
         form: How they are written.
-        begin: Returns the first bytes of a file.
+        files: Where the files are.
 
     Raises:
         FileFault: A file can't be read as it is declared to be written.
     """
-    found = ends_of_lines(session, paths, form, begin)
+    found = ends_of_lines(session, paths, form, files)
     filled = {path: lines for path, lines in found.items() if lines.first}
     if form.header and not all(lines.is_alone for lines in filled.values()):
         filled = {path: lines for path, lines in filled.items() if not lines.is_alone}
@@ -275,7 +275,7 @@ def read_csv(
 
     alike: dict[object, tuple[CsvGroup, str | None]] = {}
     try:
-        for group in groups_of(session, source.paths, form, files_at(source.place, lake).begin):
+        for group in groups_of(session, source.paths, form, files_at(source.place, lake)):
             schema = (schema_of or texts)(group)
             key = (group.first if schema is None else schema, group.end, group.has_breaks)
             known = alike[key][0].paths if key in alike else ()

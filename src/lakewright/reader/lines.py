@@ -20,11 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from lakewright.lake.file_probe import DAMAGED, begin_of_text, is_examinable, is_near, opened
-from lakewright.lake.files import file_system
+from lakewright.lake.files import Files
 from lakewright.lake.paths import local_path, parent
 from lakewright.reader.source import Begin, FileFault, Form
 from lakewright.schema.sql import text_sql
@@ -46,6 +46,9 @@ __all__ = [
 
 _SIZES = (1 << 16, 1 << 22)
 """How much of a distant file is read to find its first record: the second size if the first is too small."""
+
+_COPIED = 1 << 22
+"""Bytes of a file that are copied at once."""
 
 _AT_ONCE = 16
 """Files whose beginning is read at once: an object store takes tens of milliseconds for each."""
@@ -522,14 +525,14 @@ def lines_of(path: Path, encoding: str) -> Iterator[str]:
         return
 
 
-def ends_of_lines(session: SparkSession, paths: Sequence[str], form: Form, begin: Begin) -> dict[str, Lines]:
+def ends_of_lines(session: SparkSession, paths: Sequence[str], form: Form, files: Files) -> dict[str, Lines]:
     """Return how the lines of CSV files end, in the order of their paths.
 
     Args:
         session: A session, for files that Python cannot read.
         paths: The files.
         form: How they are written.
-        begin: Returns the first bytes of a file.
+        files: Where the files are.
 
     Raises:
         FileFault: A file can't be read as it is declared to be written.
@@ -539,7 +542,7 @@ def ends_of_lines(session: SparkSession, paths: Sequence[str], form: Form, begin
         found = scan(local_path(path) or Path(path), form)
         if found is not None:
             near[path] = found
-    far = _far_lines(session, [path for path in paths if path not in near], form, begin)
+    far = _far_lines(session, [path for path in paths if path not in near], form, files)
     return {path: near[path] if path in near else far[path] for path in paths}
 
 
@@ -556,14 +559,14 @@ def check_encoding(session: SparkSession, paths: Sequence[str], form: Form) -> N
         _odd_files(session, far, form)
 
 
-def _far_lines(session: SparkSession, paths: Sequence[str], form: Form, begin: Begin) -> dict[str, Lines]:
+def _far_lines(session: SparkSession, paths: Sequence[str], form: Form, files: Files) -> dict[str, Lines]:
     """Return how the lines of files end that Python cannot read.
 
     Args:
         session: A session.
         paths: The files.
         form: How they are written.
-        begin: Returns the first bytes of a file.
+        files: Where the files are.
 
     Raises:
         FileFault: A file can't be read as it is declared to be written.
@@ -572,17 +575,17 @@ def _far_lines(session: SparkSession, paths: Sequence[str], form: Form, begin: B
         return {}
 
     def first(path: str) -> FirstRecord:
-        return _far_first_record(session, path, form, begin)
+        return _far_first_record(session, path, form, files.begin)
 
     with ThreadPoolExecutor(_AT_ONCE) as workers:
         firsts = dict(zip(paths, workers.map(first, paths), strict=True))
     has_blanks = not form.separator.strip() or any(len(each.values) < 2 for each in firsts.values())
     odd = _odd_files(session, paths, form, has_blanks=has_blanks)
-    return {path: _far_lines_of(session, path, form, firsts[path], is_odd=path in odd) for path in paths}
+    return {path: _far_lines_of(files, path, form, firsts[path], is_odd=path in odd) for path in paths}
 
 
-def _far_lines_of(session: SparkSession, path: str, form: Form, first: FirstRecord, *, is_odd: bool) -> Lines:
-    found = _scan_copy(session, path, form) if is_odd and is_examinable(Path(parent(path)[1])) else None
+def _far_lines_of(files: Files, path: str, form: Form, first: FirstRecord, *, is_odd: bool) -> Lines:
+    found = _scan_copy(files, path, form) if is_odd and is_examinable(Path(parent(path)[1])) else None
     return found or Lines(first.values, first.is_alone, None, is_odd)
 
 
@@ -661,16 +664,18 @@ def _plain_path(path: str) -> str:
     return unquote(path.partition(":")[2] if ":/" in path else path).lstrip("/")
 
 
-def _scan_copy(session: SparkSession, path: str, form: Form) -> Lines | None:
+def _scan_copy(files: Files, path: str, form: Form) -> Lines | None:
     """Return how the lines of a file end, of which a temporary copy is made if it is elsewhere."""
     local = local_path(path)
     if local is not None:
         return scan(local, form)
-    system, place = file_system(session, path)
-    jvm: Any = session._jvm
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "copy").with_suffix(Path(path).suffix)
-        system.copyToLocalFile(False, place, jvm.org.apache.hadoop.fs.Path(f"file://{copy}"), True)
+        with copy.open("wb") as sink:
+            content = files.read_range(path, 0, _COPIED)
+            while sink.write(content) == _COPIED:
+                # A store refuses to read after the end: the byte before is read once more.
+                content = files.read_range(path, sink.tell() - 1, _COPIED + 1)[1:]
         try:
             return scan(copy, form)
         except FileFault as fault:

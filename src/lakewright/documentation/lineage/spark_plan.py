@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.documentation.document import Ref, Source
 from lakewright.spec.models.fields import Field
+from lakewright.transform.analysis import is_of_connect
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -272,14 +273,17 @@ def _end(tree: Tree, index: int) -> int:
 
 
 def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, ...]]:
-    """Return the direct sources of each column of a mapping, by the column's name.
+    """Return the direct sources of each column of a mapping, by the column's name; none by Spark Connect.
 
     Args:
         outline: A workspace whose frames have columns and no rows.
         mapping: Name of the mapping.
     """
     traced = _TracedWorkspace(outline, mapping)
-    text = traced.frame(mapping)._jdf.queryExecution().analyzed().toJSON()
+    frame: Any = traced.frame(mapping)
+    if is_of_connect(frame):
+        return {}
+    text = frame._jdf.queryExecution().analyzed().toJSON()
     return {
         name: tuple(Source(Ref("mapping", origin), column) for origin, column in origins)
         for name, origins in _sources_of(json.loads(text))
