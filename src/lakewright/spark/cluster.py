@@ -32,6 +32,9 @@ __all__ = [
 LONGEST_CONNECTION = 10.0
 """Seconds for a connection to the master: it answers at once, or a network swallows the packets."""
 
+_CONNECT_PORT = 15002
+"""Where a server of Spark Connect listens if its address names no port."""
+
 PAUSE = 0.5
 """Seconds between two attempts to connect."""
 
@@ -85,7 +88,7 @@ def is_elsewhere(master: str) -> bool:
 
 
 def check_master(master: str, patience: float, environ: Mapping[str, str]) -> None:
-    """Raise an error if the master of a cluster can't be reached; a local one is not checked.
+    """Raise an error if the master of a cluster, or a server, can't be reached; a local one is not checked.
 
     Without this check, Spark tries for a minute, and then says that its context was stopped.
 
@@ -128,6 +131,9 @@ def _addresses(master: str) -> Iterator[tuple[str, int]]:
         for address in master.removeprefix("spark://").split(","):
             host, _, port = address.rpartition(":")
             yield host.strip("[]"), int(port)
+    elif is_connect(master):
+        parts = urlsplit(master)
+        yield parts.hostname or "", parts.port or _CONNECT_PORT
     elif master.startswith("k8s://"):
         url = master.removeprefix("k8s://")
         parts = urlsplit(url if "://" in url else f"https://{url}")

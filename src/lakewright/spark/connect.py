@@ -7,6 +7,7 @@ What only a JVM of this process gives is asked in other ways, or left out
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from lakewright.errors import NotInstalled, SparkUnavailable
+from lakewright.spark.cluster import check_master
 from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
 from lakewright.spark.releases import check_release
 
@@ -26,6 +28,9 @@ log = logging.getLogger(__name__)
 
 _PROBE = "DESCRIBE DETAIL delta.`/lakewright/probe`"
 """A statement that only Delta understands; there is no such table."""
+
+_LONGEST_PAUSE = 10_000
+"""Milliseconds between two attempts to reach a server that does not answer; 15 of them take two minutes."""
 
 _PROBED = "DELTA_MISSING_DELTA_TABLE"
 
@@ -76,6 +81,8 @@ class ConnectSessions:
             NotInstalled: PySpark's part for Spark Connect is missing.
             SparkUnavailable: The server can't be reached, is of another release or has no Delta Lake.
         """
+        if self.given is None:
+            check_master(master_of(settings), settings.patience, os.environ)
         session = _connected(master_of(settings)) if self.given is None else session_like(self.given)
         try:
             check_release(session.version)
@@ -90,10 +97,14 @@ class ConnectSessions:
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         """Return a new session of the same server, with the settings."""
-        return self._prepared(session_like(session), settings)
+        derived = session_like(session)
+        # A clone has the settings of its session. Each setting is a request.
+        return self._kept(derived) if hasattr(session, "cloneSession") else self._prepared(derived, settings)
 
     def stop(self, session: SparkSession) -> None:
-        """End the sessions that were made."""
+        """End the sessions that were made; rows of those like a given session may still be in use."""
+        if self.given is not None:
+            return
         for each in {*self._sessions, session}:
             with suppress(Exception):  # the server may have gone
                 each.stop()
@@ -107,6 +118,14 @@ class ConnectSessions:
             except PySparkException:  # a setting of the server, not of a session
                 if key in settings.conf and session.conf.get(key, None) != value:
                     log.warning("%s=%s of the project has no effect: the server decides it", key, value)
+        return self._kept(session)
+
+    def _kept(self, session: SparkSession) -> SparkSession:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        # By default a request is repeated for ten minutes.
+        made: Any = session
+        made.client.set_retry_policies([DefaultPolicy(max_backoff=_LONGEST_PAUSE)])
         self._sessions.add(session)
         if self._thread.tag is not None:
             session.addTag(self._thread.tag)

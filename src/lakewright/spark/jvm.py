@@ -33,6 +33,9 @@ _STOPPED = re.compile(
 )
 """What Spark and PySpark say of work with a context that somebody has stopped."""
 
+_UNREACHABLE = re.compile(r"\bUNAVAILABLE\b|Cannot invoke RPC|channel is closed")
+"""What gRPC says of a connection to a server that has gone."""
+
 _EXIT_CODES_OUT_OF_MEMORY = (52, 3)
 """Exit codes of a JVM that is out of memory: Spark's own, and that of `-XX:+ExitOnOutOfMemoryError`."""
 
@@ -61,7 +64,7 @@ def is_jvm_failure(error: BaseException) -> bool:
     Every error after its exit counts: Py4J then also reports that classes don't exist. So does an error of
     work whose session was stopped in this process, although the JVM goes on.
     """
-    if _was_stopped(error):
+    if _was_stopped(error) or _has_lost_server(error):
         return True
     is_out_of_memory, is_stopped = _is_out_of_memory(error), _is_stopped()
     patience = 0
@@ -75,6 +78,11 @@ def is_jvm_failure(error: BaseException) -> bool:
 def jvm_failure(what: str, error: BaseException) -> JvmEnded:
     """Return Lakewright's error for work that failed with `error`, a failure of the JVM."""
     again = "Run again: the next run does what was not committed."
+    if _has_lost_server(error):
+        return JvmEnded(
+            f"{what}: the server of Spark Connect has ended, or has given up the session",
+            remedy=f"Check that it runs, and that it has memory. {again}",
+        )
     process = _process()
     code = None if process is None else process.poll()
     if _was_stopped(error) or (code is None and _is_stopped()):
@@ -93,6 +101,18 @@ def jvm_failure(what: str, error: BaseException) -> JvmEnded:
         remedy="Check whether somebody killed it, or the machine ran out of memory (see `dmesg`); config: "
         f"spark.driver.memory sets how much it uses. {again}",
     )
+
+
+def _has_lost_server(error: BaseException) -> bool:
+    """Return whether a server of Spark Connect does not answer, or has given up the session."""
+    for each in _chain(error):
+        names = {kind.__name__ for kind in type(each).__mro__}
+        condition = each.getCondition() if "PySparkException" in names else None  # type: ignore[attr-defined]
+        if "RetriesExceeded" in names or str(condition).startswith("INVALID_HANDLE.SESSION"):
+            return True
+        if "SparkConnectGrpcException" in names and _UNREACHABLE.search(full_text(each)):
+            return True
+    return False
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
