@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import product
 from math import prod
+from typing import Any
 
 from lakewright.errors import Fault, SpecError
 from lakewright.errors.phrase import Option, Phrase
@@ -335,18 +336,11 @@ def _advanced(start: Value, step: StepSize, count: int) -> Value:
     raise ValueError(_NO_ORDER)
 
 
-def _order(value: Value) -> float:
-    """Return a number by which values of one type can be ordered."""
-    if isinstance(value, Duration):
-        return value.exact.total_seconds()
-    if isinstance(value, datetime):
-        epoch = _EPOCH if value.tzinfo else _EPOCH.replace(tzinfo=None)
-        return (value - epoch) / timedelta(microseconds=1)
-    if isinstance(value, date):
-        return value.toordinal()
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+def _order(value: Value) -> Any:
+    """Return what values of one type can be ordered by."""
+    if value is None or isinstance(value, str | bool):
         raise ValueError(_NO_ORDER)
-    return float(value) if isinstance(value, Decimal) else value
+    return value.exact if isinstance(value, Duration) else value
 
 
 def _exactly(delta: timedelta) -> Duration:
@@ -365,9 +359,9 @@ def floor_value(value: Value, granularity: StepSize) -> Value:
     """
     if isinstance(granularity, Duration):
         if isinstance(value, datetime):
-            return _floor_datetime(value, granularity)
+            return _floor_moment(value, granularity)
         if isinstance(value, date):
-            return _floor_date(value, granularity)
+            return _floor_moment(datetime.combine(value, time.min), granularity).date()
         if isinstance(value, Duration):
             return _exactly(value.exact // granularity.exact * granularity.exact)
     elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
@@ -377,26 +371,11 @@ def floor_value(value: Value, granularity: StepSize) -> Value:
     raise ValueError("has a granularity, but only numbers, dates, timestamps and durations can have one")
 
 
-def _floor_months(value: date, length: Duration) -> date:
+def _floor_moment(value: datetime, length: Duration) -> datetime:
+    if not length.months:
+        epoch = _EPOCH if value.tzinfo else _EPOCH.replace(tzinfo=None)
+        return epoch + (value - epoch) // length.exact * length.exact
     if length.days or length.microseconds:
         raise ValueError(f"granularity {length} mixes months with days or time")
     months = (value.year * 12 + value.month - 1) // length.months * length.months
-    return date(months // 12, months % 12 + 1, 1)
-
-
-def _floor_date(value: date, length: Duration) -> date:
-    if length.months:
-        return _floor_months(value, length)
-    size = length.exact.days
-    if size < 1:
-        return value
-    days = (value - _EPOCH.date()).days
-    return _EPOCH.date() + timedelta(days=days // size * size)
-
-
-def _floor_datetime(value: datetime, length: Duration) -> datetime:
-    if length.months:
-        day = _floor_months(value.date(), length)
-        return datetime(day.year, day.month, day.day, tzinfo=value.tzinfo)
-    epoch = _EPOCH if value.tzinfo else _EPOCH.replace(tzinfo=None)
-    return epoch + (value - epoch) // length.exact * length.exact
+    return datetime(months // 12, months % 12 + 1, 1, tzinfo=value.tzinfo)

@@ -169,15 +169,9 @@ class Scope:
         """
         if "$" not in text and "#" not in text:
             return text
-        try:
-            template = parse_template(text)
-            if template.single is None:
-                return self._join(template)
-            text = render_alone(self.evaluate_node(template.single))
-            self._bounded(text)
-            return text
-        except RecursionError:
-            raise SpecError.of("environment entries and expressions are nested too deep") from None
+        rendered = render_alone(self.evaluate(text))
+        self._bounded(rendered)
+        return rendered
 
     def evaluate(self, text: str) -> object:
         """Return the typed value of a text that is a single expression, else the rendered text.
@@ -185,8 +179,8 @@ class Scope:
         Raises:
             SpecError: An expression is invalid or uses an unknown name.
         """
-        template = parse_template(text)
         try:
+            template = parse_template(text)
             return self._join(template) if template.single is None else self.evaluate_node(template.single)
         except RecursionError:
             raise SpecError.of("environment entries and expressions are nested too deep") from None
