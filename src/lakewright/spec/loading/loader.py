@@ -139,9 +139,8 @@ class _Loader:
         check = self.options.check_manifest
         manifest = read_manifest(profiles, scope, self.sections, check, needs_sharing=is_remote)
         self.define(profiles, scope, LakeSettings() if lake is None else lake)
-        jobs, imports = self.inherited("job"), self.imports(top, scope, document)
+        jobs, imports = inherit("job", self.models["job"]), self.imports(top, scope, document)
         self.sections.warnings += warn_of_storage(imports, storage, document)
-        self.inherited("test")
         expected = dict.fromkeys(each.project for each in (top.imports if top else ()))
         self.check(scope, lake, expected | imports)
         check_executions(self.definitions["job"], self.models["job"], jobs, self.sections.warnings)
@@ -403,9 +402,6 @@ class _Loader:
         elif definition.category == "job" and not faults:
             why = f"{definition.subject}: an expression stands where a number or a fixed word is expected"
             self.sections.fault(why, definition.at(), touches=(definition.key,))
-
-    def inherited(self, category: str) -> dict[str, Named]:
-        return inherit(category, self.definitions[category], self.models[category], self.sections.faults)
 
     def check(self, scope: Scope, lake: Any, imports: Mapping[str, Project | None]) -> None:
         models = {category: {**self.partial[category], **self.models[category]} for category in self.models}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, MutableSequence
+from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from typing import cast
 
@@ -22,14 +23,18 @@ Known = Mapping[str, Collection[str]]
 
 _SEVERAL = (("trigger", "entities"), ("job", "targets"))
 
+_INHERITING = ("job", "test")
+
 _READABLE = ("relation", "mapping")
 """Categories whose definitions other projects can use."""
 
-DEEPEST_EXTENDS = 100
-"""A longer chain of `extends` is assumed to be a mistake."""
-
-LONGEST_CHAIN = 200
-"""Spark cannot plan the query of a longer chain of mappings."""
+_COMMON_PARENT = (100, "Let them extend one common parent.")
+LONGEST_CHAINS = {
+    "mapping": (200, "Write the rows of one of them to a relation, and read that."),
+    "job": _COMMON_PARENT,
+    "test": _COMMON_PARENT,
+}
+"""How long chains may be, and what to do instead: Spark cannot plan the query of more mappings."""
 
 
 def check_references(
@@ -61,7 +66,7 @@ def check_references(
                     faults.extend(_import_faults(definition, reference, inner, imports[home]))
                 elif not _is_among(known.get(reference.category, ()), reference.name):
                     faults.append(_unknown_reference(definition, reference, known))
-    for category in ("mapping", "target"):
+    for category in ("mapping", "target", *_INHERITING):
         faults.extend(_order_faults(category, definitions[category], models[category]))
 
 
@@ -128,19 +133,17 @@ def _order_faults(
     try:
         for name in TopologicalSorter(edges).static_order():
             depths[name] = 1 + max((depths[other] for other in edges[name]), default=0)
-            if category == "mapping" and depths[name] > LONGEST_CHAIN:
-                yield Fault(
-                    f"mapping {name!r} is the end of a chain of more than {LONGEST_CHAIN} mappings",
-                    definitions[name].at(),
-                    "Write the rows of one of them to a relation, and read that.",
-                    touches=((category, name),),
-                )
+            longest, remedy = LONGEST_CHAINS.get(category, (len(models), None))
+            if depths[name] > longest:
+                why = f"{category} {name!r} is the end of a chain of more than {longest} {category}s"
+                yield Fault(why, definitions[name].at(), remedy, touches=((category, name),))
                 return
     except CycleError as cycle:
         chain = [str(name) for name in reversed(cycle.args[1])]
+        how, where = ("extend", ("extends",)) if category in _INHERITING else ("depend on", ())
         yield Fault(
-            f"{category}s depend on each other in a cycle: {' -> '.join(chain)}",
-            definitions[chain[0]].at(),
+            f"{category}s {how} each other in a cycle: {' -> '.join(chain)}",
+            definitions[chain[0]].at(*where),
             "Remove one of the links.",
             touches=tuple((category, name) for name in chain),
         )
@@ -206,35 +209,16 @@ def _section(category: str) -> str:
     return "entities" if category == "entity" else f"{category}s"
 
 
-def inherit(
-    category: str,
-    definitions: Mapping[str, Definition],
-    models: Mapping[str, Named],
-    faults: MutableSequence[Fault],
-) -> dict[str, Named]:
-    """Return jobs, or tests, with what they inherit. A cycle is a fault; unknown parents are ignored."""
+def inherit(category: str, models: Mapping[str, Named]) -> dict[str, Named]:
+    """Return jobs, or tests, with what they inherit; those in a cycle and unknown parents are left alone."""
     whole: dict[str, Named] = {}
-
-    def complete(name: str, path: tuple[str, ...]) -> Named:
-        if name in whole:
-            return whole[name]
-        if len(path) > DEEPEST_EXTENDS:
-            why = f"{category}s extend each other over more than {DEEPEST_EXTENDS} levels"
-            faults.append(Fault(why, definitions[name].at("extends"), "Let them extend one common parent."))
-            return models[name]
-        own = cast("Job | Case", models[name])
-        parents: list[Named] = []
-        for index, parent in enumerate(own.extends):
-            if parent in (*path, name):
-                cycle = f"{category}s extend each other in a cycle: {' -> '.join((*path, name, parent))}"
-                where = definitions[name].at("extends", index)
-                remedy, touched = "Remove one of the `extends`.", ((category, name),)
-                faults.append(Fault(cycle, where, remedy, touches=touched))
-            elif parent in models:
-                parents.append(complete(parent, (*path, name)))
-        whole[name] = own.extending(parents)  # type: ignore[arg-type]  # parents are of the same category
-        return whole[name]
-
-    for name in models:
-        complete(name, ())
-    return {name: whole[name] for name in models}
+    order = TopologicalSorter(_edges(category, models))
+    with suppress(CycleError):  # `check_references` reports it; what is outside of the cycle has an order
+        order.prepare()
+    while names := order.get_ready():
+        for name in names:
+            own = cast("Job | Case", models[name])
+            parents = [whole[parent] for parent in own.extends if parent in whole]
+            whole[name] = own.extending(parents)  # type: ignore[arg-type]  # parents are of the same category
+        order.done(*names)
+    return {name: whole.get(name, model) for name, model in models.items()}

@@ -341,7 +341,7 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
         ("jobs: {j: {extends: k}, k: {extends: j}}\n", "extend each other in a cycle: j -> k -> j"),
         (
             "jobs: {" + ", ".join(f"j{n}: {{extends: j{n + 1}}}" for n in range(3000)) + ", j3000: {}}\n",
-            "more than 100 levels",
+            "more than 100 jobs",
         ),
         (
             "mappings: {m0: {kind: sql, sql: x}, "

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Duration
-from lakewright.spec.models.job import Parameter
+from lakewright.spec.loading.references import inherit
+from lakewright.spec.models.job import Job, Parameter
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,16 @@ def test_a_default_may_be_an_expression() -> None:
 def test_a_step_that_leads_nowhere_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         Parameter.model_validate({"name": "p", "type": "date"}).parse_step(text)
+
+
+def test_jobs_outside_of_a_cycle_inherit_all_the_same() -> None:
+    parents = {"a": "b", "b": "a", "c": "d", "d": "e", "e": "nobody"}
+    jobs = {name: Job(name=name, extends=(parent,), targets=(name,)) for name, parent in parents.items()}
+    found = inherit("job", jobs)
+    assert {name: cast("Job", job).targets for name, job in found.items()} == {
+        "a": ("a",),
+        "b": ("b",),
+        "c": ("e", "d", "c"),
+        "d": ("e", "d"),
+        "e": ("e",),
+    }
