@@ -60,18 +60,13 @@ def _parse(text: str, file: str) -> tuple[Any, Fault | None]:
         )
         return _as_text(found, 0), None
     except json.JSONDecodeError as error:
-        where = Location(file, error.lineno, error.colno)
-        return None, Fault(
-            f"not JSON: {error.msg}", location=where, remedy="Check quotes, commas and brackets."
-        )
+        where, remedy = Location(file, error.lineno, error.colno), "Check quotes, commas and brackets."
+        return None, Fault(f"not JSON: {error.msg}", where, remedy)
     except _NotANumber as error:
         found_at = re.search(r"-?(?:NaN|Infinity)", text)
         line = text.count("\n", 0, found_at.start()) + 1 if found_at else None
-        return None, Fault(
-            f"not JSON: {error} is not a number",
-            location=Location(file, line),
-            remedy="Write a number or null.",
-        )
+        why, remedy = f"not JSON: {error} is not a number", "Write a number or null."
+        return None, Fault(why, Location(file, line), remedy)
     except RecursionError:
         return None, Fault(f"values are nested more than {DEEPEST} deep", location=Location(file))
 

@@ -63,25 +63,17 @@ def read_yaml(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
     A duplicate key keeps its first value and is a fault. A text that is not YAML gives an empty document and
     a fault.
     """
-    builder = _Builder(file)
+    builder, node = _Builder(file), _Node(None, Lines(1), 1)
     try:
         if len(text) > LONGEST:
-            raise _Refused(
-                Fault(
-                    f"the file has more than {LONGEST} characters",
-                    location=Location(file),
-                    remedy="Split it.",
-                )
-            )
+            why = f"the file has more than {LONGEST} characters"
+            raise _Refused(Fault(why, Location(file), "Split it."))
         node = builder.read(yaml.parse(text, Loader=_LOADER))
     except _Refused as refused:
         builder.faults.append(refused.fault)
-        node = _Node(None, Lines(1), 1)
     except yaml.YAMLError as error:
         builder.faults.append(_syntax_fault(error, file, text))
-        node = _Node(None, Lines(1), 1)
-    lines = node.lines
-    return ParsedFile(file, node.value, lambda: lines), tuple(builder.faults)
+    return ParsedFile(file, node.value, lambda: node.lines), tuple(builder.faults)
 
 
 def _syntax_fault(error: yaml.YAMLError, file: str, text: str) -> Fault:
