@@ -16,7 +16,7 @@ from lakewright.profiling.types import DATE, TIMESTAMP, TypeGuess, type_of_texts
 from lakewright.schema.fits import merge
 from lakewright.schema.shape import NESTED
 from lakewright.schema.types import TEXT, Type
-from lakewright.spec.models.slice_format import format_of
+from lakewright.spec.models.slice_folder import format_of
 
 __all__ = ["EntityProfile", "profile_entity"]
 

@@ -12,7 +12,7 @@ from lakewright.lake.files import Files, LocalFiles, ObjectFiles, is_visible
 from lakewright.lake.paths import FileEntry, is_s3, join, local_path, parent, split_url
 from lakewright.profiling.reason import Code, Reason
 from lakewright.slices.discover import UNFINISHED
-from lakewright.spec.models.slice_format import FORMATS
+from lakewright.spec.models.slice_folder import FORMATS
 
 if TYPE_CHECKING:
     from lakewright.lake.object_storage import ObjectStorage

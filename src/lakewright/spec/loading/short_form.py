@@ -26,7 +26,7 @@ from lakewright.spec.models.column import Role
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import OF_NAME, EntitySettings
 from lakewright.spec.models.short import ShortEntity, ShortTable, flag_of
-from lakewright.spec.models.slice_format import format_of
+from lakewright.spec.models.slice_folder import format_of
 from lakewright.spec.reading.parsed_file import Lines, ParsedFile, ValuePath
 from lakewright.spec.reading.sections import RawDefinition
 

@@ -11,10 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
+from typing import Any
 
-from lakewright.spec.models.slice_format import FORMATS
-
-__all__ = ["DATE", "SliceFolder", "dates_in"]
+__all__ = ["DATE", "FORMATS", "SliceFolder", "dates_in", "format_of"]
 
 _MARK = re.compile(r"\{(\w+)\}|\*\*|\*|\?")
 
@@ -35,6 +34,13 @@ _PLACEHOLDERS = {
     "HH": r"\d{2}",
     "mm": r"\d{2}",
 }
+FORMATS = {
+    **{kind: kind for kind in ("parquet", "csv", "json", "avro", "orc")},
+    **dict.fromkeys(("tsv", "txt"), "csv"),
+    **dict.fromkeys(("jsonl", "ndjson"), "json"),
+}
+"""Formats by the endings of names."""
+
 _FILE = re.compile(rf"\.({'|'.join(FORMATS)})(\.\w+)?$", re.IGNORECASE)
 """The ending of the name of a file with rows, maybe compressed."""
 _GENERIC = re.compile(r"\*\*?|\*(\.\*|(\.\w+)+)?")
@@ -180,3 +186,14 @@ def _as_regex(step: str) -> str:
         texts.append(wild or f"(?P<{mark[1]}>{_PLACEHOLDERS.get(str(mark[1]), '[^/]+')})")
         end = mark.end()
     return "".join([*texts, re.escape(step[end:])])
+
+
+_COMPRESSED = re.compile(r"\.(gz|bz2|zst|snappy|deflate|lz4)$")
+
+
+def format_of(place: str) -> Any:
+    """Return the format that the ending of a pattern names, or None."""
+    ending = _COMPRESSED.sub("", place.lower()).rpartition("/")[2].rpartition(".")[2]
+    if ending == "tsv":
+        return {"kind": "csv", "separator": "tab"}
+    return FORMATS.get(ending)

@@ -6,14 +6,13 @@ Lakewright's own: Datalake Foundation reads Parquet only.
 from __future__ import annotations
 
 import codecs
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 
-__all__ = ["FORMATS", "SliceFormat", "SliceFormatValue", "format_of"]
+__all__ = ["SliceFormat", "SliceFormatValue"]
 
 _ESCAPES = {"\\t": "\t", "tab": "\t"}
 _OF_CSV = ("separator", "quote", "escape", "header", "trim_names")
@@ -81,20 +80,3 @@ class SliceFormat(SnakeModel):
 
 SliceFormatValue = Annotated[SliceFormat | None, BeforeValidator(_short)]
 """A format, or its kind alone."""
-
-FORMATS = {
-    **{kind: kind for kind in ("parquet", "csv", "json", "avro", "orc")},
-    **dict.fromkeys(("tsv", "txt"), "csv"),
-    **dict.fromkeys(("jsonl", "ndjson"), "json"),
-}
-"""Formats by the endings of names."""
-
-_COMPRESSED = re.compile(r"\.(gz|bz2|zst|snappy|deflate|lz4)$")
-
-
-def format_of(place: str) -> Any:
-    """Return the format that the ending of a pattern names, or None."""
-    ending = _COMPRESSED.sub("", place.lower()).rpartition("/")[2].rpartition(".")[2]
-    if ending == "tsv":
-        return {"kind": "csv", "separator": "tab"}
-    return FORMATS.get(ending)
