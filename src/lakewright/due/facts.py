@@ -139,13 +139,14 @@ class Slice:
 class TimeSource(StrEnum):
     """What gives a slice its processing time.
 
-    The date in its name, a date of a declared form in it, a declared expression, the clock, the clock because
-    the name has no date, or what was recorded when the slice was processed before.
+    The date in its name, a date of a declared form in it, an expression, the latest value of a column,
+    the clock, the clock because the name has no date, or what was recorded when it was processed before.
     """
 
     NAME = "name"
     FORM = "form"
     EXPRESSION = "expression"
+    COLUMN = "column"
     CLOCK = "clock"
     UNDATED = "undated"
     RECORDED = "recorded"
@@ -157,7 +158,7 @@ class SliceTime:
 
     Attributes:
         source: What gives it.
-        declared: The form or the expression.
+        declared: The form, the expression or the column.
         at: The time, in the lake's time zone; None if it is known only when the slice is processed.
     """
 

@@ -124,6 +124,7 @@ _STAMPED: Mapping[TimeSource, str] = {
     TimeSource.NAME: "by the date in {names}",
     TimeSource.FORM: "by the date {declared} in {names}",
     TimeSource.EXPRESSION: "by {declared}",
+    TimeSource.COLUMN: "by the latest {declared} of each slice",
     TimeSource.CLOCK: "by the clock",
     TimeSource.UNDATED: "by the clock, without a date in {names}",
     TimeSource.RECORDED: "as before",

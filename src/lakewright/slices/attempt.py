@@ -31,6 +31,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.payload import failure
+from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.past import adopt_first, load_past_before
@@ -38,7 +39,7 @@ from lakewright.slices.processing_time import TICK, future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.result import SliceResult, is_slice_at_fault, metrics_content, summary_from_commit
-from lakewright.slices.time_check import is_late_allowed
+from lakewright.slices.time_check import check_column_time, is_late_allowed
 from lakewright.spark.jvm import full_text
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
@@ -142,6 +143,7 @@ class SliceProcessor:
         self.app_id = str(context.application)
         self.last_time: datetime | None = None
         self._noted: set[str] = set()
+        self._column_times: dict[str, tuple[Mapping[str, Any], datetime | None]] = {}
 
     @cached_property
     def session(self) -> SparkSession:
@@ -334,6 +336,28 @@ class SliceProcessor:
         lake, sleep = self.context.lake, self.context.sleep
         return find_unchanged_slice(lake, self.places.slices, claim.item, sleep=sleep)
 
+    def _time(self, claim: Claim, slice_: Slice, before: datetime | None) -> datetime:
+        """Return the processing time of the next slice; see `request`."""
+        if self.times.column is None:
+            return self._next_time(claim.item)
+        at = self._latest(claim, slice_, self.times.column)
+        if at is None:
+            return time_without_rows(self.context.chain(self.entity), before)
+        check_column_time(self.context, self.entity, claim.item, at, before)
+        return at
+
+    def _latest(self, claim: Claim, slice_: Slice, column: str) -> datetime | None:
+        """Return the latest value of a column in a slice, which is read once; None without rows."""
+        known = self._column_times.get(claim.item_id)
+        if known is None or known[0] != slice_.fingerprint:
+            context, entity, is_late = self.context, self.entity, claim.item_id in self.late
+            request = slice_request(context, entity, slice_, BEFORE_ALL, is_late=is_late)
+            latest = latest_in_slice(
+                context.lake, self.session, entity, slice_, column, request=request, note=self.note
+            )
+            known = self._column_times[claim.item_id] = (slice_.fingerprint, latest)
+        return known[1]
+
     def _next_time(self, item: Item) -> datetime:
         """Return the processing time of the next slice: later than that of this run's previous slice."""
         given = self.times.of_item(item)
@@ -343,15 +367,32 @@ class SliceProcessor:
         self.last_time = at
         return at
 
-    def request(self, claim: Claim, slice_: Slice, check_lease: Callable[[], None]) -> LoadRequest:
-        """Return the request to process a claimed slice; the slice gets its processing time."""
+    def request(
+        self,
+        claim: Claim,
+        slice_: Slice,
+        check_lease: Callable[[], None],
+        before: datetime | None = None,
+    ) -> LoadRequest:
+        """Return the request to process a claimed slice; the slice gets its processing time.
+
+        Args:
+            claim: The claim.
+            slice_: The slice.
+            check_lease: Raises an error if the claim is lost.
+            before: The time of the slice before it in the same commit; None if it is the first one.
+
+        Raises:
+            BackdatedError: The time, which the slice gives itself, is too early.
+            LakewrightError: The time can't be read.
+        """
 
         def check_lock() -> None:
             check_lease()
             if self.unchanged_slice(claim).fingerprint != slice_.fingerprint:
                 raise SliceError(f"the slice {slice_.name} changed while it was read")
 
-        at = self._next_time(claim.item)
+        at = self._time(claim, slice_, before)
         token = Token(self.app_id, claim.token, self._commit_content(claim, slice_, at))
         is_late = claim.item_id in self.late
         request = slice_request(self.context, self.entity, slice_, at, is_late=is_late)

@@ -162,13 +162,13 @@ class ProcessingContext:
     def times(self, entity: Entity) -> ProcessingTimes:
         """Return the processing times that the options give an entity's slices."""
         given = self.options
-        return ProcessingTimes(
-            given.processing_time or entity.settings.slice_time,
+        return ProcessingTimes.of(
+            entity,
+            given.processing_time,
             self.lake.settings.zone,
             given.scope or Scope(),
-            given.is_time_lenient,
-            self.warn,
-            entity.called,
+            is_lenient=given.is_time_lenient,
+            warn=self.warn,
         )
 
     def strategy_for(self, entity: Entity) -> Strategy:

@@ -268,11 +268,13 @@ def _claimed_slices(processor: SliceProcessor, claims: Sequence[Claim]) -> tuple
     Raises:
         BadSlice: A slice has changed, is gone or has no processing time.
     """
-    found = []
+    found: list[_ClaimedSlice] = []
     for position, claim in enumerate(claims):
         try:
             slice_ = processor.unchanged_slice(claim)
-            found.append(_ClaimedSlice(claim, slice_, processor.request(claim, slice_, lambda: None)))
+            before = found[-1].request.at if found else None
+            request = processor.request(claim, slice_, lambda: None, before)
+            found.append(_ClaimedSlice(claim, slice_, request))
         except StoreUnavailable:
             raise
         except LakewrightError as error:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from lakewright.manifest.item import Item
+    from lakewright.spec.models.entity import Entity
 
 __all__ = [
     "APART",
@@ -123,6 +124,7 @@ class ProcessingTimes:
         is_lenient: Whether a text that is no time is only warned of, and the clock's time is used.
         warn: Receives the warning.
         entity: What commands call the entity.
+        column: The column of slices whose latest value is their time, where no text gives one.
     """
 
     text: str | None
@@ -131,6 +133,23 @@ class ProcessingTimes:
     is_lenient: bool
     warn: Callable[[str], None]
     entity: str = "ENTITY"
+    column: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        entity: Entity,
+        text: str | None,
+        zone: ZoneInfo,
+        scope: Scope,
+        *,
+        is_lenient: bool = False,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> ProcessingTimes:
+        """Return the times that a text gives the slices of an entity, or else the entity's own setting."""
+        own = entity.settings
+        column = None if text else own.time_column
+        return cls(text or own.slice_time, zone, scope, is_lenient, warn, entity.called, column)
 
     @property
     def is_one(self) -> bool:
@@ -160,6 +179,8 @@ class ProcessingTimes:
         except UsageError:  # a run refuses the slice, and a plan says so
             found = None
         at = None if found is None else found.astimezone(self.zone)
+        if self.column is not None:
+            return SliceTime(TimeSource.COLUMN, self.column)
         if at is None and item is not None and (kept := _kept(item)) is not None:
             return SliceTime(TimeSource.RECORDED, at=kept.astimezone(self.zone))
         if self.text is None:

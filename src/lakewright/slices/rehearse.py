@@ -32,6 +32,7 @@ from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import is_late
+from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
 from lakewright.slices.discover import (
     check_not_empty,
@@ -46,7 +47,7 @@ from lakewright.slices.pending import find_pending
 from lakewright.slices.processing_time import future_warning
 from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
-from lakewright.slices.time_check import check_processing_times, is_late_allowed
+from lakewright.slices.time_check import check_column_time, check_processing_times, is_late_allowed
 from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import counted
@@ -225,7 +226,8 @@ class _Attempt:
     def rehearse(self, base: int | None) -> Rehearsal:
         """Apply the slice to the clone."""
         context, warn = self.context, self.warnings.append
-        at = (context.times(self.entity).of_item(self.item) or context.clock()).astimezone(UTC)
+        at = self._time()
+        has_time = not self.errors
         if future := future_warning(at, context.clock(), context.strategy_for(self.entity)):
             warn(future)
         last = context.chain(self.entity).last_processed()
@@ -233,9 +235,9 @@ class _Attempt:
         if comes_late and not is_late_allowed(context, self.entity, self.item):
             by = context.strategy_for(self.entity)
             self.errors.append(late_error(self.entity, by, self.slice.name, last))
-        self._check_time()
+        self._check_time(at)
         request = self._request(at, is_late=comes_late)
-        summary = self._applied(self.side, request)
+        summary = self._applied(self.side, request) if has_time else None
         if summary is None and isinstance(self.errors[-1], DeleteBrakeError):
             # Whoever rehearses wants to see what the brake keeps from being deleted.
             settings = self.side.settings.model_copy(update={"max_delete_ratio": 1.0})
@@ -257,11 +259,29 @@ class _Attempt:
             error=self.errors[0] if self.errors else None,
         )
 
-    def _check_time(self) -> None:
+    def _time(self) -> datetime:
+        """Return the slice's processing time; if it has none, that of now, and the error is noted."""
+        context = self.context
+        times = context.times(self.entity)
+        if times.column is None:
+            return (times.of_item(self.item) or context.clock()).astimezone(UTC)
+        lake, request = context.lake, self._request(BEFORE_ALL, is_late=False)
+        try:
+            check_not_empty(self.slice)
+            session = strict_session(lake)
+            latest = latest_in_slice(lake, session, self.side, self.slice, times.column, request=request)
+        except Exception as error:
+            self._note_error(error, self.side)
+            return context.clock().astimezone(UTC)
+        return latest or time_without_rows(context.chain(self.entity))
+
+    def _check_time(self, at: datetime) -> None:
         """Note the error with which a run would refuse the slice's processing time."""
         late = frozenset({self.item.item_id} if self.errors else ())
         try:
             check_processing_times(self.context, self.entity, (self.item,), late)
+            if not late and self.context.times(self.entity).column is not None:
+                check_column_time(self.context, self.entity, self.item, at)
         except BackdatedError as error:
             self.errors.append(error)
 
@@ -287,17 +307,24 @@ class _Attempt:
 
     def _applied(self, side: Entity, request: LoadRequest) -> Summary | None:
         """Apply the slice to the clone; return its metrics, or None and note the error."""
-        name = self.slice.name
         try:
             check_not_empty(self.slice)
             return self._apply(side, request)
         except Exception as error:
-            ours = slice_error(self.context, side, name, error)
-            ours = error_of_table(ours, self.entity, side, self.context.lake)
-            if isinstance(ours, _ENVIRONMENT):
-                raise ours from error
-            self.errors.append(ours)
+            self._note_error(error, side)
             return None
+
+    def _note_error(self, error: Exception, side: Entity) -> None:
+        """Note an error of the slice.
+
+        Raises:
+            LakewrightError: It says nothing about the slice.
+        """
+        ours = slice_error(self.context, side, self.slice.name, error)
+        ours = error_of_table(ours, self.entity, side, self.context.lake)
+        if isinstance(ours, _ENVIRONMENT):
+            raise ours from error
+        self.errors.append(ours)
 
     def _apply(self, side: Entity, request: LoadRequest) -> Summary:
         lake, session = self.context.lake, strict_session(self.context.lake)

@@ -44,12 +44,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.delta_log import TableState
+    from lakewright.lake.lake import Lake
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.strategies.bad_rows import BadRow
 
-__all__ = ["UNFIT_SLICE", "KnownSlice", "replay_slices"]
+__all__ = ["UNFIT_SLICE", "KnownSlice", "replay_slices", "unfit"]
 
 UNFIT_SLICE = "unfit_slice"
 """Detail of an error: the name and the fingerprint of the slice that is at fault."""
@@ -369,7 +370,15 @@ def _failed(
     if ours.details.get(MAY_SKIP):
         skip = command("skip", called_name(entity.called, known.name))
         remedy = Phrase(remedy or "", " To leave it out, type ", skip, ", then ", Command("apply"), ".")
-    details = dict(ours.details)
-    if is_slice_at_fault(context.lake, entity, ours):
-        details[UNFIT_SLICE] = {"slice": known.name, "fingerprint": dict(known.fingerprint)}
-    return type(ours)(message, remedy=remedy, details=details)
+    failed = type(ours)(message, remedy=remedy, details=dict(ours.details))
+    return unfit(context.lake, entity, known.name, known.fingerprint, failed)
+
+
+def unfit(
+    lake: Lake, entity: Entity, name: str, fingerprint: Mapping[str, Any], error: LakewrightError
+) -> LakewrightError:
+    """Return an error that names the slice which is at fault, if one is."""
+    if not is_slice_at_fault(lake, entity, error):
+        return error
+    slice_ = {"slice": name, "fingerprint": dict(fingerprint)}
+    return type(error)(error.message, remedy=error.remedy, details={**error.details, UNFIT_SLICE: slice_})

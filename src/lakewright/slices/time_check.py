@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
+    "check_column_time",
     "check_processing_times",
     "is_late_allowed",
     "planned_time_error",
@@ -53,7 +54,7 @@ def check_processing_times(
     if (error := times_error(context, entity, chosen, late)) is not None:
         raise error
     timed, times = _timed(context, entity, chosen, late), context.times(entity)
-    if not _may_be_refused(context, entity, timed):
+    if times.column is not None or not _may_be_refused(context, entity, timed):
         return
     silver = entity.places(context.lake.settings).silver
     if is_adoptable(entity, observe_table(context.lake, silver)):
@@ -63,6 +64,32 @@ def check_processing_times(
     if newest is not None:
         names = [slice_name(item) for item in timed]
         raise _backdated_error(context.chain(entity), names, times, at=at, newest=newest)
+
+
+def check_column_time(
+    context: ProcessingContext, entity: Entity, item: Item, at: datetime, before: datetime | None = None
+) -> None:
+    """Raise an error unless the time that a slice gives itself is later than all versions.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        item: The slice.
+        at: Its time.
+        before: The time of the slice before it in the same commit; None if it is the first one.
+
+    Raises:
+        BackdatedError: The time is too early.
+    """
+    lake, chain = context.lake, context.chain(entity)
+    if not _may_be_refused(context, entity, (item,)):
+        return
+    if before is None and is_adoptable(entity, observe_table(lake, chain.silver)):
+        return
+    newest = before or latest_instant_since(lake, chain.silver, _version_columns(lake, entity), at)
+    if newest is not None and at <= newest:
+        names, times = [slice_name(item)], context.times(entity)
+        raise _backdated_error(chain, names, times, at=at, newest=newest)
 
 
 def _may_be_refused(context: ProcessingContext, entity: Entity, timed: Sequence[Item]) -> bool:

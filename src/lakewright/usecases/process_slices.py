@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError, UsageError
+from lakewright.lake.commit import strict_session
 from lakewright.lake.tracing import span
 from lakewright.notebook import html_table, json_value
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
+from lakewright.slices.attempt import slice_request
+from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.context import ProcessingContext, ProcessingOptions, SliceSelection, strategy_of
-from lakewright.slices.discover import settle_of
+from lakewright.slices.discover import find_slice, settle_of
 from lakewright.slices.other_runs import (
     OtherRun,
     declared_time,
@@ -27,6 +30,7 @@ from lakewright.slices.other_runs import (
 from lakewright.slices.process import process_pending
 from lakewright.slices.processing_time import ProcessingTimes, depends_on_slice
 from lakewright.slices.rehearse import Rehearsal, rehearsed
+from lakewright.slices.replay_slices import unfit
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
@@ -297,7 +301,8 @@ def _timed_targets(app: App, entity: str, slices: Sequence[str]) -> Iterator[_Ti
     Those whose parameters are unknown, or have changed, are left out.
     """
     targets = tuple(entity_targets(app.project, entity)) if slices else ()
-    own = app.project.entity(entity).settings.slice_time if targets else None
+    settings = app.project.entity(entity).settings
+    own = settings.slice_time or settings.time_column
     names = {name for name, declared in targets if declared_time(declared) or own}
     run = run_taking(app.project, entity, slices[0]) if names else None
     for job in app.project.jobs.values() if names else ():
@@ -318,30 +323,46 @@ def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) 
     if not isinstance(target, EntityTarget):
         return None
     entity = workspace.entity(target.entity)
-    times = _times(app, entity, target.processing_time, scope)
+    times = ProcessingTimes.of(entity, target.processing_time, app.lake.settings.zone, scope)
     unknown = tuple(each for each in job.parameters if each.name not in parameters)
     return _TimedTarget(target, entity, times, unknown)
 
 
-def _times(app: App, entity: Entity, text: str | None, scope: Scope) -> ProcessingTimes:
-    """Return the times that a text gives, or else the entity's own setting."""
-    return ProcessingTimes(
-        text or entity.settings.slice_time,
-        app.lake.settings.zone,
-        scope,
-        is_lenient=False,
-        warn=lambda _: None,
-        entity=entity.called,
-    )
-
-
 def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:
-    """Return the processing time that the first job's target declares for a slice; None if none does."""
-    for found in _timed_targets(app, entity, (slice_name,)):
+    """Return the processing time that the first job's target declares for a slice; None if none does.
+
+    Without a job, the entity's own setting counts.
+
+    Raises:
+        LakewrightError: It is the latest value of a column, which can't be read.
+    """
+    found = [(each.entity, each.times) for each in _timed_targets(app, entity, (slice_name,))]
+    if not any(processing_jobs(app.project, entity)):
+        alone = app.project.entity(entity)
+        zone, scope = app.lake.settings.zone, app.workspace.scope
+        found = [(alone, ProcessingTimes.of(alone, None, zone, scope))]
+    for own, times in found:
+        if times.column is not None:
+            return _column_time(app, own, slice_name, times.column)
         with suppress(LakewrightError, ValueError):  # its parameters are unknown: another job may tell
-            if (at := found.times.at(slice_name)) is not None:
+            if (at := times.at(slice_name)) is not None:
                 return at
     return None
+
+
+def _column_time(app: App, entity: Entity, slice_name: str, column: str) -> datetime | None:
+    """Return the time that a column of a slice gives it; None if the slice is gone."""
+    context = processing_context(target_contexts(app)(app.workspace), entity, ProcessingOptions())
+    slice_ = find_slice(context.chain(entity).folder, slice_name, app.lake)
+    if slice_ is None:
+        return None
+    request = slice_request(context, entity, slice_, BEFORE_ALL, is_late=False)
+    try:
+        session = strict_session(app.lake)
+        latest = latest_in_slice(app.lake, session, entity, slice_, column, request=request)
+    except LakewrightError as error:
+        raise unfit(app.lake, entity, slice_.name, slice_.fingerprint, error) from error
+    return latest or time_without_rows(context.chain(entity))
 
 
 def planned_times(
@@ -373,7 +394,7 @@ def _times_of_run(app: App, entity: Entity, run: OtherRun | None) -> ProcessingT
     with suppress(LakewrightError, ValueError):
         if run is None:
             own = process_times(app, entity, None)
-            return _times(app, entity, own.text, own.scope)
+            return ProcessingTimes.of(entity, own.text, app.lake.settings.zone, own.scope)
         job = app.project.job(run.job)
         target, _ = next(entity_targets(app.project, entity.called, job.targets))
         timed = _timed_target(app, job, target, dict(run.parameters))

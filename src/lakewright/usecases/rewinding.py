@@ -440,7 +440,8 @@ def replay_table(app: App, step: Step, observed: Observed, *, author: str, reaso
     entity = app.project.entity(step.subject.name)
     held = frozenset(observed.table.held)
     new = [each for each in step.slices if each not in held]
-    arriving = arriving_slices(app, entity, [each.name for each in new])
+    with recording_unfit(app, entity):
+        arriving = arriving_slices(app, entity, [each.name for each in new])
     strategy = strategy_of_jobs(app.project, entity)
     carry_out(
         app,
@@ -477,7 +478,10 @@ def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arri
                 remedy=Phrase("Bring it back, or see what can be decided: ", Command("plan"), "."),
             )
         own = held[item.item_id].at if item.item_id in held else None
-        times = (own, declared_slice_time(app, entity.called, name), _former_time(chain, item))
+        declared = declared_slice_time(app, entity.called, name)
+        # A corrected slice keeps its time, unless this is in the rows.
+        first = (own, declared) if entity.settings.time_column is None else (declared, own)
+        times = (*first, _former_time(chain, item))
         found.append(Arriving(item.item_id, present.fingerprint, tuple(filter(None, dict.fromkeys(times)))))
     return found
 

@@ -64,6 +64,7 @@ DAY, OTHER_DAY = "2024-05-01T00:00:00+02:00", "2024-05-02T06:30:00+02:00"
             [("name", "", DAY), ("undated", "", None)],
         ),
         (("x.csv",), "time: now", [("clock", "", None)]),
+        (("2024-05-01.csv",), "time: {from: seen}", [("column", "seen", None)]),
         (("01.05.2024.csv",), "time: dd.MM.yyyy", [("form", "dd.MM.yyyy", DAY)]),
         (
             ("20240502.csv",),

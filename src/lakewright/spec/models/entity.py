@@ -23,7 +23,7 @@ from lakewright.spec.models.places import Address, Places, canonical_root
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.watermark import Watermark
 
-__all__ = ["SETTINGS_PREFIX", "Entity", "Strategy"]
+__all__ = ["SETTINGS_PREFIX", "TIMES", "Entity", "Strategy"]
 
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns without the lake's prefix. `deleted` is not reserved, because a slice may contain it."""
@@ -33,6 +33,10 @@ PROJECT_FOLDER = "${project.basedir}"
 
 SETTINGS_PREFIX = "settings_"
 """Prefix of the names by which templates refer to the entity's settings."""
+
+
+TIMES = ("date", "timestamp", "timestamp_ntz")
+"""The types of columns that can give a slice its time."""
 
 
 class Strategy(StrEnum):
@@ -115,6 +119,7 @@ class Entity(Named):
         if infers and not self.watermark and self.settings.delete_scope != "full":
             yield "delete_missing needs a watermark, or delete_scope: full if each slice is the whole source"
         yield from self._sequence_problems()
+        yield from self._time_problems()
         if self.settings.adopt is not None and self.strategy is Strategy.FULL:
             yield "adopt is for merge and historic: full replaces the rows of the table"
         elif self.settings.adopt is not None:
@@ -135,6 +140,17 @@ class Entity(Named):
         excluded = {self.silver_name(name).lower() for name in self.settings.hash_exclude}
         if self.silver_name(column).lower() in excluded:
             yield f"sequence_by: {column} must not be in hash_exclude: its changes count"
+
+    def _time_problems(self) -> Iterator[str]:
+        name = self.settings.time_column
+        wanted = None if name is None else self.silver_name(name).lower()
+        for column in self.columns:
+            if column.silver.lower() != wanted:
+                continue
+            if column.optional:
+                yield f"the column {column.in_words} of time can't be optional: it gives a slice its time"
+            if column.type is not None and (kind := column.type.ddl) not in TIMES:
+                yield f"time: the column {column.in_words} is {kind}, not a date or a timestamp"
 
     def _name_problems(self) -> Iterator[str]:
         seen: dict[str, str] = {}
@@ -191,9 +207,8 @@ class Entity(Named):
     @property
     def names_with_values(self) -> tuple[str, ...]:
         """Names of columns that every slice must have, because settings need their values."""
-        sequence = self.settings.sequence_by
         marks = (mark.column_name for mark in self.watermark)
-        return (*marks, *(() if sequence is None else (sequence,)))
+        return (*marks, *filter(None, (self.settings.sequence_by, self.settings.time_column)))
 
     @property
     def reads_json(self) -> bool:

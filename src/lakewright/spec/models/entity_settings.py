@@ -43,6 +43,21 @@ LOG_DAYS = 30
 """Days for which Delta keeps a table's log unless a property says otherwise."""
 
 
+class TimeColumn(SnakeModel):
+    """The column of a slice whose latest value is the slice's processing time."""
+
+    column: str = Field(alias="from", min_length=1, description="A date or a time.")
+
+
+def _column_or_text(declared: Any) -> Any:
+    """Check what has no text's form, so that there is one error of it."""
+    column = declared.get("from") if isinstance(declared, Mapping) and len(declared) == 1 else None
+    is_text = declared is None or isinstance(declared, str | TimeColumn)
+    if not is_text and not (isinstance(column, str) and column):
+        raise inconsistent(f"{declared!r} is neither a text nor a column", remedy="Write {from: COLUMN}.")
+    return declared
+
+
 class EntitySettings(SnakeModel):
     """Settings of an entity, which override its connection's. Unknown keys are kept for templates."""
 
@@ -169,12 +184,12 @@ class EntitySettings(SnakeModel):
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
     )
-    time: str | None = Field(
+    time: Annotated[TimeColumn | str | None, BeforeValidator(_column_or_text)] = Field(
         default=None,
-        min_length=1,
         description="Processing time of a slice if neither its job nor the caller gives one: `name` (the "
         "date in its name, or the time of now if there is none), the form of the date in its name such as "
-        "dd.MM.yyyy, an expression such as `${slice.date}T06:00:00`, or `now`.",
+        "dd.MM.yyyy, an expression such as `${slice.date}T06:00:00`, `{from: COLUMN}` (the latest value of a "
+        "column in the slice), or `now`.",
     )
     undo_window: str | None = Field(
         default=None,
@@ -194,11 +209,12 @@ class EntitySettings(SnakeModel):
 
     @field_validator("time")
     @classmethod
-    def _is_time(cls, text: str | None) -> str | None:
-        is_word = text is None or text.strip().lower() in (OF_NAME, OF_NOW) or "$" in text
-        if text is not None and not is_word and not {"y", "M", "d"} <= set(text):
+    def _is_time(cls, text: TimeColumn | str | None) -> TimeColumn | str | None:
+        is_word = not isinstance(text, str) or text.strip().lower() in (OF_NAME, OF_NOW) or "$" in text
+        if isinstance(text, str) and not is_word and not {"y", "M", "d"} <= set(text):
             raise ValueError(
-                f"{text!r} is not name, now, a form of dates such as dd.MM.yyyy, or an expression"
+                f"{text!r} is not name, now, a form of dates such as dd.MM.yyyy, an expression, or "
+                "{from: COLUMN}"
             )
         return text
 
@@ -228,13 +244,18 @@ class EntitySettings(SnakeModel):
 
     @property
     def slice_time(self) -> str | None:
-        """The expression over a slice that gives its processing time; None for the time of now."""
-        text = OF_NOW if self.time is None else self.time.strip()
+        """The expression over a slice that gives its processing time; None if the clock or a column does."""
+        text = self.time.strip() if isinstance(self.time, str) else OF_NOW
         if text.lower() == OF_NOW:
             return None
         if text.lower() == OF_NAME:
             return NAMED_TIME
         return text if "$" in text else f"${{slice.date('{text}')}}"
+
+    @property
+    def time_column(self) -> str | None:
+        """The column whose latest value is the processing time of a slice; None if something else is."""
+        return self.time.column if isinstance(self.time, TimeColumn) else None
 
     @property
     def asserts_absence(self) -> bool:

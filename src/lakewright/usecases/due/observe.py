@@ -457,10 +457,12 @@ class _Observed:
         One that a person wants to be processed once more gets the time of a new one.
         """
         zone = self.app.project.lake.zone
+        other = {name for name, each in self.bronze.items() if each not in held}
+        left_out = self._again | (other if self.declared.settings.time_column is not None else set())
         recorded = {
             name: SliceTime(TimeSource.RECORDED, at=each.at.astimezone(zone))
             for name, each in self._applied.items()
-            if each.at is not None and name not in self._again
+            if each.at is not None and name not in left_out
         }
         new = [name for name in _to_come(self.bronze, held) if name not in recorded]
         return {**planned_times(self.app, self.declared, new, self.items), **recorded}

@@ -71,19 +71,43 @@ def test_twelve_lines_are_a_whole_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "expression"),
+    ("declared", "expression", "column"),
     [
-        ("", "${slice.time}"),
-        ("time: now", None),
-        ("time: dd.MM.yyyy", "${slice.date('dd.MM.yyyy')}"),
-        ("time: '${slice.date}T06:00:00'", "${slice.date}T06:00:00"),
+        ("", "${slice.time}", None),
+        ("time: now", None, None),
+        ("time: dd.MM.yyyy", "${slice.date('dd.MM.yyyy')}", None),
+        ("time: '${slice.date}T06:00:00'", "${slice.date}T06:00:00", None),
+        ("time: {from: seen}", None, "seen"),
     ],
 )
 def test_versions_are_stamped_by_the_date_in_the_name_unless_something_else_is_declared(
-    tmp_path: Path, declared: str, expression: str | None
+    tmp_path: Path, declared: str, expression: str | None, column: str | None
 ) -> None:
     text = f"name: x\nentities:\n  e:\n    key: id\n    {declared}\n"
-    assert loaded(tmp_path, text).entities["e"].settings.slice_time == expression
+    settings = loaded(tmp_path, text).entities["e"].settings
+    assert (settings.slice_time, settings.time_column) == (expression, column)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "time: {form: seen}",
+        "time: {from: seen, zone: UTC}",
+        "time: {from: }",
+        "time: [seen]",
+        "time: seen",
+        "time: {from: id}",  # its type is no time
+        "time: {from: seen}\n    columns: {seen: {type: date, optional: true}}",
+    ],
+)
+def test_what_gives_no_slice_a_time_is_refused(tmp_path: Path, declared: str) -> None:
+    text = f"name: x\nentities:\n  e:\n    key: id\n    {declared}\n"
+    text += "" if "columns" in declared else "    columns: {id: long}\n"
+    with pytest.raises(SpecError) as caught:
+        loaded(tmp_path, text)
+    (fault,) = caught.value.faults
+    assert fault.location is not None
+    assert fault.location.line in (3, 5)
 
 
 FIELD = st.sampled_from(["id", "name", "amount", "day", "city"])
