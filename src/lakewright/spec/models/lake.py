@@ -44,7 +44,7 @@ class LakeSettings(SnakeModel):
     timezone: str = Field(
         default="UTC",
         description="IANA name of the time zone for processing times without offset, and for times without "
-        "offset in adopted tables and in `history_from`. Times without offset in slices are UTC.",
+        "offset in slices, in adopted tables and in `history_from`.",
     )
     raw_path: str = Field(
         default="${connection}/${entity}",
