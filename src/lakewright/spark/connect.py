@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 from lakewright.errors import NotInstalled, SparkUnavailable
@@ -194,10 +194,11 @@ def _connected(url: str) -> SparkSession:
 def session_like(session: Any) -> SparkSession:
     """Return a new session of the same server and user."""
     if hasattr(session, "cloneSession"):
-        cloned: SparkSession = session.cloneSession()
-        return cloned
-    made: SparkSession = type(session)(connection=session.client._builder)
-    return made
+        cloned: Any = session.cloneSession()
+        # PySpark does not set it, and then fails to stop the clone, which keeps the process from ending.
+        cloned.release_session_on_close = True
+        return cast("SparkSession", cloned)
+    return cast("SparkSession", type(session)(connection=session.client._builder))
 
 
 def _check_delta(session: SparkSession) -> None:
