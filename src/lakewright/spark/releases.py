@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 from lakewright.errors import NotInstalled, SparkUnavailable
@@ -25,6 +25,7 @@ __all__ = [
     "delta_jars",
     "installed_release",
     "installed_version",
+    "is_client_alone",
     "s3_jars",
     "supported_releases",
 ]
@@ -32,8 +33,8 @@ __all__ = [
 DELTA = "4.4.0"
 """The release of Delta Lake whose jars are used, with every release of Spark."""
 
-_DISTRIBUTIONS = ("pyspark", "pyspark-client")
-"""PySpark with Spark, and its client for Spark Connect alone."""
+_CLIENT = "pyspark-client"
+"""PySpark's client for Spark Connect alone, without Spark."""
 
 _S3_LOCK = Path(__file__).with_name("s3_jars.txt")
 
@@ -182,10 +183,16 @@ def installed_version() -> str:
     Raises:
         NotInstalled: There is no PySpark.
     """
-    for name in _DISTRIBUTIONS:
+    for name in ("pyspark", _CLIENT):
         with suppress(PackageNotFoundError):
             return version(name)
     raise NotInstalled("PySpark is not installed", remedy="Run `pip install 'lakewright[spark]'`.")
+
+
+def is_client_alone() -> bool:
+    """Return whether only PySpark's client for Spark Connect is installed, without Spark itself."""
+    has_spark, has_client = (any(distributions(name=name)) for name in ("pyspark", _CLIENT))
+    return has_client and not has_spark
 
 
 def delta_jars(release: Release) -> tuple[Jar, ...]:

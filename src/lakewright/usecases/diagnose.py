@@ -39,7 +39,15 @@ from lakewright.spark.class_archive import archive_path
 from lakewright.spark.cluster import check_master, is_cluster
 from lakewright.spark.jars import fetch_jars, jars_folder, log_store_jar, missing_jars
 from lakewright.spark.java import find_java
-from lakewright.spark.releases import DELTA, Jar, delta_jars, installed_release, installed_version, s3_jars
+from lakewright.spark.releases import (
+    DELTA,
+    Jar,
+    delta_jars,
+    installed_release,
+    installed_version,
+    is_client_alone,
+    s3_jars,
+)
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
@@ -78,8 +86,11 @@ PATIENCE_OF_DOCTOR = 5.0
 
 
 def machine_checks(environ: Mapping[str, str]) -> Iterator[Check]:
-    """Check Python, Java, Spark, Delta and its jars on this machine."""
+    """Check Python, Java, Spark, Delta and its jars here; a client of Spark Connect needs no Java."""
     yield _python()
+    if is_client_alone():
+        yield Check("Spark", True, f"pyspark-client {installed_version()}, for Spark Connect")
+        return
     yield guarded("Java", lambda: _java(environ))
     yield guarded("Spark", _spark)
     yield guarded("jars", lambda: _jars(environ, delta_jars(installed_release())))
