@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
 __all__ = ["analyzed", "is_of_connect"]
 
+_INVALID = "CONNECT_INVALID_PLAN"
+"""The condition of what a server refuses before Spark analyses it, such as a name that the rows lack."""
+
 
 def is_of_connect(made: object) -> bool:
     """Return whether a session or a frame is one of Spark Connect."""
@@ -21,6 +24,14 @@ def analyzed(frame: DataFrame) -> DataFrame:
     Raises:
         AnalysisException: Spark rejects the query.
     """
-    if is_of_connect(frame):
+    if not is_of_connect(frame):
+        return frame
+    from pyspark.errors import AnalysisException, PySparkException
+
+    try:
         _ = frame.isStreaming  # it asks the server; the schema may be known from the frame before
+    except PySparkException as error:
+        if str(error.getCondition()).startswith(_INVALID):
+            raise AnalysisException(str(error)) from error
+        raise
     return frame

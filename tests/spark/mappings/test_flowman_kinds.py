@@ -123,6 +123,13 @@ EXPECTED: dict[str, list[Row]] = {
 }
 
 
+@pytest.mark.jvm
+def test_rows_are_in_as_many_partitions_as_declared(tmp_path: Path, spark: SparkSession) -> None:
+    workspace = make_workspace(tmp_path, MODEL, sessions=same(spark))
+    partitions = {name: workspace.frame(name).rdd.getNumPartitions() for name in ("few", "even", "by_name")}
+    assert partitions == {"few": 1, "even": 3, "by_name": 2}
+
+
 def test_each_kind_gives_its_rows(tmp_path: Path, spark: SparkSession) -> None:
     """E14: what migrating projects use."""
     workspace = make_workspace(tmp_path, MODEL, sessions=same(spark))
@@ -134,8 +141,6 @@ def test_each_kind_gives_its_rows(tmp_path: Path, spark: SparkSession) -> None:
         spark.sql("DROP DATABASE flowman_kinds CASCADE")
     assert found == EXPECTED
 
-    partitions = {name: workspace.frame(name).rdd.getNumPartitions() for name in ("few", "even", "by_name")}
-    assert partitions == {"few": 1, "even": 3, "by_name": 2}
     assembled = workspace.frame("assembled")
     assert assembled.schema.simpleString() == (
         "struct<id:int,at:struct<pos:struct<x:int>>,at_city:string,at_pos_y:int,who:string,city:string,y:int,"

@@ -276,6 +276,7 @@ def test_each_kind_gives_its_rows(workspace: Workspace) -> None:
     workspace.frame("kept").unpersist()
 
 
+@pytest.mark.jvm  # the line of a function, which Spark Connect learns too late
 def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "functions.py").write_text(FUNCTIONS)
     workspace = make_workspace(tmp_path, NESTED, sessions=same(spark))
