@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from tests.connect_server import VARIABLE
 from tests.durations import Durations, load_kept, longest_first
 from tests.sessions import BOTH_COMPILERS
 from tests.shared_jvm import ADDRESS, SharedJvm, session_in
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the files that take longest first."""
-    if SERVER in os.environ:
+    if VARIABLE in os.environ:
         skipped = pytest.mark.skip(reason="Spark Connect gives no JVM")
         for item in items:
             if item.get_closest_marker("jvm"):
@@ -67,9 +68,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # young generation.
 
 
-SERVER = "LAKEWRIGHT_TEST_CONNECT"
-"""The variable with the address of a server of Spark Connect, in whose session tests run."""
-
 LOG_STORES = {f"spark.delta.logStore.{scheme}.impl": LOG_STORE for scheme in ("s3", "s3a")}
 """Where Delta commits on S3. Spark reads it only when a JVM starts; the rest of S3 is set by each session."""
 
@@ -80,7 +78,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     The workers of `make test` share its JVM too. `make connect` gives a server of Spark Connect instead.
     """
-    if server := os.environ.get(SERVER):
+    if server := os.environ.get(VARIABLE):
         remote = SessionSettings(tmp_path_factory.mktemp("session"), master=server, conf=INTERPRETED)
         sessions = ConnectSessions()
         connected = sessions.start(remote)

@@ -20,6 +20,9 @@ from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.releases import delta_jars, installed_release
 
 START_SECONDS = 120
+VARIABLE = "LAKEWRIGHT_TEST_CONNECT"
+"""The variable with the address of a server of Spark Connect, in whose session tests run."""
+
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 

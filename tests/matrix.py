@@ -16,12 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.connect_server import running_server
+from tests.connect_server import VARIABLE, running_server
 
 __all__ = ["CELLS", "Cell", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
-SERVER = "LAKEWRIGHT_TEST_CONNECT"
 
 SHORT = ("tests/spark/strategies/test_model.py",)
 WHOLE = (
@@ -87,7 +86,7 @@ def _passes(cell: Cell, files: Sequence[str]) -> bool:
         tempfile.TemporaryDirectory(prefix="lakewright-connect-") as folder,
         running_server(Path(folder)) as url,
     ):
-        return _succeeds(python, files, {SERVER: url})
+        return _succeeds(python, files, {VARIABLE: url})
 
 
 def _environment(cell: Cell) -> Path:

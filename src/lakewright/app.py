@@ -26,7 +26,7 @@ from lakewright.manifest.redact import Redactor
 from lakewright.manifest.settings import lease_duration
 from lakewright.manifest.store import Store
 from lakewright.run.kinds import registry
-from lakewright.run.session_settings import settings_of_project, storage_of_project
+from lakewright.run.session_settings import master_of_project, settings_of_project, storage_of_project
 from lakewright.slices.result import SliceReport
 from lakewright.spark.session import OwnSession, Sessions, sessions_for
 from lakewright.spec.loading.load_options import LoadOptions
@@ -113,7 +113,7 @@ class App:
                 checks_only=checks_only,
             ),
         )
-        sessions = sessions or sessions_for(settings_of_project(project, environ))
+        sessions = sessions or sessions_for(master_of_project(project, environ))
         return cls(project, environ, say=say, sessions=sessions)
 
     @property

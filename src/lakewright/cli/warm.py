@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 from lakewright.cli import entry
 from lakewright.cli.call import open_app
 from lakewright.cli.options import Settings, global_arguments
-from lakewright.spark.conf import is_connect
 from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.imports import import_engine
-from lakewright.spark.session import OwnSession
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -79,19 +77,19 @@ def _open(
     due: dict[str, Settings],
     **more: Any,
 ) -> App:
-    """Open the project on attached sessions, unless the JVM's working folder would make a difference.
+    """Open the project on attached sessions, unless it has a server, or the JVM's folder makes a difference.
 
     Entities whose tables are due for maintenance are added to `due`, as another command maintains them.
     """
-    app = open_app(settings, environ, say, sessions=attached, **more)
+    app = open_app(settings, environ, say, **more)
+    if isinstance(app.sessions, ConnectSessions):
+        return app
     if Path.cwd() != attached.folder and _reads_relative_paths(app.project, arguments):
         log.info(
             "Spark starts in a JVM of its own, not in the server's: relative paths begin in %s", Path.cwd()
         )
-        app.sessions = OwnSession()
-    elif is_connect(attached.master(app.lake.session)):
-        app.sessions = ConnectSessions()
     else:
+        app.sessions = attached
         app.maintain_later = lambda entity: due.update({entity: settings})
     return app
 

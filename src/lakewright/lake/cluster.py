@@ -156,7 +156,7 @@ def _check_same_folder(lake: Lake, spark: SparkSession) -> None:
     folder = join(lake.settings.root_folder, FOLDER, f"server-{uuid4()}")
     try:
         spark.range(1).selectExpr("'here' AS value").write.text(folder)
-        is_seen = bool(files_at(folder, lake).listed(folder))
+        is_seen = any(files_at(folder, lake).listed(folder))
     finally:
         files_at(folder, lake).remove(folder)
     if not is_seen:

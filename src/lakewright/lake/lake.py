@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lakewright.errors import SparkUnavailable
 from lakewright.lake.object_storage import ObjectStorage
-from lakewright.spark.conf import SessionSettings
+from lakewright.spark.conf import SessionSettings, master_of
 from lakewright.spark.jvm import has_stopped, is_jvm_failure
 from lakewright.spark.metastore import CATALOG, embedded_metastore
 from lakewright.spark.session import Sessions, sessions_for
@@ -73,7 +73,7 @@ class Lake:
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.settings = settings
         self.session = session
-        self.sessions = sessions_for(session) if sessions is None else sessions
+        self.sessions = sessions_for(master_of(session)) if sessions is None else sessions
         self._spark: SparkSession | None = None
         self._is_starting = False
         self._is_abandoned = False
@@ -206,7 +206,7 @@ class Lake:
         tag = self._thread.tag
         if tag is None or self._thread.is_tagged or has_stopped(spark):
             return
-        self.sessions.tag(spark, tag)
+        self._thread.before = self.sessions.tag(spark, tag)
         self._tags.add(tag)
         self._thread.is_tagged = True
 
@@ -214,7 +214,7 @@ class Lake:
         if has_stopped(spark):
             return
         try:
-            self.sessions.untag(spark, tag)
+            self.sessions.untag(spark, tag, self._thread.before)
         except Exception as error:
             if not is_jvm_failure(error):
                 raise
@@ -287,11 +287,11 @@ class Lake:
 
 
 class _ThreadState(threading.local):
-    """A thread's state: the tag of its jobs, whether Spark has it, its earlier pool, its check of commits."""
+    """A thread's state: the tag of its jobs, whether Spark has it, what was before, its check of commits."""
 
     tag: str | None = None
     is_tagged: bool = False
-    pool: str | None = None
+    before: str | None = None
     check: Callable[[], None] = staticmethod(_nothing)
     past: Past | None = None
 

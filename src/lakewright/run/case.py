@@ -100,11 +100,11 @@ class _SessionOf:
     def stop(self, session: SparkSession) -> None:
         """Do nothing, because the other lake stops the session."""
 
-    def tag(self, session: SparkSession, tag: str) -> None:
-        self.lake.sessions.tag(session, tag)
+    def tag(self, session: SparkSession, tag: str) -> str | None:
+        return self.lake.sessions.tag(session, tag)
 
-    def untag(self, session: SparkSession, tag: str) -> None:
-        self.lake.sessions.untag(session, tag)
+    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
+        self.lake.sessions.untag(session, tag, before)
 
     def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
         self.lake.sessions.cancel(session, tags)

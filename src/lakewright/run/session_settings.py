@@ -10,12 +10,18 @@ from lakewright.connections.jdbc import driver_jars
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.paths import is_s3
 from lakewright.lake.table import needs_catalog
-from lakewright.spark.conf import SessionSettings, is_connect, temporary_session_conf
+from lakewright.spark.conf import SessionSettings, is_connect, master_among, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.project import Project
 
-__all__ = ["settings_of_project", "settings_of_tests", "state_folder", "storage_of_project"]
+__all__ = [
+    "master_of_project",
+    "settings_of_project",
+    "settings_of_tests",
+    "state_folder",
+    "storage_of_project",
+]
 
 
 def settings_of_project(project: Project, environ: Mapping[str, str]) -> SessionSettings:
@@ -24,7 +30,7 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
     Spark keeps its state in the project's state folder.
     """
     conf = _spark_config(project)
-    master = project.cluster.master or environ.get("SPARK_REMOTE") or "local[*]"
+    master = master_of_project(project, environ)
     if needs_catalog(project) and not is_connect(master):
         conf.setdefault(CATALOG, "hive")
     storage = storage_of_project(project, environ)
@@ -40,6 +46,12 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
         patience=project.cluster.seconds,
         shares_folders=project.cluster.shared,
     )
+
+
+def master_of_project(project: Project, environ: Mapping[str, str]) -> str:
+    """Return where a project's Spark works: a master, or a server of Spark Connect."""
+    declared = project.cluster.master or environ.get("SPARK_REMOTE") or "local[*]"
+    return master_among(project.config, declared)
 
 
 def storage_of_project(project: Project, environ: Mapping[str, str]) -> ObjectStorage:

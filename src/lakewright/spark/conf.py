@@ -27,6 +27,7 @@ __all__ = [
     "is_connect",
     "local_cores",
     "machine_memory",
+    "master_among",
     "master_of",
     "results_conf",
     "runtime_conf",
@@ -363,8 +364,12 @@ def machine_memory() -> int:
 
 def master_of(settings: SessionSettings) -> str:
     """Return the URL of the session's master, or of its server of Spark Connect; the user's key wins."""
-    keys = ("spark.remote", "spark.master")
-    return next((settings.conf[key] for key in keys if key in settings.conf), settings.master)
+    return master_among(settings.conf, settings.master)
+
+
+def master_among(conf: Mapping[str, str], declared: str) -> str:
+    """Return the master, or the server, that the user's keys name; without one, the declared one."""
+    return conf.get("spark.remote", conf.get("spark.master", declared))
 
 
 def is_connect(master: str) -> bool:

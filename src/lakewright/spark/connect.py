@@ -17,12 +17,13 @@ from weakref import WeakSet
 from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.cluster import check_master
 from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
+from lakewright.spark.jvm import has_stopped
 from lakewright.spark.releases import check_release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ConnectSessions", "connect_session_active", "is_connected", "session_like"]
+__all__ = ["ConnectSessions", "connect_session_active", "session_like"]
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +34,6 @@ _LONGEST_PAUSE = 10_000
 """Milliseconds between two attempts to reach a server that does not answer; 15 of them take two minutes."""
 
 _PROBED = "DELTA_MISSING_DELTA_TABLE"
-
-
-def is_connected(session: SparkSession) -> bool:
-    """Return whether a session of Spark Connect is still usable; the server is not asked."""
-    return not bool(getattr(session, "is_stopped", False))
 
 
 class ConnectSessions:
@@ -63,7 +59,7 @@ class ConnectSessions:
         """
         if self.given is None:
             return
-        if not is_connected(self.given):
+        if has_stopped(self.given):
             raise SparkUnavailable(
                 "the given Spark session has been stopped",
                 remedy="Start a new one, and load the project with it.",
@@ -137,7 +133,7 @@ class ConnectSessions:
         for each in tuple(self._sessions):
             each.addTag(tag)
 
-    def untag(self, session: SparkSession, tag: str) -> None:
+    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
         """Tag no more jobs of this thread."""
         self._thread.tag = None
         for each in tuple(self._sessions):

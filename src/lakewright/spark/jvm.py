@@ -15,9 +15,10 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import JvmEnded
+from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 __all__ = ["active_context", "full_text", "has_stopped", "is_jvm_failure", "jvm_failure"]
 
@@ -119,9 +120,11 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return any(_OUT_OF_MEMORY.search(full_text(each)) for each in _chain(error))
 
 
-def has_stopped(session: SparkSession) -> bool:
-    """Return whether the context of a session was stopped in this process; the JVM is not asked."""
-    context = getattr(session, "sparkContext", None)  # a session of Spark Connect has none
+def has_stopped(session: Any) -> bool:
+    """Return whether a session, or its context, was stopped in this process; nothing else is asked."""
+    if is_of_connect(session):
+        return bool(session.is_stopped)
+    context = getattr(session, "sparkContext", None)
     return context is not None and context._jsc is None
 
 

@@ -82,12 +82,12 @@ class Sessions(Protocol):
         """End a session that `start` returned."""
         ...
 
-    def tag(self, session: SparkSession, tag: str) -> None:
-        """Tag the jobs that this thread starts, until `untag`, so that `cancel` finds them."""
+    def tag(self, session: SparkSession, tag: str) -> str | None:
+        """Tag the jobs that this thread starts, so that `cancel` finds them; return what `untag` needs."""
         ...
 
-    def untag(self, session: SparkSession, tag: str) -> None:
-        """Undo `tag`."""
+    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
+        """Undo `tag`, which returned `before`."""
         ...
 
     def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
@@ -95,33 +95,29 @@ class Sessions(Protocol):
         ...
 
 
-class _Pool(threading.local):
-    """The scheduler pool that a thread had before its jobs were tagged."""
-
-    name: str | None = None
-
-
-_pool = _Pool()
-
-
 class ContextJobs:
     """Tags and cancels the jobs of a session whose Spark context is in this process."""
 
-    def tag(self, session: SparkSession, tag: str) -> None:
-        """Tag the thread's jobs, and give them a scheduler pool, so that threads share Spark fairly."""
+    def tag(self, session: SparkSession, tag: str) -> str | None:
+        """Tag the thread's jobs, and give them a scheduler pool, so that threads share Spark fairly.
+
+        Returns:
+            The pool that the thread had before.
+        """
         context = session.sparkContext
-        _pool.name = context.getLocalProperty(_POOL)
+        before = context.getLocalProperty(_POOL)
         # In a JVM that others use too, this process has a pool of its own already: theirs must not meet.
-        names = filter(None, (_pool.name, threading.current_thread().name))
+        names = filter(None, (before, threading.current_thread().name))
         context.setLocalProperty(_POOL, " ".join(names))
         context.addJobTag(tag)
+        return before
 
-    def untag(self, session: SparkSession, tag: str) -> None:
-        """Undo `tag`."""
+    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
+        """Undo `tag`, which returned the pool before."""
         context = session.sparkContext
         context.removeJobTag(tag)
         # PySpark's signature has no None, which removes a property.
-        context.setLocalProperty(_POOL, cast("str", _pool.name))
+        context.setLocalProperty(_POOL, cast("str", before))
 
     def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
         """Cancel the jobs with these tags, or all."""
@@ -319,9 +315,9 @@ def _running_session() -> SparkSession:
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
-def sessions_for(settings: SessionSettings) -> Sessions:
+def sessions_for(master: str) -> Sessions:
     """Return where a project gets its session from: a server of Spark Connect, or a JVM of this process."""
-    return ConnectSessions() if is_connect(master_of(settings)) else OwnSession()
+    return ConnectSessions() if is_connect(master) else OwnSession()
 
 
 def sessions_like(given: SparkSession) -> Sessions:
@@ -361,7 +357,7 @@ class NoSession:
     def tag(self, session: SparkSession, tag: str) -> None:
         """Do nothing: there is no session."""
 
-    def untag(self, session: SparkSession, tag: str) -> None:
+    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
         """Do nothing: there is no session."""
 
     def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:

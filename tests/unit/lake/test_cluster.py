@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,12 @@ from tests.sessions import Started, no_session
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
 from lakewright.lake import cluster
-from lakewright.lake.cluster import check_cluster_settings, check_written, prepare_cluster
+from lakewright.lake.cluster import (
+    _check_same_folder,
+    check_cluster_settings,
+    check_written,
+    prepare_cluster,
+)
 from lakewright.lake.lake import Lake
 from lakewright.spark.cluster import ExecutorFacts
 from lakewright.spark.conf import SessionSettings
@@ -66,6 +72,36 @@ def test_a_target_that_would_be_written_to_the_disks_of_executors_is_refused() -
     with pytest.raises(SpecError, match="rows would be lost"):
         check_written(lake("s3://b/lake"), "/exports/names", "the relation 'names'")
     check_written(lake("s3://b/lake"), "s3a://b/names", "the relation 'names'")
+
+
+class Writer:
+    """A session whose server writes files into another folder than it is told."""
+
+    def __init__(self, elsewhere: str) -> None:
+        self.elsewhere = elsewhere
+
+    def range(self, _: int) -> Writer:
+        return self
+
+    def selectExpr(self, _: str) -> Writer:  # noqa: N802 - Spark's name
+        return self
+
+    @property
+    def write(self) -> Writer:
+        return self
+
+    def text(self, folder: str) -> None:
+        place = Path(folder + self.elsewhere)
+        place.mkdir(parents=True)
+        (place / "part-0.txt").write_text("here")
+
+
+@pytest.mark.parametrize("elsewhere", ["", "-of-the-server"])
+def test_a_server_that_writes_elsewhere_is_refused(tmp_path: Path, elsewhere: str) -> None:
+    writer: Any = Writer(elsewhere)
+    server = lake(str(tmp_path), master="sc://host:15002")
+    with nullcontext() if not elsewhere else pytest.raises(SparkUnavailable, match="does not see it"):
+        _check_same_folder(server, writer)
 
 
 def test_nothing_starts_for_the_check_of_a_local_session() -> None:
