@@ -71,6 +71,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 LOG_STORES = {f"spark.delta.logStore.{scheme}.impl": LOG_STORE for scheme in ("s3", "s3a")}
 """Where Delta commits on S3. Spark reads it only when a JVM starts; the rest of S3 is set by each session."""
 
+ONE_TASK_A_PROCESS = {"spark.python.worker.reuse": "false"}
+"""A cancelled task ends its Python process, which by then may work for a task of another test."""
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -90,7 +93,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         app_name="tests",
         master="local[2]",
         drivers=(POSTGRES_DRIVER,),
-        conf={**LOG_STORES, **BOTH_COMPILERS, **({} if os.environ.get("COMPILE_QUERIES") else INTERPRETED)},
+        conf={
+            **LOG_STORES,
+            **BOTH_COMPILERS,
+            **ONE_TASK_A_PROCESS,
+            **({} if os.environ.get("COMPILE_QUERIES") else INTERPRETED),
+        },
         needs_s3=True,
     )
     if address := os.environ.get(ADDRESS):

@@ -315,8 +315,8 @@ def runs_python(frame: DataFrame) -> bool:
 def has_python_functions(frame: DataFrame) -> bool:
     """Return whether a frame calls Python functions, which compute with times of its session's zone.
 
-    Rows that came from Python, as those of a `values` mapping or of `createDataFrame`, are none: Spark has
-    them in its own form, in which times are instants.
+    Rows that came from Python, as those of `createDataFrame`, are none: Spark has them in its own form, in
+    which times are instants.
     """
     return _has_node(frame, _is_function)
 

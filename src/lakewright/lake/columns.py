@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
-from lakewright.lake.frames import created_frame
+from lakewright.lake.frames import frame_of_texts
 from lakewright.schema.convert import convert
 from lakewright.schema.rules import ASSIGNED, LENIENT, STRICT, ValueRules
 from lakewright.schema.shape import plain_type
@@ -144,10 +144,8 @@ def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Sequ
             "no columns are declared for these records", remedy="Declare `columns` or a `schema`."
         )
     rows = texts_of(fields, records)
-    texts = ", ".join(Field(name=field.name, type=Scalar("string")).ddl for field in fields)
-    return created_frame(spark, rows, texts).select(
-        *(_read_text(field).alias(field.name) for field in fields)
-    )
+    texts = frame_of_texts(spark, [field.name for field in fields], rows)
+    return texts.select(*(_read_text(field).alias(field.name) for field in fields))
 
 
 def _read_text(field: Field) -> Column:

@@ -5,10 +5,11 @@ Times without an offset in frames that callers hand over are times of the lake's
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,7 @@ from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from lakewright.schema.types import Type
 
@@ -35,7 +37,9 @@ __all__ = [
     "check_names",
     "check_plain_times",
     "created_frame",
+    "empty_frame",
     "frame_in",
+    "frame_of_texts",
     "holds_arrow",
     "with_offsets",
 ]
@@ -93,6 +97,29 @@ def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataF
     """
     with _kept_active(session):
         return session.createDataFrame(rows, schema)
+
+
+def empty_frame(session: SparkSession, types: Iterable[tuple[str, str | DataType]]) -> DataFrame:
+    """Return a frame without rows, with columns of these names and types."""
+    from pyspark.sql import functions
+
+    null = functions.lit(None)
+    return session.range(0).select(*(null.cast(kind).alias(name) for name, kind in types))
+
+
+def frame_of_texts(
+    session: SparkSession, names: Sequence[str], rows: Sequence[Sequence[str | None]]
+) -> DataFrame:
+    """Return a frame of rows of texts, in their order.
+
+    The rows are one literal of the plan. `createDataFrame` would pass them through a Python process of
+    Spark's, which takes longer to start than the rows take, and may end while it is in use.
+    """
+    from pyspark.sql import functions
+
+    texts = functions.from_json(functions.lit(json.dumps(rows)), "array<array<string>>")
+    found = session.range(1).select(functions.explode(texts).alias("row"))
+    return found.select(*(found["row"][index].alias(name) for index, name in enumerate(names)))
 
 
 @contextmanager

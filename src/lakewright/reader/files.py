@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compression
 from lakewright.lake.files import Files, files_at
+from lakewright.lake.frames import empty_frame
 from lakewright.lake.partition import NULL_FOLDER
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.avro import read_avro
@@ -263,8 +264,6 @@ def read_csv(
         LakewrightError: A file can't be read as it is declared to be written, or has a name twice in its
             header, or none for a column.
     """
-    from pyspark.sql.types import StructType
-
     mode = {"mode": "FAILFAST"}
     if corrupt is not None:
         mode = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": corrupt}
@@ -290,7 +289,7 @@ def read_csv(
         reader = reader if schema is None else reader.schema(schema)
         frame = reader.load(source.places if len(alike) == 1 else list(map(uri, group.paths)))
         frames.append(frame.toDF(*names_of(group, form, is_numbered=True)) if schema is None else frame)
-    return union_of(frames) if frames else session.createDataFrame([], StructType([]))
+    return union_of(frames) if frames else empty_frame(session, ())
 
 
 def union_of(frames: Iterable[DataFrame]) -> DataFrame:

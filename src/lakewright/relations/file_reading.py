@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import reader_schema
 from lakewright.lake.files import Files, files_at
+from lakewright.lake.frames import empty_frame
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import FileEntry, join, parent
 from lakewright.reader.files import CsvGroup, file_sql, folder_values, names_of, read_files
@@ -88,7 +89,8 @@ class FileReader:
         """
         source = self._source(place, partitions)
         if self.fields is not None and not any(file.size for file in source.files):
-            return self.workspace.spark.createDataFrame([], reader_schema(self.fields))
+            columns = ((each.name, plain_type(each.type).ddl) for each in self.fields)
+            return empty_frame(self.workspace.spark, columns)
         declared = self._in_files
         types = {
             name.lower(): each.type for each in declared for name in (each.renamed_from, each.name) if name

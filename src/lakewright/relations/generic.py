@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import TargetError
 from lakewright.lake.columns import conform, fields_of, reader_schema
-from lakewright.lake.frames import created_frame
+from lakewright.lake.frames import empty_frame
 from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Observation
@@ -64,7 +64,8 @@ class GenericRelation(StoredRelation):
         """Overwrite the existing rows with no rows."""
         if partition:
             raise self._undivided()
-        empty = created_frame(workspace.spark, [], self.read(workspace).schema)
+        columns = self.read(workspace).schema
+        empty = empty_frame(workspace.spark, ((each.name, each.dataType) for each in columns))
         self.write(workspace, empty, partition={}, mode=OutputMode.OVERWRITE)
 
     def write(

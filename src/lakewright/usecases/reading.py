@@ -15,7 +15,7 @@ from lakewright.app import App
 from lakewright.errors import Location, SpecError, UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import check_version, readable
-from lakewright.lake.frames import created_frame
+from lakewright.lake.frames import frame_of_texts
 from lakewright.lake.observation import read_table
 from lakewright.lake.partition import expand_selection
 from lakewright.lake.spark_errors import (
@@ -153,7 +153,7 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
     """
     query, shown, tables = _parsed(app, query)
     if shown is not None:
-        return created_frame(app.lake.new_session(), shown, "layer string, name string")
+        return frame_of_texts(app.lake.new_session(), ("layer", "name"), shown)
     with _opened(app, query, tables, as_of) as (frame, notes):
         for note in notes():
             log.warning("%s", note)

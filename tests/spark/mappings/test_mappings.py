@@ -16,7 +16,8 @@ from tests.spark.relations.relations import Row, by_text, rows_by_name, stored
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError, TargetError
 from lakewright.lake import cluster
-from lakewright.lake.cluster import check_python
+from lakewright.lake.cluster import check_python, runs_python
+from lakewright.lake.frames import empty_frame, frame_of_texts
 from lakewright.lake.lake import Lake
 from lakewright.relations.relation import OutputMode
 from lakewright.spark.conf import SessionSettings
@@ -560,3 +561,22 @@ def test_python_functions_in_a_frame_are_found_and_their_python_is_asked_for(
     for what, computed in running.items():
         with pytest.raises(SparkUnavailable, match=f"{what} .* no Python at /no/such/python"):
             check_python(lake, computed, what)
+
+
+@pytest.mark.jvm
+def test_rows_of_a_project_reach_spark_without_python_and_as_they_are(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    texts = ["it's", 'a "b"', "back\\slash \\u0041", "line\nend", "\U0001f600 é", "", " ", None]
+    names = ["odd `name`", "n"]
+    rows = [(text, str(index)) for index, text in enumerate(texts)]
+    frame = frame_of_texts(spark, names, rows)
+    assert frame.columns == names
+    assert [tuple(row) for row in frame.collect()] == rows
+    assert not runs_python(frame)
+
+    assert frame_of_texts(spark, ["n"], []).collect() == []
+    empty = empty_frame(spark, [("id", "int"), ("tags", "array<string>")])
+    assert empty.dtypes == [("id", "int"), ("tags", "array<string>")]
+    assert empty.collect() == []
+    assert not runs_python(empty)
