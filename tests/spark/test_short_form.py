@@ -83,3 +83,50 @@ def test_apply_makes_what_twelve_lines_declare_and_a_correction_makes_it_right_a
         (3, "Bari", second, False),
     ]
     assert rows(shop, "SELECT n FROM versions WHERE id = 2") == [(1,)]
+
+
+TABLES = {"people", "orders", "notes", "cities", "versions", "doubled"}
+
+
+def test_tables_by_path_get_a_name_in_the_catalog_and_lose_it_with_their_rows(
+    shop: InProcess, spark: SparkSession
+) -> None:
+    catalog = "lake: {register: registered}\n"
+    (shop.folder / "project.yml").write_text(PROJECT + catalog)
+    spark.sql("CREATE DATABASE registered")
+    try:
+        spark.sql("CREATE TABLE registered.notes (other int) USING parquet")
+        done = shop.run("apply")
+        assert done.code == 0
+        assert [name for name in sorted(TABLES) if f"registered.{name}:" in done.err] == ["notes"]
+        names = {row.tableName for row in spark.sql("SHOW TABLES IN registered").collect()}
+        assert names == TABLES
+        assert spark.table("registered.notes").columns == ["other"]
+        for name in ("people", "orders"):
+            assert spark.table(f"registered.{name}").count() == len(
+                rows(shop, f"SELECT * FROM {name}.history")
+            )
+        assert spark.table("registered.cities").count() == 2
+
+        assert shop.run("job", "all", "destroy", "-t", "orders", "--yes").code == 0
+        assert not spark.catalog.tableExists("registered.orders")
+        assert spark.catalog.tableExists("registered.people")
+    finally:
+        spark.sql("DROP DATABASE registered CASCADE")
+
+
+def test_a_catalog_that_is_not_there_is_reported_and_create_registers_later(
+    shop: InProcess, spark: SparkSession
+) -> None:
+    (shop.folder / "project.yml").write_text(PROJECT + "lake: {register: nowhere.registered}\n")
+    done = shop.run("apply")
+    assert done.code == 0
+    assert "nowhere.registered.people" in done.err
+    assert rows(shop, "SELECT id FROM people ORDER BY id") == [(2,), (3,)]
+
+    (shop.folder / "project.yml").write_text(PROJECT + "lake: {register: later}\n")
+    try:
+        assert shop.run("job", "all", "create", "--force", "-t", "people").code == 0
+        assert spark.table("later.people").count() == 4
+    finally:
+        spark.sql("DROP DATABASE IF EXISTS later CASCADE")

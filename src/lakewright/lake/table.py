@@ -277,7 +277,8 @@ def needs_catalog(project: Project) -> bool:
     if asked is not None and asked.strip().lower() != "true":
         return False
     return (
-        TableOutput.CATALOG in (project.lake.output_method, project.lake.silver_output)
+        bool(project.lake.registered_in)
+        or TableOutput.CATALOG in (project.lake.output_method, project.lake.silver_output)
         or any(_is_in_catalog(definition.raw) for definition in project.entity_definitions.values())
         or any(
             definition.kind in _OF_CATALOG

@@ -111,9 +111,12 @@ class _SessionOf:
 
 
 def redirected_lake(shared: Lake, redirects: Redirects) -> Lake:
-    """Return the lake with the redirects of a test, and with the session of another lake."""
+    """Return the lake with the redirects of a test, and with the session of another lake.
+
+    Its tables get no names in the catalog, where those of the other lake have theirs.
+    """
     root = redirects.inside(shared.settings.root_folder)
-    settings = shared.settings.model_copy(update={"root_folder": root})
+    settings = shared.settings.model_copy(update={"root_folder": root, "registered_in": ""})
     sessions = _SessionOf(shared)
     return Lake(settings, shared.session, sessions=sessions, storage=shared.storage, redirect=redirects)
 

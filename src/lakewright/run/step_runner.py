@@ -29,6 +29,7 @@ from lakewright.run.plan_warnings import with_warning
 from lakewright.run.planning import Contexts
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
+from lakewright.targets.registration import register_tables
 from lakewright.targets.target import Target
 from lakewright.workspace.notes import OF_NO_MAPPING
 from lakewright.workspace.workspace import Workspace
@@ -114,7 +115,8 @@ class StepRunner:
                 if limit.is_over:
                     raise _timeout(target, step) from error
                 raise
-        for text in _notes(target, context.workspace):
+        notes = [*_notes(target, context.workspace), *register_tables(target, context.workspace, step.phase)]
+        for text in notes:
             warn(Phrase(f"{target.label}: ", text))
         outcome = replace(outcome, warnings=tuple(told))
         if limit.is_over and not outcome.status.is_success:

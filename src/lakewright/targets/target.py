@@ -215,6 +215,10 @@ class Target(Named):
         """Return whether BUILD makes rows or files from what the target reads, and keeps them."""
         return False
 
+    def table_by_path(self, workspace: Workspace) -> tuple[str, str] | None:
+        """Return the name and the location of the Delta table that it writes, if that has no other name."""
+        return None
+
     def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
         """Return that a build adds its rows to those that are there; None if it does not."""
         return None

@@ -29,6 +29,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.plan.step import Append
+from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
@@ -110,6 +111,10 @@ class RowTarget(Target):
     def destination(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
         """Return the relation and the partition to write rows to; an empty one stands for all of it."""
 
+    def written(self, workspace: Workspace) -> Relation:
+        """Return the relation."""
+        return self.destination(workspace)[0]
+
     @abstractmethod
     def read_rows(self, workspace: Workspace) -> DataFrame:
         """Return the rows to write."""
@@ -121,6 +126,12 @@ class RowTarget(Target):
     def is_of_partition(self) -> bool:
         """Return whether a build may write a part of the relation only."""
         return True
+
+    def table_by_path(self, workspace: Workspace) -> tuple[str, str] | None:
+        """Return the name of the relation and its location, if it is a Delta table without another name."""
+        relation = self.written(workspace)
+        location = relation.address(workspace).location if isinstance(relation, DeltaRelation) else None
+        return None if location is None else (relation.name, location)
 
     def mode_of(self, defaults: TargetDefaults) -> OutputMode:
         """Return how it treats existing rows."""
@@ -239,6 +250,10 @@ class WritingTarget(RowTarget):
                 remedy="Leave out the target's mapping, or name a relation that holds rows.",
             )
         return relation
+
+    def written(self, workspace: Workspace) -> Relation:
+        """Return the relation, which holds no rows of its own if it is a view."""
+        return self.output(workspace)
 
     def destination(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
         """Return the relation and the partition."""

@@ -94,7 +94,7 @@ def test_a_value_has_the_text_of_the_command_line(type_: str, value: object, tex
         ([["a"]], "can't be the value"),
         (pd.DatetimeIndex([]), "the collection of values is empty"),
         (pd.Timestamp("2024-05-01T00:00:00.000000001"), "has nanoseconds"),
-        (pd.Timedelta(nanoseconds=1), "has nanoseconds"),
+        (pd.Timedelta(1, "ns"), "has nanoseconds"),
         (np.datetime64("2024-05-01", "ns"), "a time of numpy with nanoseconds"),
         (datetime(2024, 5, 1, 6), "has a time of day"),
     ],

@@ -71,6 +71,21 @@ class LakeSettings(SnakeModel):
         default=None, description="The same for silver tables alone; overrides output_method."
     )
 
+    registered_in: str = Field(
+        default="",
+        alias="register",
+        description="Database, or `catalog.database`, in which tables that are stored by path get a name "
+        "too, so that other engines find them.",
+    )
+
+    @field_validator("registered_in")
+    @classmethod
+    def _database(cls, text: str) -> str:
+        parts = text.split(".")
+        if text and not has_expression(text) and not (len(parts) <= 2 and all(map(str.strip, parts))):
+            raise ValueError(f"{text!r} is not a database; write `database` or `catalog.database`")
+        return text
+
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, zone: str) -> str:

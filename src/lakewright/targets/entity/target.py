@@ -131,6 +131,12 @@ class EntityTarget(Target):
             return frozenset()
         return frozenset({self._silver(workspace)})
 
+    def table_by_path(self, workspace: Workspace) -> tuple[str, str] | None:
+        """Return the destination and the location of the silver table."""
+        entity = workspace.entity(self.entity)
+        location = entity.places(workspace.lake.settings).silver.location
+        return None if location is None else (entity.destination, location)
+
     def _silver(self, workspace: Workspace) -> Resource:
         return table_resource(workspace.entity(self.entity).places(workspace.lake.settings).silver)
 
