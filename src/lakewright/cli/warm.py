@@ -17,6 +17,7 @@ from lakewright.cli.call import open_app
 from lakewright.cli.options import Settings, global_arguments
 from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.imports import import_engine
+from lakewright.spark.releases import installed_version
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -111,6 +112,7 @@ def preload() -> None:
         with suppress(ImportError):
             import_module(name)
     _import_all("lakewright")
+    installed_version()  # reading the version of a package imports more since Python 3.12
 
 
 def _import_all(package: str) -> None:
