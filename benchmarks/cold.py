@@ -67,9 +67,9 @@ def _row(what: str, taken: list[tuple[Measured, Measured]]) -> Row:
     spent, other = (median(pair[side].cpu_seconds for pair in taken) for side in (0, 1))
     clock, other_clock = (median(pair[side].seconds for pair in taken) for side in (0, 1))
     return Row(
-        f"{what}, a command : a script by hand, each with its own JVM",
-        f"{spent:.1f} s : {other:.1f} s of processor time, ratio {spent / other:.2f} "
-        f"(elapsed {clock:.1f} s : {other_clock:.1f} s, ratio {clock / other_clock:.2f})",
+        what,
+        f"CPU {spent:.1f} s : {other:.1f} s = {spent / other:.2f}; "
+        f"elapsed {clock:.1f} s : {other_clock:.1f} s = {clock / other_clock:.2f}",
         "" if "first" in what else "≤ 0.8",
     )
 

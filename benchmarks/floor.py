@@ -35,11 +35,8 @@ CONTESTANTS = {
     "merge": ("warm", "floor", "delta-rs", "duckdb"),
     "historic": ("warm", "floor", "duckdb"),
 }
-WHAT = {
-    "floor": "the least: the changed rows, found by DuckDB, appended",
-    "delta-rs": "delta-rs's merge of the slice",
-    "duckdb": "the script with DuckDB and deltalake",
-}
+WHAT = {"floor": "least", "delta-rs": "delta-rs", "duckdb": "duckdb"}
+"""Names on the page: the changed rows appended, delta-rs's merge, a script with DuckDB and deltalake."""
 CHANGED = 0.01
 UNCOUNTED = {True: 3, False: 1}
 """Slices of all rows, and then of changes, that warm a session up; the first one fills the table."""
@@ -68,7 +65,7 @@ def _measured(folder: Path, rows: int, rounds: int) -> Iterator[Row]:
                         taken[name].extend([spent] if turn >= uncounted else [])
                     version += 1
                 kind = "all rows, 1 % changed" if is_whole else "the 1 % that changed"
-                yield from _rows(f"{strategy.capitalize()}, {rows:,} rows, a slice of {kind}", taken)
+                yield from _rows(f"{strategy.capitalize()}, {rows:,} rows, {kind}", taken)
 
 
 def _slice(folder: Path, rows: int, version: int, *, is_whole: bool) -> Path:
@@ -86,14 +83,14 @@ def _slice(folder: Path, rows: int, version: int, *, is_whole: bool) -> Path:
 def _rows(what: str, taken: Taken) -> Iterator[Row]:
     """Yield the costs of a warm slice, and those of each other contestant as a ratio to them."""
     spent, clock = _middle(taken["warm"])
-    yield Row(f"{what}: warm", f"{spent:.2f} s of processor time (elapsed {clock:.2f} s)")
+    yield Row(f"{what}: *warm*", f"CPU {spent:.2f} s; elapsed {clock:.2f} s")
     for name, said in WHAT.items():
         if name in taken:
             other, other_clock = _middle(taken[name])
             yield Row(
-                f"{what}: warm : {said}",
-                f"{spent:.2f} s : {other:.2f} s of processor time, ratio {spent / other:.1f} "
-                f"(elapsed {clock:.2f} s : {other_clock:.2f} s, ratio {clock / other_clock:.1f})",
+                f"{what}: *warm* : *{said}*",
+                f"CPU {spent:.2f} s : {other:.2f} s = {spent / other:.1f}; "
+                f"elapsed {clock:.2f} s : {other_clock:.2f} s = {clock / other_clock:.1f}",
             )
 
 

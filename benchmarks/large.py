@@ -65,9 +65,9 @@ def _compared(strategy: str, what: str, found: dict[str, Any], by_hand: dict[str
     spent, other = found["processor"], by_hand["processor"]
     return Row(
         f"{strategy}, {what}, Lakewright : a script by hand",
-        f"{spent:.0f} s : {other:.0f} s of processor time, ratio {spent / other:.2f} "
-        f"(elapsed {found['seconds']:.0f} s : {by_hand['seconds']:.0f} s; the script spilled "
-        f"{by_hand['spilled'] >> 20:,} MiB)",
+        f"CPU {spent:.0f} s : {other:.0f} s = {spent / other:.2f}; "
+        f"elapsed {found['seconds']:.0f} s : {by_hand['seconds']:.0f} s; "
+        f"the script spilled {by_hand['spilled'] >> 20:,} MiB",
         "" if what == FIRST else "<= 1.05",
     )
 

@@ -66,9 +66,9 @@ def run(folder: Path, rounds: int) -> list[Row]:
 def _row(name: str, tool: list[float], hand: list[float]) -> Row:
     parts = f" ({PARTS:,} files)" if CASES[name].is_split else ""
     return Row(
-        f"{name}{parts}, {ROWS:,} rows of {COLUMNS} columns, read into declared types : by plain Spark",
-        f"{tool[0]:.1f} s : {hand[0]:.1f} s of processor time, ratio {tool[0] / hand[0]:.2f} "
-        f"(elapsed {tool[1]:.1f} s : {hand[1]:.1f} s)",
+        f"{name}{parts}",
+        f"CPU {tool[0]:.1f} s : {hand[0]:.1f} s = {tool[0] / hand[0]:.2f}; "
+        f"elapsed {tool[1]:.1f} s : {hand[1]:.1f} s",
     )
 
 

@@ -22,8 +22,12 @@ def described() -> Mapping[str, frozenset[str]]:
         assert title is not None, section[:60]
         rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
         keys = frozenset(key for row in rows for key in re.findall(r"`(\w+)`", row))
-        alike = re.findall(r"`lakewright ([a-z ]+)`\s+prints the same, under its own", section)
-        found |= {name.replace(" ", "-"): keys for name in (title[1], *alike)}
+        found[title[1].replace(" ", "-")] = keys
+    for commands, keys in re.findall(
+        r"^\| (`lakewright .*?) \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE
+    ):
+        names = re.findall(r"`lakewright ([a-z ]+)`", commands)
+        found |= {name.replace(" ", "-"): frozenset(re.findall(r"`(\w+)`", keys)) for name in names}
     return found
 
 

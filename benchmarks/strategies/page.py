@@ -23,22 +23,20 @@ _TITLES = {
     "historic": "Historic",
 }
 _TEXT = f"""\
-There are four contestants. Each is a process that runs all cases: Lakewright (*tool*); a *naive* script,
-which follows the rules of the strategies literally on Spark's and Delta's default settings, with as much
-memory as the others; an optimised script written *by hand*, which selects changed rows first, uses deletion
-vectors, a single MERGE and the tuned session of Lakewright, but has no checks and no manifest; and a script
-without Spark, *duckdb*, which finds changed rows with DuckDB and merges them with deltalake. It has no checks
-and no manifest either, and rewrites whole files where the others mark rows in them. Where 1 % changes,
-Lakewright takes part a second time, in a JVM like that of `lakewright serve` (*warm*).
+Contestants apply the same slices in turns, of twenty columns unless stated otherwise. Their tables are
+compared after each turn. One turn of each strategy's first case warms up and is not counted. A JVM has a
+quarter of the machine's memory as heap.
 
-They take turns on the same slices, with twenty columns unless stated otherwise, and their tables are compared
-after each turn. One uncounted turn of each strategy's first case loads classes and compiles methods. A JVM
-has a quarter of the machine's memory as heap. Lakewright and the script by hand use only Java's quick
-compiler, *warm* uses both; all three use the parallel collector, two partitions per core and one for Delta's
-snapshots; the naive script uses the defaults of Java, Spark and Delta.
+| contestant | what it is |
+|---|---|
+| tool | Lakewright, with Java's quick compiler only |
+| naive | a script that follows the strategies' rules literally, on the defaults of Java, Spark and Delta |
+| by hand | a tuned script: same session, changed rows only, deletion vectors, one MERGE, no checks |
+| duckdb | a script without Spark: DuckDB finds changed rows, deltalake rewrites files; no checks |
+| warm | Lakewright in a JVM like that of `lakewright serve`, where 1 % changes |
 
-The first figure is elapsed seconds, the second is CPU seconds of the JVM and Python, which depend less on
-other load; `-` was not measured. Bytes are those of new data files and deletion vectors.
+Figures are elapsed seconds, then CPU seconds of the JVM and Python; `-` was not measured. Bytes are those of
+new data files and deletion vectors.
 
 ![CPU seconds of the contestants]({PICTURE})
 """

@@ -58,11 +58,7 @@ def _of_size(measured: Measured, size: int) -> Iterator[Row]:
 
 
 _NAMES = {"merge": "Merge, `last_seen: on_change`", "historic": "Historic"}
-_WORDS = {
-    "naive": "the naive script",
-    "hand": "the script by hand",
-    "duckdb": "the script with DuckDB and deltalake",
-}
+_WORDS = {"naive": "naive", "hand": "by hand", "duckdb": "duckdb"}
 
 
 def _ratio(
@@ -76,7 +72,7 @@ def _ratio(
     ratio, by_clock = ours / theirs, next(clock) / next(clock)
     verdict = "" if ratio <= most + ROUNDING else ": not reached"
     yield Row(
-        f"{what}, {case.rows:,} rows: CPU time compared with {_WORDS[other]} (elapsed time)",
+        f"{what}, {case.rows:,} rows: CPU (elapsed) : *{_WORDS[other]}*",
         f"{ratio:.2f} ({by_clock:.2f}){verdict}",
         f"≤ {most:g}",
     )
@@ -89,7 +85,7 @@ def _overhead(measured: Measured, case: Case, name: str) -> Iterator[Row]:
     most = 0.05 * theirs + 0.3
     verdict = "" if own - theirs <= most else ": not reached"
     yield Row(
-        f"{name}, 1 % changed, {case.rows:,} rows: manifest, checks and metrics, over the script by hand",
+        f"{name}, 1 % changed, {case.rows:,} rows: more time than *by hand*",
         f"{own - theirs:+.2f} s{verdict}",
         f"≤ {most:.2f} s (5 % + 0.3 s)",
     )
@@ -104,7 +100,7 @@ def _bytes(measured: Measured, case: Case, name: str) -> Iterator[Row]:
     ratio = own / (first * case.share * versions)
     verdict = "" if ratio <= 1.2 + ROUNDING else ": not reached"
     yield Row(
-        f"{name}, 1 % changed, {case.rows:,} rows: bytes written compared with those of the changed rows",
+        f"{name}, 1 % changed, {case.rows:,} rows: bytes written : bytes of the changed rows",
         f"{ratio:.2f}{verdict}",
         "≤ 1.2",
     )
