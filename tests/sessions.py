@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.spark.conf import LATE_COMPILER, SessionSettings, master_of
 from lakewright.spark.connect import session_like
+from lakewright.spark.engine import is_of_connect
 from lakewright.spark.session import ContextJobs
-from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

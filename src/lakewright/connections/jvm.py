@@ -17,8 +17,8 @@ from lakewright.lake.columns import fields_of
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Chars, Scalar, Type
+from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.fields import Field
-from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from py4j.protocol import Py4JJavaError
@@ -111,14 +111,13 @@ class JvmDatabase:
         return self._dialect().createConnectionFactory(self._options({})).apply(-1)
 
     def _jvm(self) -> Any:
-        spark: Any = self._lake.spark
-        jvm = None if is_of_connect(spark) else spark._jvm
+        jvm = jvm_of(self._lake.spark)
         if jvm is None:
             raise SpecError.of(
                 f"{self.place} cannot be reached through Spark Connect",
                 remedy="For PostgreSQL, install its Python driver: pip install 'lakewright[postgres]'.",
             )
-        return jvm
+        return jvm.packages
 
     def _utilities(self) -> Any:
         return self._jvm().org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import strict_session
-from lakewright.lake.measures import materialized
 from lakewright.lake.observation import observe_table
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
+from lakewright.spark.engine import materialized
 from lakewright.targets.entity.table_rules import (
     OWN_KEY,
     ExaminedTable,

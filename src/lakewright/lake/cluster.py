@@ -31,6 +31,7 @@ from lakewright.spark.cluster import (
     is_elsewhere,
 )
 from lakewright.spark.conf import is_connect, shuffle_conf
+from lakewright.spark.engine import jvm_of
 from lakewright.spark.jvm import full_text, is_jvm_failure
 from lakewright.spark.metastore import CATALOG
 from lakewright.transform.plans import analyzed_plans, kind_of, nodes_of
@@ -185,8 +186,8 @@ def _check_log_store(lake: Lake, spark: SparkSession) -> None:
 def _check_default_system(lake: Lake, spark: SparkSession) -> None:
     """Raise an error if Spark would look for the lake's local folder in another file system."""
     root = lake.settings.root_folder
-    java_context: Any = spark._jsc
-    default = str(java_context.hadoopConfiguration().get("fs.defaultFS") or "file:///")
+    jvm = jvm_of(spark)
+    default = str((jvm and jvm.hadoop.get("fs.defaultFS")) or "file:///")
     if root.startswith("/") and not default.startswith("file:"):
         raise SpecError.of(
             f"the lake is at {root}, which Spark looks for in {default}, the cluster's default file system",
@@ -218,12 +219,12 @@ def _ask_executors(lake: Lake, spark: SparkSession) -> list[ExecutorFacts]:
 @contextmanager
 def cancelled_without_executors(lake: Lake, spark: SparkSession) -> Iterator[None]:
     """Cancel the jobs of the block if there is still no executor when the patience is over."""
-    context, patience = spark.sparkContext, lake.session.patience
+    context, patience, jvm = spark.sparkContext, lake.session.patience, jvm_of(spark)
     tag = f"lakewright cluster {uuid4()}"
     late = threading.Event()
 
     def give_up() -> None:
-        if not _executors(spark):
+        if jvm is not None and not jvm.executors:
             late.set()
             context.cancelJobsWithTag(tag)
 
@@ -240,12 +241,6 @@ def cancelled_without_executors(lake: Lake, spark: SparkSession) -> Iterator[Non
     finally:
         timer.cancel()
         context.removeJobTag(tag)
-
-
-def _executors(spark: SparkSession) -> int:
-    """Return the number of executors; the driver is in Spark's list too."""
-    java_context: Any = spark._jsc
-    return int(java_context.sc().getExecutorMemoryStatus().size()) - 1
 
 
 def _refusal(master: str, error: Exception, patience: float | None) -> SparkUnavailable:
@@ -323,9 +318,11 @@ def has_python_functions(frame: DataFrame) -> bool:
 
 def _has_node(frame: DataFrame, is_wanted: Callable[[Any], bool]) -> bool:
     """Return whether a frame has a Python function in an expression, or a node that is wanted."""
-    jvm: Any = frame.sparkSession._jvm
-    plans = analyzed_plans(frame)
-    if plans[0].containsPattern(jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
+    jvm = jvm_of(frame)
+    if jvm is None:
+        return False
+    plans = analyzed_plans(jvm, frame)
+    if plans[0].containsPattern(jvm.packages.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
         return True
     return any(is_wanted(node) for each in plans for node in nodes_of(each))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from lakewright.spark.jvm import active_context
+from lakewright.spark.jvm import active_packages
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -40,13 +40,13 @@ def without_id_warnings(lake: Lake) -> Iterator[None]:
 
 def _quieten() -> Any:
     """Give the logger a level of its own, and return the context in which it has to be removed; else None."""
-    context = active_context()
-    if context is None:
+    packages = active_packages()
+    if packages is None:
         return None
     from py4j.protocol import Py4JError
 
     try:
-        log4j = context._jvm.org.apache.logging.log4j
+        log4j = packages.org.apache.logging.log4j
         found = log4j.LogManager.getContext(False)
         configuration = found.getConfiguration()
         if configuration.getLoggers().containsKey(LOGGER):

@@ -23,8 +23,8 @@ from uuid import uuid4
 
 from lakewright.errors import NotInstalled
 from lakewright.lake.paths import FileEntry, is_s3, join, local_path, parent, split_url
+from lakewright.spark.engine import Jvm, jvm_of
 from lakewright.spark.jvm import full_text
-from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -450,23 +450,33 @@ _ARTIFACTS = {"abfs": "hadoop-azure", "abfss": "hadoop-azure", "wasbs": "hadoop-
 """Artifacts of Hadoop with the file system of a scheme."""
 
 
+def needed_jvm(spark: SparkSession, location: str) -> Jvm:
+    """Return Spark's JVM, whose file systems reach a location.
+
+    Raises:
+        NotInstalled: There is none, as with Spark Connect.
+    """
+    jvm = jvm_of(spark)
+    if jvm is None:
+        raise NotInstalled(
+            f"{location} is in a file system that only Spark's JVM reaches, which Spark Connect lacks",
+            remedy="Use a folder that this machine sees, or S3; or run where the driver runs.",
+        )
+    return jvm
+
+
 def file_system(spark: SparkSession, location: str) -> tuple[Any, Any]:
     """Return Hadoop's file system of a location, and the location as its path.
 
     Raises:
         NotInstalled: Spark has no jar with the file system.
     """
-    if is_of_connect(spark):
-        raise NotInstalled(
-            f"{location} is in a file system that only Spark's JVM reaches, which Spark Connect lacks",
-            remedy="Use a folder that this machine sees, or S3; or run where the driver runs.",
-        )
+    jvm = needed_jvm(spark, location)
     from py4j.protocol import Py4JJavaError
 
-    jvm: Any = spark._jvm
-    place = jvm.org.apache.hadoop.fs.Path(location)
+    place = jvm.packages.org.apache.hadoop.fs.Path(location)
     try:
-        return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
+        return place.getFileSystem(jvm.hadoop), place
     except Py4JJavaError as error:
         raise missing_file_system(full_text(error), location) or error from error
 
@@ -533,14 +543,13 @@ def copy_file(lake: Lake, source: str, target: str) -> None:
 
 def copy_with_hadoop(lake: Lake, source: str, target: str) -> None:
     """Copy a file or folder by Hadoop's file systems, which copy between each other."""
-    spark: Any = lake.spark
-    hadoop, configuration = spark._jvm.org.apache.hadoop.fs, spark._jsc.hadoopConfiguration()
-    paths = [hadoop.Path(_uri(path)) for path in (source, part_of(target), target)]
-    systems = [path.getFileSystem(configuration) for path in paths]
-    systems[1].delete(paths[1], True)
-    hadoop.FileUtil.copy(systems[0], paths[0], systems[1], paths[1], False, configuration)
-    systems[2].delete(paths[2], True)
-    _rename(systems[1], paths[1], paths[2])
+    (system, whole), (_, part) = (file_system(lake.spark, _uri(path)) for path in (target, part_of(target)))
+    origin, content = file_system(lake.spark, _uri(source))
+    jvm = needed_jvm(lake.spark, target)
+    system.delete(part, True)
+    jvm.packages.org.apache.hadoop.fs.FileUtil.copy(origin, content, system, part, False, jvm.hadoop)
+    system.delete(whole, True)
+    _rename(system, part, whole)
 
 
 def concatenate(lake: Lake, folder: str, target: str, delimiter: bytes) -> int:
@@ -562,17 +571,15 @@ def concatenate(lake: Lake, folder: str, target: str, delimiter: bytes) -> int:
 
 def concatenate_with_hadoop(lake: Lake, names: Sequence[str], target: str, delimiter: bytes) -> None:
     """Write files one after the other to one file, by Hadoop's file systems."""
-    spark: Any = lake.spark
-    hadoop, configuration = spark._jvm.org.apache.hadoop, spark._jsc.hadoopConfiguration()
-    part, whole = (hadoop.fs.Path(_uri(path)) for path in (part_of(target), target))
-    system = part.getFileSystem(configuration)
+    (system, whole), (_, part) = (file_system(lake.spark, _uri(path)) for path in (target, part_of(target)))
+    copying = needed_jvm(lake.spark, target).packages.org.apache.hadoop.io.IOUtils
     with closing(system.create(part, True)) as writer:
         for index, name in enumerate(names):
             if index and delimiter:
                 writer.write(bytearray(delimiter), 0, len(delimiter))
-            place = hadoop.fs.Path(_uri(name))
-            with closing(place.getFileSystem(configuration).open(place)) as reader:
-                hadoop.io.IOUtils.copyBytes(reader, writer, _CHUNK, False)
+            origin, place = file_system(lake.spark, _uri(name))
+            with closing(origin.open(place)) as reader:
+                copying.copyBytes(reader, writer, _CHUNK, False)
     system.delete(whole, True)
     _rename(system, part, whole)
 

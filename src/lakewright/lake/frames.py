@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
@@ -20,8 +18,7 @@ from lakewright.lake.cluster import has_python_functions
 from lakewright.schema.shape import rebuilt_sql
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.spark.connect import connect_session_active
-from lakewright.transform.analysis import is_of_connect
+from lakewright.spark.engine import engine_of, jvm_of
 from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SupportsArrow",
-    "active_session",
     "arrow_table",
     "check_names",
     "check_plain_times",
@@ -52,10 +48,6 @@ _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to the columns of an index without a name."""
 
 
-_creating = threading.RLock()
-"""Held while a session is the active one: PySpark's is one for all threads."""
-
-
 class SupportsArrow(Protocol):
     """A frame that hands out its rows by Arrow's interface, as those of pandas, Polars and pyarrow do."""
 
@@ -72,7 +64,7 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     view that is made of the frame belongs to the session. PySpark has no such method: a view of a frame that
     came from a new session could not be found by `spark.sql` of the caller's.
     """
-    if frame.sparkSession is session or is_of_connect(session):
+    if frame.sparkSession is session or jvm_of(session) is None:
         return frame
     own, zone = frame.sparkSession.conf.get(_ZONE), session.conf.get(_ZONE)
     if own != zone and has_python_functions(frame):
@@ -82,12 +74,7 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
             *(own, zone),
         )
         return frame
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
-
-    java: Any = session
-    plan = frame._jdf.queryExecution().analyzed()
-    moved = java._jvm.org.apache.spark.sql.classic.Dataset.ofRows(java._jsparkSession, plan)
-    return ClassicFrame(moved, session)
+    return engine_of(session).moved(frame, session)
 
 
 def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataFrame:
@@ -95,7 +82,7 @@ def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataF
 
     `createDataFrame` makes its session the active one, so that a notebook would go on in ours.
     """
-    with _kept_active(session):
+    with engine_of(session).kept_active(session):
         return session.createDataFrame(rows, schema)
 
 
@@ -120,44 +107,6 @@ def frame_of_texts(
     texts = functions.from_json(functions.lit(json.dumps(rows)), "array<array<string>>")
     found = session.range(1).select(functions.explode(texts).alias("row"))
     return found.select(*(found["row"][index].alias(name) for index, name in enumerate(names)))
-
-
-@contextmanager
-def active_session(session: SparkSession) -> Iterator[None]:
-    """Make a session the active one in the `with` block, where code of users may ask for it."""
-    from pyspark.sql import SparkSession as Sessions
-
-    if is_of_connect(session):
-        with connect_session_active(session):
-            yield
-        return
-    java: Any = session
-    with _kept_active(session):
-        Sessions._activeSession = session
-        java._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java._jsparkSession)
-        yield
-
-
-@contextmanager
-def _kept_active(session: SparkSession) -> Iterator[None]:
-    """Set the active session back after the `with` block."""
-    from pyspark.sql import SparkSession as Sessions
-
-    if is_of_connect(session):  # it makes no session the active one
-        yield
-        return
-    java: Any = session._jvm
-    sessions = java.org.apache.spark.sql.classic.SparkSession
-    with _creating:
-        before, of_thread = Sessions._activeSession, sessions.getActiveSession()
-        try:
-            yield
-        finally:
-            Sessions._activeSession = before
-            if of_thread.isDefined():
-                sessions.setActiveSession(of_thread.get())
-            else:
-                sessions.clearActiveSession()
 
 
 def holds_arrow(rows: object) -> TypeGuard[SupportsArrow]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import date
 from datetime import time as clock_time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from lakewright.spark.connect import connect_session_active
-from lakewright.transform.analysis import is_of_connect
+from lakewright.spark.engine import observed_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
-__all__ = ["counted", "materialized", "measured"]
-
-PATIENCE = 2.0
-"""Seconds that a measurement may arrive after the rows were computed: Spark sends it by its listeners."""
+__all__ = ["counted", "measured"]
 
 
 def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
@@ -30,31 +25,10 @@ def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
     return rows, lambda: int(observed.get["rows"])
 
 
-def materialized(frame: DataFrame) -> DataFrame:
-    """Return the rows, computed once and kept by the executors; what was observed of them has arrived."""
-    if not is_of_connect(frame.sparkSession):
-        return frame.localCheckpoint()
-    # A server sends what it observed with the rows of a query, not with a checkpoint.
-    kept = frame.persist()
-    try:
-        kept.count()
-        with connect_session_active(frame.sparkSession):
-            return kept.localCheckpoint()
-    finally:
-        kept.unpersist()
-
-
 def measured(observation: Observation) -> dict[str, Any] | None:
     """Return the values that were measured, or None if the rows haven't been computed."""
-    classic: Any = getattr(observation, "_jo", None)
-    if classic is not None:
-        future = classic.future()
-        deadline = time.monotonic() + PATIENCE
-        while not future.isCompleted():
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(0.01)
-    return {name: _plain(value) for name, value in observation.get.items()}
+    found = observed_values(observation)
+    return None if found is None else {name: _plain(value) for name, value in found.items()}
 
 
 def _plain(value: Any) -> Any:

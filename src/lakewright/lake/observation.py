@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from lakewright.errors import MigrationError
+from lakewright.errors import MigrationError, SpecError
 from lakewright.lake.delta_log import (
     ABSENT,
     LocalLog,
@@ -33,6 +33,7 @@ from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.lake.storage_errors import lost_log_error
 from lakewright.schema.sql import name_sql
+from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.places import Address
 from lakewright.transform.steps import instant_sql
 
@@ -302,18 +303,24 @@ def _exists_with_spark(lake: Lake, address: Address) -> bool:
 
 def _spark_log(spark: SparkSession, address: Address) -> Any:
     """Return Delta's internal view of the table: its public API doesn't offer the transaction ids."""
-    jvm: Any = spark._jvm
-    location = table_detail(spark, address)["location"]
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
-    log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
+    jvm = jvm_of(spark)
+    if jvm is None:
+        raise SpecError.of(
+            f"the transactions of {address} cannot be read through Spark Connect",
+            remedy="Find the table by a location that this machine reaches, not by its name in the catalog.",
+        )
+    location, none = table_detail(spark, address)["location"], jvm.packages.scala.Option.empty()
+    log = jvm.packages.org.apache.spark.sql.delta.DeltaLog.forTable(jvm.session, location)
+    log.update(False, none, none)
     return log
 
 
 def forget_log(spark: SparkSession, location: str) -> None:
     """Make Delta read the log at a location anew, which it otherwise keeps by the path."""
-    java: Any = spark
-    path = java._jvm.org.apache.hadoop.fs.Path(location)
-    java._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(java._jsparkSession, path)
+    jvm = jvm_of(spark)
+    if jvm is not None:  # a server's log can't be reached
+        packages = jvm.packages.org.apache
+        packages.spark.sql.delta.DeltaLog.invalidateCache(jvm.session, packages.hadoop.fs.Path(location))
 
 
 def _not_delta(address: Address) -> MigrationError:

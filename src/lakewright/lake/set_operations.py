@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.spark.engine import jvm_of
 from lakewright.transform.plans import analyzed_plans, elements, kind_of
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def cut_columns(query: str, frame: DataFrame) -> tuple[Cut, ...]:
 
     What the query reads by name, as a view, is not looked at. Spark Connect shows no plan: none are returned.
     """
-    if not hasattr(frame, "_jdf") or _WORDS.search(query) is None:
+    jvm = jvm_of(frame)
+    if jvm is None or _WORDS.search(query) is None:
         return ()
-    jvm: Any = frame.sparkSession._jvm
-    tag = jvm.org.apache.spark.sql.catalyst.expressions.Cast.USER_SPECIFIED_CAST()
-    return tuple(dict.fromkeys(found for each in analyzed_plans(frame) for found in _cut(each, tag)))
+    tag = jvm.packages.org.apache.spark.sql.catalyst.expressions.Cast.USER_SPECIFIED_CAST()
+    return tuple(dict.fromkeys(found for each in analyzed_plans(jvm, frame) for found in _cut(each, tag)))
 
 
 def _cut(plan: Any, tag: Any) -> Iterator[Cut]:

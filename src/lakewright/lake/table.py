@@ -17,10 +17,10 @@ from lakewright.lake.observation import forget_log, observe_table, read_table
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.spark_errors import analysis_error, first_line, is_entry_alone
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import TableOutput
 from lakewright.spec.models.places import Address
-from lakewright.transform.analysis import is_of_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -215,7 +215,7 @@ def drop_table(lake: Lake, address: Address) -> None:
         run_statement(lake, f"DROP TABLE {address.sql}")
         return
     files_at(address.location, lake).remove(address.location)
-    if lake.is_started and not is_of_connect(lake.spark):
+    if lake.is_started and jvm_of(lake.spark) is not None:
         if is_s3(address.location):
             # Hadoop marks folders by objects whose names end with a slash, which only Hadoop sees. Delta
             # would take a folder that is left of them for a table.

@@ -16,11 +16,11 @@ from lakewright.errors import Location, SpecError
 from lakewright.lake.set_operations import cut_columns
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
+from lakewright.spark.engine import analyzed
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.spec.suggestions import suggestion
-from lakewright.transform.analysis import analyzed
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.sql_check import ColumnsOf
 

@@ -16,9 +16,10 @@ from pydantic import Field as Declared
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_python
-from lakewright.lake.frames import active_session, holds_arrow
+from lakewright.lake.frames import holds_arrow
 from lakewright.lake.spark_errors import query_failure, reason_with_position
 from lakewright.mappings.mapping import Input, Mapping
+from lakewright.spark.engine import engine_of
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.text_marks import FileText
 from lakewright.spec.suggestions import suggestion
@@ -81,7 +82,8 @@ class PythonMapping(Mapping):
                 f"mapping {self.name!r}: {self.function} does not accept its inputs: {error}",
                 remedy="Add a parameter for each of `inputs` and each of `arguments`.",
             ) from error
-        with active_session(workspace.spark), _told(f"mapping {self.name!r}", self.function, file):
+        active = engine_of(workspace.spark).active(workspace.spark)
+        with active, _told(f"mapping {self.name!r}", self.function, file):
             found = function(*frames, **self.arguments)
         if not isinstance(found, Frame):
             raise no_frame(self.name, self.function, found)

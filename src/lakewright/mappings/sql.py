@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
-from lakewright.lake.measures import materialized
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
 from lakewright.schema.sql import name_sql
+from lakewright.spark.engine import materialized
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.query import (

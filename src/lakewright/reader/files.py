@@ -33,7 +33,7 @@ from lakewright.reader.parquet import read_parquet
 from lakewright.reader.source import TEXTS, FileFault, Form, KnownColumns, Source, uri
 from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.transform.analysis import analyzed
+from lakewright.spark.engine import analyzed
 from lakewright.transform.bad_rows import NO_COLUMN
 
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.migration import REPLACES_TABLE, MigratedView, Tolerated, made_again
 from lakewright.relations.relation import Relation
 from lakewright.schema.sql import text_sql
+from lakewright.spark.engine import analyzed
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.places import Address
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.transform.analysis import analyzed
 from lakewright.workspace.query import QueryText, table_resources
 
 if TYPE_CHECKING:

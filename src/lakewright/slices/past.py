@@ -26,6 +26,7 @@ from lakewright.schema.sql import text_sql
 from lakewright.slices.discover import find_unchanged_slice, list_bronze, slice_name
 from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.slices.result import NOT_OF_SLICE
+from lakewright.spark.engine import analyzed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.spec.models.slice_folder import SliceFolder
@@ -44,7 +45,6 @@ from lakewright.strategies.past_load import (
 from lakewright.strategies.prepare import lookup_sql
 from lakewright.strategies.schema_fit import fit_slice
 from lakewright.strategies.slice_load import LoadRequest
-from lakewright.transform.analysis import analyzed
 from lakewright.transform.lacking_columns import with_optional_columns
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
@@ -23,7 +23,7 @@ from lakewright.spark.releases import check_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ConnectSessions", "connect_session_active", "session_like"]
+__all__ = ["ConnectSessions", "session_like"]
 
 log = logging.getLogger(__name__)
 
@@ -147,21 +147,6 @@ class ConnectSessions:
                     each.interruptAll()
                 for tag in tags or ():
                     each.interruptTag(tag)
-
-
-@contextmanager
-def connect_session_active(session: Any) -> Iterator[None]:
-    """Make a session of Spark Connect the active one of this thread in the `with` block.
-
-    PySpark gives what a checkpoint returns to the active session, not to that of its rows.
-    """
-    active = type(session)._active_session
-    before = getattr(active, "session", None)
-    active.session = session
-    try:
-        yield
-    finally:
-        active.session = before
 
 
 class _Thread(threading.local):

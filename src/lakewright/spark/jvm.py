@@ -15,12 +15,12 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import JvmEnded
-from lakewright.transform.analysis import is_of_connect
+from lakewright.spark.engine import is_of_connect
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["active_context", "full_text", "has_stopped", "is_jvm_failure", "jvm_failure"]
+__all__ = ["active_context", "active_packages", "full_text", "has_stopped", "is_jvm_failure", "jvm_failure"]
 
 _OUT_OF_MEMORY = re.compile(
     # Only at the beginning of a message of a JVM or a task: a column's value may hold the same words.
@@ -193,6 +193,12 @@ def _is_without_context() -> bool:
 def active_context() -> Any:
     """Return the Spark context of this process, if it has one."""
     return getattr(_context_class(), "_active_spark_context", None)
+
+
+def active_packages() -> Any:
+    """Return the root of the packages of this process's JVM; None if it runs no Spark."""
+    context = active_context()
+    return None if context is None else context._jvm
 
 
 def _context_class() -> Any:

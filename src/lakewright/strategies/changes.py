@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from lakewright.errors import VerificationError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.measures import materialized
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
 from lakewright.strategies.outdated import rebuild_command

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import FOLDED
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.measures import materialized
 from lakewright.schema.sql import name_sql
+from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.apply import create, overwrite, write_changes
 from lakewright.strategies.changes import ACTION, LABEL, LARGE_TARGET, MATCH, SMALL_SLICE, Changes

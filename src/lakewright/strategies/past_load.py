@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
-from lakewright.lake.measures import materialized
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.schema.fault import Owner
 from lakewright.schema.shape import without_void
 from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import VOID
+from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.apply import append, create

@@ -7,10 +7,10 @@ Source: Lakewright's own; Spark SQL's functions `reflect` and `java_method`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
-from lakewright.transform.analysis import is_of_connect
+from lakewright.spark.engine import jvm_of
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.plans import kind_of, nodes_of
 
@@ -62,12 +62,12 @@ def check_expressions(session: SparkSession, entity: Entity) -> None:
 
 def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
     """Return what is wrong with an expression, or None; it is parsed, not run."""
-    if is_of_connect(session):
+    jvm = jvm_of(session)
+    if jvm is None:
         return _unsafe_part_without_jvm(expression)
     from pyspark.errors import PySparkException
 
-    java: Any = session
-    parser = java._jsparkSession.sessionState().sqlParser()
+    parser = jvm.session.sessionState().sqlParser()
     try:
         tree = parser.parseExpression(expression)
     except PySparkException as error:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from lakewright.spark.engine import Jvm
+
 __all__ = ["analyzed_plans", "elements", "kind_of", "nodes_of"]
 
 
-def analyzed_plans(frame: DataFrame) -> list[Any]:
+def analyzed_plans(jvm: Jvm, frame: DataFrame) -> list[Any]:
     """Return the analyzed plan of a frame, and those of its subqueries."""
-    java: Any = frame
-    plan = java._jdf.queryExecution().analyzed()
+    plan = jvm.plan(frame)
     return [plan, *elements(plan.subqueriesAll())]
 
 

@@ -18,8 +18,8 @@ from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
+from lakewright.spark.engine import analyzed
 from lakewright.spec.suggestions import meant
-from lakewright.transform.analysis import analyzed
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

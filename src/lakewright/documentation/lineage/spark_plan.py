@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.documentation.document import Ref, Source
+from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.fields import Field
-from lakewright.transform.analysis import is_of_connect
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -280,10 +280,11 @@ def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, 
         mapping: Name of the mapping.
     """
     traced = _TracedWorkspace(outline, mapping)
-    frame: Any = traced.frame(mapping)
-    if is_of_connect(frame):
+    frame = traced.frame(mapping)
+    jvm = jvm_of(frame)
+    if jvm is None:
         return {}
-    text = frame._jdf.queryExecution().analyzed().toJSON()
+    text = jvm.plan(frame).toJSON()
     return {
         name: tuple(Source(Ref("mapping", origin), column) for origin, column in origins)
         for name, origins in _sources_of(json.loads(text))

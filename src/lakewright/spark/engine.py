@@ -1,0 +1,221 @@
+"""What is asked of Spark beyond its DataFrames: of its JVM in this process, or of a server of Spark Connect.
+
+Outside this package nothing touches PySpark's handles of the JVM, and nothing asks which of both it is, but
+whether there is a JVM to ask (docs/decisions/029-spark-connect.md).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+__all__ = [
+    "Engine",
+    "Jvm",
+    "analyzed",
+    "engine_of",
+    "is_of_connect",
+    "jvm_of",
+    "materialized",
+    "observed_values",
+]
+
+PATIENCE = 2.0
+"""Seconds that a measurement may arrive after the rows were computed: Spark sends it by its listeners."""
+
+_INVALID = "CONNECT_INVALID_PLAN"
+"""The condition of what a server refuses before Spark analyses it, such as a name that the rows lack."""
+
+_creating = threading.RLock()
+"""Held while a session is the active one: PySpark's is one for all threads."""
+
+Made = TypeVar("Made", "SparkSession", "DataFrame")
+
+
+class Jvm:
+    """The JVM of this process, with the objects that it has for a session.
+
+    Attributes:
+        session: Spark's own session.
+        packages: The root of the JVM's packages, as in `packages.org.apache.hadoop.fs.Path`.
+    """
+
+    def __init__(self, session: Any) -> None:
+        self.session = session._jsparkSession
+        self.packages = session._jvm
+        self._context = session._jsc
+
+    @property
+    def hadoop(self) -> Any:
+        """The settings of Hadoop's file systems."""
+        return self._context.hadoopConfiguration()
+
+    @property
+    def executors(self) -> int:
+        """The number of executors; the driver is in Spark's list too."""
+        return int(self._context.sc().getExecutorMemoryStatus().size()) - 1
+
+    def plan(self, frame: Any) -> Any:
+        """Return the analyzed plan of a frame."""
+        return frame._jdf.queryExecution().analyzed()
+
+
+class Engine(Protocol):
+    """How a session works."""
+
+    def analyzed(self, frame: DataFrame) -> None:
+        """Raise what Spark's analysis finds in a query."""
+
+    def materialized(self, frame: DataFrame) -> DataFrame:
+        """Return the rows, computed once and kept by the executors; what was observed of them has arrived."""
+
+    def moved(self, frame: DataFrame, session: SparkSession) -> DataFrame:
+        """Return a frame as one of another session of the same application."""
+
+    def active(self, session: SparkSession) -> AbstractContextManager[None]:
+        """Make a session the active one in the `with` block."""
+
+    def kept_active(self, session: SparkSession) -> AbstractContextManager[None]:
+        """Set the active session back after the `with` block."""
+
+
+class _Classic:
+    """Spark in the JVM of this process."""
+
+    def analyzed(self, frame: DataFrame) -> None:
+        """Do nothing: the frame was analysed when it was made."""
+
+    def materialized(self, frame: DataFrame) -> DataFrame:
+        return frame.localCheckpoint()
+
+    def moved(self, frame: DataFrame, session: SparkSession) -> DataFrame:
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+        jvm = Jvm(session)
+        sql = jvm.packages.org.apache.spark.sql.classic
+        return ClassicFrame(sql.Dataset.ofRows(jvm.session, jvm.plan(frame)), session)
+
+    @contextmanager
+    def active(self, session: SparkSession) -> Iterator[None]:
+        from pyspark.sql import SparkSession as Sessions
+
+        jvm = Jvm(session)
+        with self.kept_active(session):
+            Sessions._activeSession = session
+            jvm.packages.org.apache.spark.sql.classic.SparkSession.setActiveSession(jvm.session)
+            yield
+
+    @contextmanager
+    def kept_active(self, session: SparkSession) -> Iterator[None]:
+        from pyspark.sql import SparkSession as Sessions
+
+        sessions = Jvm(session).packages.org.apache.spark.sql.classic.SparkSession
+        with _creating:
+            before, of_thread = Sessions._activeSession, sessions.getActiveSession()
+            try:
+                yield
+            finally:
+                Sessions._activeSession = before
+                if of_thread.isDefined():
+                    sessions.setActiveSession(of_thread.get())
+                else:
+                    sessions.clearActiveSession()
+
+
+class _Connect:
+    """A server of Spark Connect."""
+
+    def analyzed(self, frame: DataFrame) -> None:
+        """Ask the server, which analyses a query at its first use."""
+        from pyspark.errors import AnalysisException, PySparkException
+
+        try:
+            _ = frame.isStreaming  # it asks the server; the schema may be known from the frame before
+        except PySparkException as error:
+            if str(error.getCondition()).startswith(_INVALID):
+                raise AnalysisException(str(error)) from error
+            raise
+
+    def materialized(self, frame: DataFrame) -> DataFrame:
+        # A server sends what it observed with the rows of a query, not with a checkpoint.
+        kept = frame.persist()
+        try:
+            kept.count()
+            with self.active(frame.sparkSession):
+                return kept.localCheckpoint()
+        finally:
+            kept.unpersist()
+
+    def moved(self, frame: DataFrame, session: SparkSession) -> DataFrame:
+        return frame
+
+    @contextmanager
+    def active(self, session: SparkSession) -> Iterator[None]:
+        """Make a session the active one of this thread.
+
+        PySpark gives what a checkpoint returns to the active session, not to that of its rows.
+        """
+        made: Any = session
+        active = type(made)._active_session
+        before = getattr(active, "session", None)
+        active.session = session
+        try:
+            yield
+        finally:
+            active.session = before
+
+    def kept_active(self, session: SparkSession) -> AbstractContextManager[None]:
+        """Do nothing: no call makes a session the active one."""
+        return nullcontext()
+
+
+_CLASSIC, _CONNECT = _Classic(), _Connect()
+
+
+def is_of_connect(made: object) -> bool:
+    """Return whether a session or a frame is one of Spark Connect."""
+    return type(made).__module__.startswith("pyspark.sql.connect.")
+
+
+def engine_of(made: SparkSession | DataFrame) -> Engine:
+    """Return how the session of a frame, or a session, works."""
+    return _CONNECT if is_of_connect(made) else _CLASSIC
+
+
+def jvm_of(made: Any) -> Jvm | None:
+    """Return the JVM of the session of a frame, or of a session; None with Spark Connect."""
+    return None if is_of_connect(made) else Jvm(getattr(made, "sparkSession", made))
+
+
+def analyzed(frame: DataFrame) -> DataFrame:
+    """Return the frame after its analysis, which Spark Connect otherwise leaves to its first use.
+
+    Raises:
+        AnalysisException: Spark rejects the query.
+    """
+    engine_of(frame).analyzed(frame)
+    return frame
+
+
+def materialized(frame: DataFrame) -> DataFrame:
+    """Return the rows, computed once and kept by the executors; what was observed of them has arrived."""
+    return engine_of(frame).materialized(frame)
+
+
+def observed_values(observation: Observation) -> Mapping[str, Any] | None:
+    """Return what was observed of rows, or None if they haven't been computed."""
+    classic: Any = getattr(observation, "_jo", None)
+    if classic is not None:
+        future = classic.future()
+        deadline = time.monotonic() + PATIENCE
+        while not future.isCompleted():
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.01)
+    return observation.get
