@@ -72,14 +72,22 @@ class Key:
     is_used: bool
 
 
-def keys_of(model: type[Model], *, without: type[Model] | None = None, before: str = "") -> Iterator[Key]:
-    """Yield the keys of a class and, with their paths, of the maps inside of it.
+def keys_of(
+    model: type[Model],
+    *,
+    without: type[Model] | None = None,
+    before: str = "",
+    seen: dict[type[Model], str] | None = None,
+) -> Iterator[Key]:
+    """Yield the keys of a class and, with their paths, of the maps inside of it; each kind of map once.
 
     Args:
         model: The class.
         without: A base class whose keys are documented elsewhere.
         before: Path of the map.
+        seen: The path of each kind of map whose keys were yielded.
     """
+    seen = {} if seen is None else seen
     # What a relation is comes first, how it is migrated last; a column's name comes before its other keys.
     last = ColumnKeys.model_fields if issubclass(model, ColumnKeys) else ()
     fields = model.model_fields.items()
@@ -91,10 +99,16 @@ def keys_of(model: type[Model], *, without: type[Model] | None = None, before: s
             continue
         path = before + (field.alias or name)
         is_used = not any(name in UNUSED.get(each.__name__, ()) for each in model.__mro__)
-        yield Key(path, _type_of(field), _default(model, name, field), field.description or "", is_used)
         inner, suffix = _inner(field.annotation)
-        if inner is not None:
-            yield from keys_of(inner, before=f"{path}{suffix}.")
+        alike = next((place for each, place in seen.items() if inner and issubclass(each, inner)), None)
+        meaning = (
+            f"{field.description or ''} Its keys are those of `{alike}`." if alike else field.description
+        )
+        yield Key(path, _type_of(field), _default(model, name, field), meaning or "", is_used)
+        if inner is not None and alike is None:
+            is_kind_alone = inner.model_fields.keys() <= Named.model_fields.keys()
+            seen |= {} if is_kind_alone else {inner: f"{path}{suffix}"}
+            yield from keys_of(inner, before=f"{path}{suffix}.", seen=seen)
 
 
 def table(keys: Sequence[Key]) -> str:

@@ -290,7 +290,7 @@ class Project:
             no_lifecycle: Run only this phase, none before it.
             force: Run clean targets too.
             resume: Run only what earlier runs of these instances left undone.
-            retry: For schedulers: add no rows again that failed runs before have added.
+            retry: For schedulers: add no rows again that failed runs have added.
             keep_going: Run targets that do not depend on a failed one.
             jobs: How many targets run at once.
             wait: Wait for what another run has locked.

@@ -109,7 +109,7 @@ def despite_faults(function: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=_remember,
-        help="Run although other definitions of the project have faults; what a fault touches is refused.",
+        help="Use what no fault of the project touches.",
     )
     return decorate(function)
 

@@ -205,7 +205,7 @@ def take_steps(
 @operator_options
 @click.pass_obj
 def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> int:
-    """Decide CHOICE about SUBJECT, as `lakewright plan` offers it; `lakewright apply` goes by it.
+    """Decide CHOICE about SUBJECT, as `lakewright plan` offers it, for the next `lakewright apply`.
 
     SUBJECT is an entity, or ENTITY/SLICE. Nothing is recorded if the choice is not offered any more.
     """

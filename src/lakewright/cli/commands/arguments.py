@@ -147,7 +147,7 @@ _RUN_OPTIONS = (
     click.option(
         "--retry",
         is_flag=True,
-        help="For schedulers: add no rows again that failed runs before have added.",
+        help="For schedulers: add no rows again that failed runs have added.",
     ),
     click.option("-j", "--jobs", type=click.IntRange(min=1), help="Run this many targets at once."),
     click.option("--wait", is_flag=True, help="Wait for what another run has locked."),

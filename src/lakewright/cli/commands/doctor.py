@@ -204,8 +204,7 @@ FAILED = 1
 def setup(call: Call, /) -> int:
     """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
 
-    Runs fetch the jars themselves, and work without the archive, so this is needed only where runs have no
-    network, or start often. It takes about a minute and 190 MB.
+    Only needed where runs have no network, or start often. It takes about a minute and 190 MB.
     """
     from lakewright.usecases.diagnose import set_up
 

@@ -111,11 +111,8 @@ def show_run(call: Call, /, run: str) -> None:
 def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int) -> None:
     """Compare two runs target by target, or show what one slice changed in an entity's table.
 
-    Without OTHER, RUN is compared with the previous run of the same job, phase and parameters. The first such
-    run has none; that is said, and is no error.
-
-    With the name of an entity and of a slice, the records before and after the slice's commit are compared:
-    inserted, updated (only the values that changed) and deleted.
+    Without OTHER, RUN is compared with the previous run of the same job, phase and parameters. With an entity
+    and a slice, the records before and after the slice's commit are compared.
     """
     call.accept_faults()
     named = slice_named(run, other)
@@ -144,9 +141,8 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
 def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     """Show the life of one record: each version, by which slice, in which run.
 
-    KEY is the value of the business key, or its values in the order of the declaration. An entity with
-    history tells its whole past; of another one, the table's versions are read, as far back as their files
-    are there.
+    KEY is the value of the business key, or its values in the order of the declaration. Without history, the
+    table's versions are read, as far back as their files are there.
     """
     from lakewright.cli.render.look_back import life_page
     from lakewright.usecases.look_back import record_life

@@ -23,7 +23,7 @@ __all__ = ["sql"]
 
 @command(
     examples=[
-        'lakewright sql "SELECT * FROM regions WHERE dlf_deleted"',
+        'lakewright sql "SELECT * FROM silver.regions WHERE dlf_deleted"',
         'lakewright sql "SELECT count(*) AS rows FROM frequencies WHERE dlf_IsCurrent" -o json',
         'lakewright sql "SELECT * FROM regions" --as-of 2022-03-01',
         'lakewright sql "SELECT * FROM gold.bronze_regions" -D month=2022-01-01',
@@ -44,11 +44,10 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.
 
     silver.NAME is the silver table of an entity, gold.NAME a relation and mapping.NAME a mapping. The plain
-    NAME is enough unless an entity and a relation share it. SHOW TABLES lists them all; DESCRIBE and other
-    SHOW statements work too. Expressions in a definition are evaluated with the project's values and -D.
+    NAME of an entity means its current rows, NAME.history all versions. SHOW TABLES lists all names.
 
     --as-of reads entities with history as they were valid then, and other Delta tables in the version that
-    they had then. A note names what keeps no past and is read as it is now.
+    they had then. A note names what keeps no past.
     """
     from lakewright.usecases.reading import query_lake
 

@@ -50,7 +50,7 @@ def triggers(call: Call, /) -> None:
 @click.argument("trigger", shell_complete=names_of("triggers"))
 @click.pass_obj
 def run(call: Call, /, trigger: str) -> None:
-    """Have a trigger run now, although it is not due; one that waits after a failure goes on.
+    """Run a trigger now, also after a failure.
 
     A paused trigger runs once it is resumed.
     """

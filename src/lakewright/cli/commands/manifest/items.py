@@ -161,7 +161,7 @@ def stats(call: Call, /) -> None:
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
     """Record new slices in bronze, and list where bronze and silver differ from the manifest.
 
-    A folder or table that can't be read is told, and the command fails once it has looked at the others.
+    A folder or table that can't be read is listed; the exit code is then 1.
     """
     from lakewright.usecases.items import discover_slices
 

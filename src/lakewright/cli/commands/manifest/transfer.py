@@ -37,7 +37,7 @@ _ESCAPED = "backslashreplace"
 def export(call: Call, /, file: Path | None) -> None:
     """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
-    These are all readable records, then watermarks, counters and the history of runs; leases are left out.
+    The file has records, watermarks, counters and the history of runs, but no leases.
     """
     from lakewright.manifest.transfer import export_manifest
 

@@ -1,0 +1,47 @@
+"""The examples of kinds, as a page shows them: definitions that many of them need stand on the page once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+__all__ = ["EXAMPLES", "example_of", "shared_definitions"]
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+DEFINITION = re.compile(r"^  \w+:\n(?:    .*\n)+", re.M)
+EMPTY_SECTION = re.compile(r"^\w+:\n+(?=\w|\Z)", re.M)
+MANY = 3
+"""Examples of a category from which on a definition is shown once."""
+
+
+def shared_definitions(category: str) -> str:
+    """Return the mappings that many examples of a category read, as a block of YAML."""
+    return f"```yaml\nmappings:\n{chr(10).join(_shared(category).values())}```"
+
+
+def example_of(category: str, kind: str) -> str:
+    """Return the example of a kind without what the page shows once, as a block of YAML."""
+    shared = set(_shared(category).values())
+    whole = _text(EXAMPLES / category / f"{kind}.yml")
+    text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], whole)
+    text = re.sub(r"\n{3,}", "\n\n", EMPTY_SECTION.sub("", text)).replace(":\n\n", ":\n").strip()
+    return f"```yaml\n{text or whole.strip()}\n```"
+
+
+@cache
+def _shared(category: str) -> Mapping[str, str]:
+    """Return the most frequent definition of each name, if many examples of a category have it."""
+    files = (EXAMPLES / category).glob("*.yml")
+    counts = Counter(found for file in files for found in DEFINITION.findall(_text(file)))
+    found: dict[str, str] = {}
+    for definition, count in counts.most_common():
+        if count >= MANY and "kind: values" in definition:
+            found.setdefault(definition.partition(":")[0], definition)
+    return found
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8").strip() + "\n"
