@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mapping_item", "relation_item", "target_item", "with_documentation"]
 
+_NO_PLAN = "where its columns come from is not known: Spark Connect shows no plans"
+
 _NOTHING = Documentation()
 
 
@@ -65,11 +67,9 @@ def mapping_item(
     fields, note = _try(lambda: outline.fields(name))
     columns = [_column(each) for each in fields]
     if fields and is_traced:
-        columns = [
-            replace(column, sources=sources.get(column.name, ()))
-            for sources in [_sources(workspace, outline, mapping)]
-            for column in columns
-        ]
+        sources, unknown = _sources(workspace, outline, mapping)
+        note = note or unknown
+        columns = [replace(column, sources=sources.get(column.name, ())) for column in columns]
     relations = [Ref("relation", each.name) for each in mapping.references() if each.category == "relation"]
     inputs, _ = _try(lambda: mapping.inputs(workspace))
     item = Item(
@@ -89,16 +89,18 @@ def mapping_item(
 
 def _sources(
     workspace: Workspace, outline: Workspace, mapping: MappingModel
-) -> Mapping[str, tuple[Source, ...]]:
+) -> tuple[Mapping[str, tuple[Source, ...]], str | None]:
+    """Return the sources of each column, or why they are not known."""
     relations = [each.name for each in mapping.references() if each.category == "relation"]
     if relations and mapping.kind == "relation":
         known, _ = _try(lambda: workspace.relation(relations[0]).fields(workspace))
         ref = Ref("relation", relations[0])
-        return {each.name: (Source(ref, each.name),) for each in known}
+        return {each.name: (Source(ref, each.name),) for each in known}, None
     try:
-        return column_sources(outline, mapping.name)
-    except Exception:  # a plan that cannot be read must not cost the rest of the page
-        return {}
+        found = column_sources(outline, mapping.name)
+    except Exception as error:  # a plan that cannot be read must not cost the rest of the page
+        return {}, message_of(error, "while the sources of its columns were looked for")
+    return ({}, _NO_PLAN) if found is None else (found, None)
 
 
 def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> Item:

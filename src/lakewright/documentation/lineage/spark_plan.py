@@ -272,8 +272,8 @@ def _end(tree: Tree, index: int) -> int:
     return index
 
 
-def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, ...]]:
-    """Return the direct sources of each column of a mapping, by the column's name; none by Spark Connect.
+def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, ...]] | None:
+    """Return the direct sources of each column of a mapping, by its name; None if Spark shows no plan.
 
     Args:
         outline: A workspace whose frames have columns and no rows.
@@ -283,7 +283,7 @@ def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, 
     frame = traced.frame(mapping)
     jvm = jvm_of(frame)
     if jvm is None:
-        return {}
+        return None
     text = jvm.plan(frame).toJSON()
     return {
         name: tuple(Source(Ref("mapping", origin), column) for origin, column in origins)

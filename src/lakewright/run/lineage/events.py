@@ -200,7 +200,7 @@ class _Traced:
             for each in self._outline.fields(name) if place else ():
                 yield each.name, ((place, each.name),) if place else ()
             return
-        for column, sources in column_sources(self._outline, name).items():
+        for column, sources in (column_sources(self._outline, name) or {}).items():
             found: dict[tuple[DatasetName, str], None] = {}
             for source in sources:
                 found |= dict.fromkeys(dict(self.columns(source.item.name)).get(source.column, ()))
