@@ -45,10 +45,14 @@ def write_page(page: Path, title: str, rows: Sequence[Row]) -> None:
 
 
 def write_section(page: Path, title: str, content: str) -> None:
-    """Replace the section `title` of the page, below the machine, and keep the other sections."""
+    """Replace the section `title` of the page, and keep the other sections.
+
+    The section names its machine unless it is that of the page's head.
+    """
     start, end = f"<!-- {title} -->", f"<!-- end of {title} -->"
-    section = f"{start}\n## {title}\n\n{machine()}\n\n{content}\n{end}\n"
-    text = page.read_text(encoding="utf-8") if page.exists() else _HEAD
+    text = page.read_text(encoding="utf-8") if page.exists() else _HEAD.format(machine=machine())
+    where = "" if machine() in text.partition("<!--")[0] else f"{machine()}\n\n"
+    section = f"{start}\n## {title}\n\n{where}{content}\n{end}\n"
     if start in text:
         before, _, rest = text.partition(start)
         section = before + section + rest.partition(f"{end}\n")[2]
@@ -60,5 +64,5 @@ def write_section(page: Path, title: str, content: str) -> None:
 _HEAD = """# Benchmarks
 
 `make bench` writes this page. Contestants take turns in one run on the same machine. Ratios are comparable
-between machines, seconds are not.
+between machines, seconds are not. Unless a section names another machine: {machine}
 """

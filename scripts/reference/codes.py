@@ -50,7 +50,7 @@ PLAN: Mapping[Code, Advice] = {
         "Bring the files back; or skip the slices that are gone",
     ),
     Code.UNCLAIMED: (
-        "Only a job takes the slice, and its name does not tell the job's parameters",
+        "Only a job takes the slice, and its name does not have the job's parameters",
         "Run the job; or declare `slices: ${day}*` at the target of the entity",
     ),
     Code.LOCKED: ("A run is at work on it", WAIT),
@@ -83,7 +83,7 @@ PLAN: Mapping[Code, Advice] = {
         "`lakewright decide TARGET/INSTANCE keep`; `again` adds them once more",
     ),
     Code.UNSEEN: (
-        "Only Spark, or a database, could tell",
+        "Only Spark, or a database, knows",
         "Run its job once they have changed; or declare `refresh: daily`",
     ),
     Code.REFRESH: ("`refresh` of the target says so", NOTHING),
@@ -128,7 +128,7 @@ PLAN: Mapping[Code, Advice] = {
         "Declare it under its former name; or process its folder under the new name; or DESTROY it",
     ),
     Code.UNRECORDED: (
-        "The manifest was lost, and no log tells the builds of files, updates and merges",
+        "The manifest was lost, and no log has the builds of files, updates and merges",
         "Run its job for what is to be built",
     ),
     Code.FAILED_ITEM: (
@@ -140,7 +140,7 @@ PLAN: Mapping[Code, Advice] = {
         "The project, the manifest, a table or a folder can't be read, or a lake was moved",
         "Do what the remedy below it says",
     ),
-    Code.UNKNOWN: ("Only Spark, or a run of a job, could tell", "Nothing"),
+    Code.UNKNOWN: ("Only Spark, or a run of a job, knows", "Nothing"),
 }
 
 _CALLER = "Correct the call or the project's files, as the message says"
@@ -190,7 +190,7 @@ ERRORS: Mapping[str, str] = {
     "verification": "Correct the rows or the check; `lakewright decide TARGET/INSTANCE waive` accepts them",
     "command_failed": "Look at the output of the command; then `lakewright manifest resolve ITEM`",
     "timeout": "Raise the `timeout` of the target, or make it faster",
-    "jvm_ended": "Run again; with more memory if the log tells that it ran out of it",
+    "jvm_ended": "Run again; with more memory if the log says that it ran out of it",
     "metrics": "Report it: nothing was committed",
 }
 
