@@ -10,18 +10,19 @@ __all__ = ["function_table"]
 def function_table(name: str) -> str:
     """Return the table of the functions of helpers, or of the methods of values."""
     is_of_values = name == "values"
-    head = (
-        "| value | method | result |\n|---|---|---|" if is_of_values else "| function | result |\n|---|---|"
+    head = "| value | result | methods |" if is_of_values else "| helper | result | functions |"
+    calls: dict[tuple[str, str], list[str]] = {}
+    for each in FUNCTIONS:
+        if (each.receiver in VALUES) is is_of_values:
+            receiver = each.receiver if is_of_values or each.receiver == ALONE else f"`{each.receiver}`"
+            calls.setdefault((receiver, each.result.word), []).append(_call(each))
+    rows = (
+        f"| {receiver} | {result} | {', '.join(listed)} |" for (receiver, result), listed in calls.items()
     )
-    rows = (_row(each) for each in FUNCTIONS if (each.receiver in VALUES) is is_of_values)
-    return "\n".join((head, *rows))
+    return "\n".join((head, "|---|---|---|", *rows))
 
 
-def _row(function: Function) -> str:
+def _call(function: Function) -> str:
     least = len(function.parameters) - function.optional
     words = [kind.word if at < least else f"[{kind.word}]" for at, kind in enumerate(function.parameters)]
-    call = f"{function.name}({', '.join(words)})"
-    if function.receiver in VALUES:
-        return f"| {function.receiver} | `{call}` | {function.result.word} |"
-    helper = "" if function.receiver == ALONE else f"{function.receiver}."
-    return f"| `{helper}{call}` | {function.result.word} |"
+    return f"`{function.name}({', '.join(words)})`"

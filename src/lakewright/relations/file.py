@@ -58,19 +58,12 @@ FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"],
 class FileRelation(StoredRelation):
     """Files below `location`, in a folder per partition unless `pattern` defines another layout.
 
-    Each write goes to a staging folder and replaces the previous content by a single rename, so that readers
-    see either the old or the new content.
+    Readers see either the old or the new content: a write replaces it by a single rename.
 
-    Files are read as those of slices are, each in its own types: a record that does not fit the columns fails
-    the query, with its file, a bare number is no date, and a time without an offset is one of the lake's time
-    zone. Folders such as `plant=007` are columns of texts, unless they are declared. With a `mode` such as
-    PERMISSIVE or a column `_corrupt_record`, and with options about values such as `nanValue`, `locale` or
-    `timeZone`, Spark converts the values of CSV and JSON in its own way. CSV columns
-    are matched by name if a header has declared columns at other places, otherwise by position, so that the
-    schema may rename them. Without a schema, they are matched by name. Files may have different columns and
-    line ends. Quotes inside quotes are doubled, fields may hold line breaks, and empty text is null. If
-    quotes follow a backslash instead, set the option `escape` to a backslash. Files in folders below the
-    location are read, too.
+    Files are read like slices, at any depth below the location. A record that
+    does not fit the columns fails the query, with its file. CSV columns are matched by position if the header
+    has no declared column at another place, so that the schema may rename them; otherwise by name. Empty text
+    is null. If quotes follow a backslash, set the option `escape` to a backslash.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})
