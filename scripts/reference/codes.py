@@ -15,8 +15,8 @@ __all__ = ["ERRORS", "PLAN", "all_errors", "codes_of_errors", "codes_of_plan"]
 Advice: TypeAlias = tuple[str, str]
 """Why, and what to do."""
 
-NOTHING = "Nothing: `lakewright apply` takes the step"
-WAIT = "Nothing: it goes on by itself"
+NOTHING = "`lakewright apply`"
+WAIT = "Wait"
 
 PLAN: Mapping[Code, Advice] = {
     Code.HELD_UNRECORDED: ("The manifest is older than the table, or was lost", NOTHING),
@@ -143,8 +143,8 @@ PLAN: Mapping[Code, Advice] = {
     Code.UNKNOWN: ("Only Spark, or a run of a job, knows", "Nothing"),
 }
 
-_CALLER = "Correct the call or the project's files, as the message says"
-_WHEN = "Run again: the cause passes by itself, or is outside of the project"
+_CALLER = "Correct the call or the project's files"
+_WHEN = "Run again"
 _DECIDE = "`lakewright status` has the choices"
 
 ERRORS: Mapping[str, str] = {
@@ -156,7 +156,7 @@ ERRORS: Mapping[str, str] = {
     "not_installed": "Install what the remedy names",
     "service_ended": "Start the server again, and report the traceback in the log",
     "spark_unavailable": "`lakewright doctor` looks at Java, Spark and the settings",
-    "manifest_corrupt": "`lakewright manifest fsck` looks for more, and names what mends it",
+    "manifest_corrupt": "`lakewright manifest fsck` looks for more, and names what repairs it",
     "illegal_transition": "`lakewright manifest show ITEM` shows what has happened to it",
     "sequence_conflict": "Read the item again, and decide again",
     "held": "Wait for the run that it names; or do what the remedy says",
@@ -232,5 +232,5 @@ def _quoted(template: str) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |".replace("| --- |", "|---|") for line in lines)
+    first, *others = (f"| {' | '.join(line)} |" for line in (head, *rows))
+    return "\n".join((first, "|---" * len(head) + "|", *others))

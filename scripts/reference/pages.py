@@ -39,7 +39,7 @@ from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.project_file import ProjectFile
 from lakewright.spec.models.short import ShortColumn, ShortEntity, ShortTable, ShortTableColumn
-from lakewright.spec.models.storage import S3Storage, StorageSettings
+from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.models.watermark import Watermark
 from lakewright.targets.datasets import Dataset
@@ -80,7 +80,7 @@ LEVELS = {
 PLAIN: tuple[type[Model], ...] = (
     *BASES.values(),
     *(Case, ClusterSettings, Column, DocumentationFile, Entity, EntitySettings, Execution, Field, Job),
-    *(LakeSettings, MetricBoard, Parameter, PartitionField, ProjectFile, S3Storage, SourceConnection),
+    *(LakeSettings, MetricBoard, Parameter, PartitionField, ProjectFile, SourceConnection),
     *(ShortColumn, ShortEntity, ShortTable, ShortTableColumn),
     *(StorageSettings, TemplateSpec, Trigger, Watermark),
 )

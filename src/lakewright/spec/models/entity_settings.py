@@ -65,8 +65,7 @@ class EntitySettings(SnakeModel):
 
     raw_path: str | None = Field(
         default=None,
-        description="Template of the path below `raw`, where deliveries lie before they become slices. Only "
-        "loaders use it.",
+        description="Template of the path below `raw`, for loaders.",
     )
     bronze_path: str | None = Field(default=None, description="Template of the path below `bronze`.")
     silver_path: str | None = Field(default=None, description="Template of the path below `silver`.")
@@ -78,7 +77,7 @@ class EntitySettings(SnakeModel):
     )
     bronze_table: str | None = Field(
         default=None,
-        description="Accepted with a warning, without effect: slices are files or folders, never a table.",
+        description="Accepted with a warning, without effect.",
     )
     silver_table: str | None = Field(default=None, description="Template of the catalog table.")
     output_method: OutputText | None = Field(
@@ -112,7 +111,7 @@ class EntitySettings(SnakeModel):
     duplicates: Annotated[Literal["refuse", "latest"], BeforeValidator(lower)] = Field(
         default="refuse",
         description="What happens to rows of one slice with the same business key. refuse: the slice fails. "
-        "latest: the one with the greatest value of sequence_by is used.",
+        "latest: the greatest value of sequence_by wins.",
     )
     last_seen: Annotated[Literal["column", "on_change"], BeforeValidator(lower)] = Field(
         default="column",
@@ -133,7 +132,7 @@ class EntitySettings(SnakeModel):
     fold: bool = Field(
         default=True,
         description="Whether several pending slices may be processed in one commit, if that gives the same "
-        "table. false: each slice has its own commit.",
+        "table.",
     )
     changed_slices: Annotated[Literal["warn", "fail", "requeue", "ignore"], BeforeValidator(lower)] = Field(
         default="warn",
@@ -151,14 +150,13 @@ class EntitySettings(SnakeModel):
     )
     format: SliceFormatValue = Field(
         default=None,
-        description="Format of the slices in full: its kind, and for text files encoding, separator, quotes "
-        "and header. A text is the kind alone.",
+        description="Format of the slices; a text is the kind alone.",
         json_schema_extra={ALSO: [{"type": "string"}]},
     )
     on_bad_rows: Annotated[Literal["fail", "quarantine"], BeforeValidator(lower)] = Field(
         default="fail",
         description="What happens to rows that do not parse, lack a key or do not fit a type. fail: the "
-        "slice fails. quarantine: they are put aside, and the other rows are processed.",
+        "slice fails. quarantine: they are put aside.",
     )
     max_bad_rows: int = Field(
         default=100,
@@ -177,9 +175,8 @@ class EntitySettings(SnakeModel):
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
     readers: Annotated[Literal["deletion_vectors", "any"], BeforeValidator(lower)] = Field(
         default="deletion_vectors",
-        description="Who reads its table. deletion_vectors: readers that know Delta's deletion vectors, by "
-        "which a change marks rows instead of rewriting files. any: others too, such as pandas; the table "
-        "has no deletion vectors, and CREATE drops the feature from a table that has it.",
+        description="Who reads its table. deletion_vectors: readers that know Delta's deletion vectors. "
+        "any: others too, such as pandas; CREATE drops the feature from a table that has it.",
     )
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
@@ -187,15 +184,14 @@ class EntitySettings(SnakeModel):
     time: Annotated[TimeColumn | str | None, BeforeValidator(_column_or_text)] = Field(
         default=None,
         description="Processing time of a slice if neither its job nor the caller gives one: `name` (the "
-        "date in its name, or the time of now if there is none), the form of the date in its name such as "
-        "dd.MM.yyyy, an expression such as `${slice.date}T06:00:00`, `{from: COLUMN}` (the latest value of a "
-        "column in the slice), or `now`.",
+        "date in its name), the form of that date such as dd.MM.yyyy, an expression such as "
+        "`${slice.date}T06:00:00`, `{from: COLUMN}` (the latest value of a column), or `now`.",
     )
     undo_window: str | None = Field(
         default=None,
         pattern=r"^[1-9][0-9]{0,4}d$",
-        description="For how many days, such as `30d`, slices can be undone: VACUUM keeps the files of old "
-        "versions, and Delta their log, for that long. Default: Delta's 7 days of files.",
+        description="For how many days, such as `30d`, slices can be undone: files and log of old versions "
+        "are kept for that long. Default: Delta's 7 days of files.",
     )
 
     @model_validator(mode="before")
