@@ -64,7 +64,7 @@ def _is_copy(process: psutil.Process) -> bool:
 
 
 def test_a_run_with_eight_workers_keeps_to_its_documented_limits(tmp_path: Path) -> None:
-    """E12: `docs/running.md`, "What a run holds of its machine"."""
+    """E12: `docs/running.md`, "What a run needs"."""
     write_project(tmp_path)
     command = [str(BIN / "lakewright"), "job", "main", "build", "day=2024-01-01,2024-01-02,2024-01-03"]
     command += ["-j", "8", "--conf", f"spark.driver.memory={HEAP_GIB}g"]
