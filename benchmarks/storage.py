@@ -124,7 +124,7 @@ def measure(folder: Path, url: str) -> dict[str, Any]:
     write_slices(folder / "slices", WARM + MEASURED)
     # The store's first: the JVM needs its jars.
     apps = {side: App.open(_project(folder / side, side, url)) for side in SIDES}
-    bucket = apps["store"].lake.storage.bucket(BUCKET)
+    bucket, _ = apps["store"].lake.storage.at(f"s3://{BUCKET}")
     seconds: dict[str, list[float]] = {side: [] for side in SIDES}
     processor: dict[str, list[float]] = {side: [] for side in SIDES}
     requests: list[Counter[str]] = []

@@ -16,7 +16,7 @@ from tests.shared_jvm import ADDRESS, SharedJvm, session_in
 from tests.stores.cluster import programs, running_cluster
 
 from lakewright.cli.output import PYSPARKS, silence
-from lakewright.lake.object_storage import LOG_STORE
+from lakewright.lake.s3 import LOG_STORE
 from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.connect import ConnectSessions
@@ -99,7 +99,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             **ONE_TASK_A_PROCESS,
             **({} if os.environ.get("COMPILE_QUERIES") else INTERPRETED),
         },
-        needs_s3=True,
+        stores=("s3",),
     )
     if address := os.environ.get(ADDRESS):
         with session_in(address, settings) as session:

@@ -110,7 +110,7 @@ def test_slices_on_a_cluster_survive_the_loss_of_a_worker(tmp_path: Path) -> Non
         assert f"Spark works on {cluster.master}: " in said
         # The executors saw neither the project nor each other's folders.
         assert {place.parts[-3] for place in cluster.executor_folders()} == {"worker-0", "worker-1"}
-        options = store.storage.options()
+        options = store.options
         current = DeltaTable(f"s3://{bucket}/lake/silver/airports", storage_options=options)
         assert rows_of(current) == {**FIRST, **SECOND}
         history = DeltaTable(f"s3://{bucket}/lake/silver/history", storage_options=options)

@@ -101,7 +101,7 @@ def test_slices_become_a_table_in_s3_and_all_but_processing_needs_no_spark(
     done = shop.run("process", "regions")
 
     assert "d2.csv merge 2 records: 1 inserted, 1 updated" in done.out, done.all
-    table = DeltaTable(f"s3://{bucket}/lake/silver/regions", storage_options=store.storage.options())
+    table = DeltaTable(f"s3://{bucket}/lake/silver/regions", storage_options=store.options)
     assert table.version() == 1
     query = "SELECT count(*) AS n, max(name) AS last FROM regions"
     assert shop.json("sql", query) == [{"n": 3, "last": "c"}]
@@ -174,7 +174,7 @@ def test_overwrites_of_partitions_in_s3_replace_what_the_log_says_is_there(
         (tmp_path / "model.yml").write_text(PARTITIONED.replace("${bucket}", bucket))
         sections = {"name": "shop", "modules": ["model.yml"], "storage": store.section}
         (tmp_path / "project.yml").write_text(json.dumps(sections))
-        options = store.storage.options()
+        options = store.options
         with Project.load(tmp_path, spark=spark) as opened:
             workspace = opened.app.workspace
 
@@ -270,7 +270,7 @@ def test_a_slice_is_released_if_credentials_expire_in_the_middle(
         assert "Traceback" not in done.all
         assert [row["verdict"] for row in shop.json("manifest", "ls")] == ["ready"]
         assert shop.run("process", "regions").code == 0
-    table = DeltaTable(f"s3://{bucket}/lake/silver/regions", storage_options=store.storage.options())
+    table = DeltaTable(f"s3://{bucket}/lake/silver/regions", storage_options=store.options)
     assert table.version() == 0
     assert sum(table.get_add_actions(flatten=True).column("num_records").to_pylist()) == 2
 

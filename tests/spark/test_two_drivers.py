@@ -1,7 +1,7 @@
-"""Two drivers work on one lake in S3 at the same time: no commit is lost, and none is made twice.
+"""Two drivers work on one lake in an object store: no commit is lost, and none is made twice.
 
 By day both drivers share the tests' JVM. At night each is a process with a JVM of its own, which lives for
-all rounds.
+all rounds; then stores of each kind are raced for.
 
 Source: the rules of storage and clusters, "1. Storage"; random slices are compared with a model.
 """
@@ -27,6 +27,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from tests.sessions import BOTH_COMPILERS
+from tests.stores.clouds import CLOUDS, Cloud
 from tests.stores.cluster import programs, running_cluster
 from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
@@ -103,10 +104,10 @@ def running_driver(folder: Path, number: int) -> Iterator[Driver]:
 
 
 @contextmanager
-def settings_of(kind: str, bucket: str) -> Iterator[dict[str, str]]:
+def settings_of(kind: str, url: str) -> Iterator[dict[str, str]]:
     """Yield the `manifest:` section: in the lake's store, or in a database that both drivers reach."""
     if kind == "delta":
-        yield {"kind": "delta", "location": f"s3://{bucket}/manifest"}
+        yield {"kind": "delta", "location": f"{url}/manifest"}
         return
     if (found := programs()) is None:
         pytest.skip("PostgreSQL is not installed")
@@ -114,12 +115,14 @@ def settings_of(kind: str, bucket: str) -> Iterator[dict[str, str]]:
         yield {"kind": "postgres", "url": server.url}
 
 
-def store_at(folder: Path) -> AbstractContextManager[Store]:
-    """Return a store that answers requests at the same time, if one is installed; the other one is slower."""
+def store_at(folder: Path, kind: str) -> AbstractContextManager[Store | Cloud]:
+    """Return a store; for S3, one that answers requests at the same time if it is installed."""
+    if kind in CLOUDS:
+        return CLOUDS[kind]()
     return running_concurrent_store(folder) if CONCURRENT else running_store()
 
 
-def write_project(folder: Path, store: Store, bucket: str, manifest: dict[str, str]) -> Path:
+def write_project(folder: Path, store: Store | Cloud, bucket: str, manifest: dict[str, str]) -> Path:
     columns = [
         {"name": "id", "datatype": "integer", "fieldroles": ["businesskey"]},
         {"name": "name", "datatype": "string"},
@@ -145,7 +148,7 @@ def write_project(folder: Path, store: Store, bucket: str, manifest: dict[str, s
     sections = {
         "name": "shop",
         "modules": ["model.yml"],
-        "lake": {"root_folder": f"s3a://{bucket}/lake"},
+        "lake": {"root_folder": f"{store.place(bucket)}/lake"},
         "storage": store.section,
         "manifest": manifest,
     }
@@ -158,7 +161,7 @@ def write_project(folder: Path, store: Store, bucket: str, manifest: dict[str, s
 class Lake:
     """A lake that slices are brought to, with what its tables must hold."""
 
-    def __init__(self, store: Store, bucket: str, seed: int) -> None:
+    def __init__(self, store: Store | Cloud, bucket: str, seed: int) -> None:
         self.store, self.bucket, self.random = store, bucket, random.Random(seed)
         self.rows: dict[str, dict[int, str]] = {name: {} for name in ENTITIES}
         self.versions = dict.fromkeys(ENTITIES, 0)
@@ -178,8 +181,8 @@ class Lake:
 
     def check(self, name: str) -> None:
         """Check that the table holds what the model does, and that each slice made one commit."""
-        options = self.store.storage.options()
-        table = DeltaTable(f"s3://{self.bucket}/lake/silver/{name}", storage_options=options)
+        url = f"{self.store.place(self.bucket)}/lake/silver/{name}"
+        table = DeltaTable(url, storage_options=self.store.storage.options(url))
         where = '"dlf_IsCurrent"' if name == "prices" else "true"
         assert rows_of(table, f"SELECT id, name FROM t WHERE {where}") == self.rows[name]
         if name == "prices":
@@ -247,7 +250,7 @@ def test_of_two_projects_in_one_jvm_each_slice_is_committed_by_exactly_one(
 ) -> None:
     with running_store() as store, ThreadPoolExecutor(2) as threads, ExitStack() as stack:
         bucket = store.new_bucket()
-        manifest = {"kind": "delta", "location": f"s3://{bucket}/manifest"}
+        manifest = {"kind": "delta", "location": f"{store.place(bucket)}/manifest"}
         folder = write_project(tmp_path / "project", store, bucket, manifest)
         projects = [stack.enter_context(Project.load(folder, spark=spark)) for _ in range(2)]
 
@@ -259,15 +262,27 @@ def test_of_two_projects_in_one_jvm_each_slice_is_committed_by_exactly_one(
 
 @pytest.mark.nightly
 @pytest.mark.timeout(5400)
-@pytest.mark.parametrize("kind", ["delta", "postgres"])
+@pytest.mark.parametrize(
+    ("kind", "where", "rounds"),
+    [
+        ("delta", "s3", BY_NIGHT),
+        ("postgres", "s3", BY_NIGHT),
+        ("delta", "azure", BY_NIGHT[: ROUNDS // 4]),
+        ("delta", "gcs", BY_NIGHT[: ROUNDS // 4]),
+    ],
+)
 def test_of_two_drivers_each_slice_is_committed_by_exactly_one(
-    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    kind: str,
+    where: str,
+    rounds: Sequence[Sequence[str]],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     began = time.monotonic()
 
     with (
-        store_at(tmp_path / "store") as store,
-        settings_of(kind, bucket := store.new_bucket()) as manifest,
+        store_at(tmp_path / "store", where) as store,
+        settings_of(kind, store.place(bucket := store.new_bucket())) as manifest,
         ExitStack() as stack,
     ):
         folder = write_project(tmp_path / "project", store, bucket, manifest)
@@ -279,15 +294,17 @@ def test_of_two_drivers_each_slice_is_committed_by_exactly_one(
             return [driver.result() for driver in drivers]
 
         def tell(number: int) -> None:
-            if number % TOLD == 0 or number == ROUNDS:
+            if number % TOLD == 0 or number == len(rounds):
                 elapsed, spent = time.monotonic() - began, sum(map(processor_seconds, drivers))
                 with capsys.disabled():
-                    print(f"\n{number} rounds with {kind}: {elapsed:.0f} s, {spent:.0f} s of processor time")
+                    print(
+                        f"\n{number} rounds {where} {kind}: {elapsed:.0f} s, {spent:.0f} s of processor time"
+                    )
 
-        slices = check_race(folder, Lake(store, bucket, seed=ROUNDS), race, BY_NIGHT, tell)
+        slices = check_race(folder, Lake(store, bucket, seed=ROUNDS), race, rounds, tell)
     assert all(slices), "one driver did everything"
     with capsys.disabled():
-        print(f"\n{ROUNDS} rounds with {kind}: {slices[0]} and {slices[1]} slices")
+        print(f"\n{len(rounds)} rounds on {where} with {kind}: {slices[0]} and {slices[1]} slices")
 
 
 def processor_seconds(driver: Driver) -> float:

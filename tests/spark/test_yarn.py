@@ -75,7 +75,7 @@ def test_a_slice_is_processed_by_an_executor_in_a_container_of_yarn(tmp_path: Pa
         assert "d1.csv merge 2 records: 2 inserted" in done.out
         # One container is the application's master, the other one the executor.
         assert len(yarn.containers()) >= 2
-        options = store.storage.options()
+        options = store.options
         table = DeltaTable(f"s3://{bucket}/lake/silver/airports", storage_options=options)
         found = QueryBuilder().register("t", table).execute("SELECT id, name FROM t").read_all()
         rows = pa.table(found).to_pylist()

@@ -19,7 +19,7 @@ import boto3
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
 
-__all__ = ["CONCURRENT", "Store", "running_concurrent_store", "running_store"]
+__all__ = ["CONCURRENT", "Store", "free_port", "running", "running_concurrent_store", "running_store"]
 
 SERVER = """
 import sys
@@ -60,13 +60,22 @@ class Store:
     @property
     def storage(self) -> ObjectStorage:
         """The store as the product reaches it."""
-        return ObjectStorage(StorageSettings.model_validate(self.section), {}, is_used=True)
+        return ObjectStorage(StorageSettings.model_validate(self.section), {}, used=frozenset({"s3"}))
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The settings for the `deltalake` package."""
+        return self.storage.options("s3://lake")
 
     def new_bucket(self) -> str:
         """Return the name of a new bucket."""
         name = f"lake-{uuid4()}"
         self.client.create_bucket(Bucket=name)
         return name
+
+    def place(self, bucket: str) -> str:
+        """Return the location of a bucket."""
+        return f"s3a://{bucket}"
 
     def put(self, bucket: str, **contents: str) -> None:
         """Write objects; in their keys, `__` stands for a slash."""
@@ -85,9 +94,9 @@ def running_store() -> Iterator[Store]:
     In a thread of this one it would hang: while the `deltalake` package waits for the store's answer, it may
     hold the lock of Python's interpreter.
     """
-    port = _free_port()
-    with _running([sys.executable, "-c", SERVER, str(port)], port) as store:
-        yield store
+    port = free_port()
+    with running([sys.executable, "-c", SERVER, str(port)], port):
+        yield Store(f"http://127.0.0.1:{port}")
 
 
 @contextmanager
@@ -97,26 +106,28 @@ def running_concurrent_store(folder: Path) -> Iterator[Store]:
     objects, sidecar = folder / "objects", folder / "sidecar"
     objects.mkdir(parents=True)
     sidecar.mkdir()
-    port = _free_port()
+    port = free_port()
     command = [CONCURRENT, "--port", f"127.0.0.1:{port}", "posix", "--sidecar", str(sidecar), str(objects)]
     root = {"ROOT_ACCESS_KEY": "tester", "ROOT_SECRET_KEY": "no-secret-of-anyone"}
-    with _running(command, port, **root) as store:
-        yield store
+    with running(command, port, **root):
+        yield Store(f"http://127.0.0.1:{port}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 @contextmanager
-def _running(command: list[str], port: int, **environ: str) -> Iterator[Store]:
+def running(command: list[str], port: int, **environ: str) -> Iterator[None]:
+    """Run a command that listens on a port, from then on."""
     quiet, environment = subprocess.DEVNULL, {**os.environ, **environ}
     with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment) as server:
         try:
             _wait_for(port, server)
-            yield Store(f"http://127.0.0.1:{port}")
+            yield
         finally:
             server.kill()
 

@@ -24,8 +24,9 @@ from lakewright.errors import OperatorError, SequenceConflict, SliceError, SpecE
 from lakewright.lake.delta_log import StoredLog, read_log, state_of
 from lakewright.lake.files import ObjectFiles
 from lakewright.lake.lake import Lake
-from lakewright.lake.object_storage import Bucket, ObjectStorage, check_conditional_writes
+from lakewright.lake.object_storage import Bucket, ObjectStorage, check_stores
 from lakewright.lake.paths import FileEntry
+from lakewright.lake.s3 import S3
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
@@ -37,7 +38,7 @@ from lakewright.reader.parquet import read_footers
 from lakewright.reader.source import Source
 from lakewright.run.request import JobRequest
 from lakewright.slices.discover import list_objects
-from lakewright.spec.models.storage import StorageSettings
+from lakewright.spec.models.storage import S3Storage, StorageSettings
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.usecases.run_job import plan_job
 
@@ -183,7 +184,7 @@ class TestFaults:
 
     def through(self, store: Store, proxy: FaultyProxy) -> ObjectStorage:
         section = {"s3": {**store.section["s3"], "endpoint_url": proxy.url}}
-        return ObjectStorage(StorageSettings.model_validate(section), {}, is_used=True)
+        return ObjectStorage(StorageSettings.model_validate(section), {}, used=frozenset({"s3"}))
 
     def test_half_a_listing_is_never_taken_for_a_whole_one(self, store: Store, bucket: str) -> None:
         for number in range(20):
@@ -223,7 +224,7 @@ class TestTables:
         log = StoredLog(f"s3a://{bucket}/silver/t", store.storage)
         assert read_log(log)[1:] == (True, None)
         assert not log.holds_others()
-        options = store.storage.options()
+        options = store.options
         write_deltalake(f"s3://{bucket}/silver/t", pa.table({"id": [1, 2]}), storage_options=options)
         table = read_log(log).table
         assert table is not None
@@ -232,7 +233,7 @@ class TestTables:
     def test_a_table_that_did_not_change_costs_one_listing_and_each_change_is_seen(
         self, store: Store, bucket: str
     ) -> None:
-        url, options = f"s3://{bucket}/silver/t", store.storage.options()
+        url, options = f"s3://{bucket}/silver/t", store.options
         write_deltalake(url, pa.table({"id": [1]}), storage_options=options)
         write_deltalake(url, pa.table({"id": [2]}), mode="append", storage_options=options)
         with FaultyProxy(store.url) as proxy:
@@ -250,7 +251,7 @@ class TestTables:
                 return ["LIST" if "list-type=2" in each else each for each in proxy.requests]
 
             def remove() -> None:
-                objects = store.storage.bucket(bucket)
+                objects, _ = store.storage.at(f"s3://{bucket}")
                 objects.remove([each.name for each in objects.under("silver/t")])
 
             assert seen() == 1
@@ -280,7 +281,7 @@ class TestTables:
         names = [f"t{number}" for number in range(5)]
         for name in names:
             rows = pa.table({"k": pa.array([1], pa.int32()), "day": [date(2022, 1, 1)]})
-            options = store.storage.options()
+            options = store.options
             write_deltalake(f"s3://{bucket}/{name}", rows, partition_by=["day"], storage_options=options)
         (tmp_path / "model.yml").write_text(json.dumps(by_day(names, bucket)))
         sections = {"name": "shop", "modules": ["model.yml"], "storage": store.section}
@@ -300,13 +301,13 @@ class TestTables:
         self, store: Store, bucket: str, tmp_path: Path, content: str | None, fault: str
     ) -> None:
         """A plan took the table for one that only Spark can read, and said nothing."""
-        url, options = f"s3://{bucket}/t0", store.storage.options()
+        url, options = f"s3://{bucket}/t0", store.options
         for day in (1, 2, 3):
             rows = pa.table({"k": pa.array([1], pa.int32()), "day": [date(2022, 1, day)]})
             write_deltalake(url, rows, partition_by=["day"], mode="append", storage_options=options)
         name = f"{1:020d}.json"
         if content is None:
-            store.storage.bucket(bucket).remove([f"t0/_delta_log/{name}"])
+            store.storage.at(f"s3://{bucket}")[0].remove([f"t0/_delta_log/{name}"])
         else:
             store.put_at(bucket, f"t0/_delta_log/{name}", content)
         (tmp_path / "model.yml").write_text(json.dumps(by_day(["t0"], bucket)))
@@ -328,7 +329,7 @@ class TestTables:
     def test_a_manifest_in_the_store_refuses_the_second_of_two_writers(
         self, store: Store, bucket: str
     ) -> None:
-        location, options = f"s3://{bucket}/manifest", store.storage.options()
+        location, options = f"s3://{bucket}/manifest", store.options
         one = DeltaStore(location, storage_options=options)
         other = DeltaStore.open_existing(location, storage_options=options)
         assert isinstance(other, DeltaStore)
@@ -361,7 +362,7 @@ class TestTables:
 
     def race(self, store: Store, count: int) -> None:
         bucket = store.new_bucket()
-        location, options = f"s3://{bucket}/manifest", store.storage.options()
+        location, options = f"s3://{bucket}/manifest", store.options
         DeltaStore(location, storage_options=options)
         us = Application.named("lakewright/shop/orders", "orders")
         items = [f"s3://{bucket}/bronze/orders/d{number:03}.csv" for number in range(count)]
@@ -392,11 +393,11 @@ class TestTables:
 
 class TestConditionalWrites:
     def test_a_store_that_honours_them_is_asked_once(self, store: Store, bucket: str, tmp_path: Path) -> None:
-        check_conditional_writes(store.storage, f"s3://{bucket}/lake", tmp_path)
+        check_stores(store.storage, f"s3://{bucket}/lake", tmp_path)
         left = store.client.list_objects_v2(Bucket=bucket)
         assert left["KeyCount"] == 0
         unreachable = ObjectStorage(StorageSettings.model_validate(store.section), {})
-        check_conditional_writes(unreachable, f"s3://{bucket}/lake", tmp_path)
+        check_stores(unreachable, f"s3://{bucket}/lake", tmp_path)
 
     def test_a_store_that_ignores_them_is_refused_unless_there_is_one_driver(
         self, store: Store, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -407,10 +408,10 @@ class TestConditionalWrites:
 
         monkeypatch.setattr(Bucket, "put_if_absent", put)
         with pytest.raises(SpecError, match="ignores `If-None-Match`") as raised:
-            check_conditional_writes(store.storage, f"s3://{bucket}", tmp_path)
+            check_stores(store.storage, f"s3://{bucket}", tmp_path)
         assert "single_driver: true" in str(raised.value.faults[0].remedy)
         alone = StorageSettings.model_validate({**store.section, "single_driver": True})
-        check_conditional_writes(ObjectStorage(alone, {}), f"s3://{bucket}", tmp_path)
+        check_stores(ObjectStorage(alone, {}), f"s3://{bucket}", tmp_path)
 
 
 class TestCredentials:
@@ -419,18 +420,18 @@ class TestCredentials:
         file.write_text("[lake]\naws_access_key_id = AK\naws_secret_access_key = SK\n[sso]\nregion = x\n")
         environ = {"AWS_SHARED_CREDENTIALS_FILE": str(file)}
 
-        def storage(profile: str) -> ObjectStorage:
-            section = {"s3": {"credentials": "profile", "profile": profile}}
-            return ObjectStorage(StorageSettings.model_validate(section), environ)
+        def store(profile: str) -> S3:
+            section = {"credentials": "profile", "profile": profile}
+            return S3(environ, settings=S3Storage.model_validate(section))
 
-        assert storage("lake").options()["aws_secret_access_key"] == "SK"
+        assert store("lake").options("b")["aws_secret_access_key"] == "SK"
         with pytest.raises(SpecError, match=r"the profile 'sso' has no keys in .*credentials"):
-            storage("sso").options()
+            store("sso").options("b")
 
     def test_spark_and_python_get_the_same(self) -> None:
         environ = {"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK", "AWS_REGION": "eu-west-1"}
-        storage = ObjectStorage(StorageSettings(), environ)
-        conf, options = storage.spark_conf(), storage.options()
+        store = S3(environ)
+        conf, options = store.spark_conf(), store.options("b")
         assert conf["spark.hadoop.fs.s3a.secret.key"] == options["aws_secret_access_key"] == "SK"
         assert conf["spark.hadoop.fs.s3a.endpoint.region"] == options["aws_region"] == "eu-west-1"
         assert conf["spark.hadoop.fs.s3a.path.style.access"] == "false"
@@ -439,14 +440,14 @@ class TestCredentials:
         self,
     ) -> None:
         prefix = "spark.hadoop.fs.s3a.analytics.accelerator.physicalio."
-        conf = ObjectStorage().spark_conf()
+        conf = S3().spark_conf()
         kept = {key.removeprefix(prefix): text for key, text in conf.items() if key.startswith(prefix)}
         assert kept == {
             "cache.timeout": "60000",
             "max.memory.limit": "134217728",
             "metadatastore.ttl": "1000",
         }
-        users = ObjectStorage(conf={f"{prefix}cache.timeout": "1000"})
+        users = S3(conf={f"{prefix}cache.timeout": "1000"})
         assert f"{prefix}cache.timeout" not in users.spark_conf()
 
     def test_a_user_s_settings_of_spark_apply_to_both_and_are_not_replaced(self) -> None:
@@ -455,10 +456,10 @@ class TestCredentials:
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
             "spark.hadoop.fs.s3a.access.key": "AK",
         }
-        storage = ObjectStorage(StorageSettings(), {}, conf)
-        assert storage.options()["aws_endpoint_url"] == "http://minio:9000"
-        assert storage.options()["aws_access_key_id"] == "AK"
-        assert not set(conf) & set(storage.spark_conf())
+        store = S3({}, conf)
+        assert store.options("b")["aws_endpoint_url"] == "http://minio:9000"
+        assert store.options("b")["aws_access_key_id"] == "AK"
+        assert not set(conf) & set(store.spark_conf())
 
     @pytest.mark.parametrize(
         ("s3", "why"),

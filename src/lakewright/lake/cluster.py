@@ -19,8 +19,7 @@ from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
 from lakewright.lake.files import files_at
-from lakewright.lake.object_storage import LOG_STORE
-from lakewright.lake.paths import is_s3, join, local_path
+from lakewright.lake.paths import is_stored, join, local_path
 from lakewright.spark.cluster import (
     ExecutorFacts,
     check_facts,
@@ -142,7 +141,7 @@ def _prepare_server(lake: Lake, spark: SparkSession) -> None:
 
     Raises:
         SparkUnavailable: They do not.
-        SpecError: The server's way to commit to S3 loses commits of two drivers.
+        SpecError: The server's way to commit to the store loses commits of two drivers.
     """
     passed = _passed.setdefault(spark, set())
     if lake.settings.root_folder in passed:
@@ -169,15 +168,16 @@ def _check_same_folder(lake: Lake, spark: SparkSession) -> None:
 
 
 def _check_log_store(lake: Lake, spark: SparkSession) -> None:
-    """Raise an error if two drivers on the server would replace each other's commits in S3."""
-    if not is_s3(lake.settings.root_folder) or lake.storage.settings.single_driver:
+    """Raise an error if two drivers on the server would replace each other's commits in an object store."""
+    root = lake.settings.root_folder
+    if not is_stored(root) or lake.storage.settings.single_driver:
         return
-    scheme = lake.settings.root_folder.partition("://")[0]
-    found = spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "") or ""
-    if not found or found.endswith("SingleDriverLogStore"):
+    scheme, kind = root.partition("://")[0], lake.storage.kind(root)
+    found = spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "") or kind.default_log_store
+    if found.endswith("SingleDriverLogStore"):
         raise SpecError.of(
-            f"the server commits to {scheme}:// by {found or 'its default'}, and two drivers lose commits",
-            remedy=f"Start it with {LOG_STORE} or Delta's log store for DynamoDB "
+            f"the server commits to {scheme}:// by {found}, and two drivers lose commits",
+            remedy=f"Start it with {kind.log_store} or Delta's log store for DynamoDB "
             f"(spark.delta.logStore.{scheme}.impl), or, if nothing else writes to the lake, declare "
             "`storage: {single_driver: true}`.",
         )

@@ -1,4 +1,4 @@
-"""Delta tables on this machine and in S3, read from their logs by the `deltalake` package, without Spark."""
+"""Delta tables on this machine and in object stores, read from their logs without Spark, by `deltalake`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lakewright.errors import TargetError
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
-from lakewright.lake.paths import split_url
 from lakewright.lake.storage_errors import damaged_commits, damaged_log_error, file_in_place_error, reading
 from lakewright.schema.sql import name_sql
 from lakewright.spark.launch import environment_set
@@ -119,7 +118,7 @@ class LocalLog:
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """The log of a table in S3.
+    """The log of a table in an object store.
 
     Attributes:
         url: The table's location.
@@ -140,11 +139,11 @@ class StoredLog:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        name, key = split_url(self.url)
-        bucket, options = self.storage.bucket(name), self.storage.options()
+        bucket, key = self.storage.at(self.url)
+        options = self.storage.options(self.url)
         try:
             return self.storage.tables.open(
-                bucket, key, lambda: DeltaTable(f"s3://{name}/{key}", storage_options=options)
+                bucket, key, lambda: DeltaTable(f"{bucket.url}/{key}", storage_options=options)
             )
         except TableNotFoundError:
             return None
@@ -153,16 +152,16 @@ class StoredLog:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file of the log, or None if there is none."""
-        bucket, key = split_url(self.url)
-        return self.storage.bucket(bucket).read(f"{key}/_delta_log/{name}")
+        bucket, key = self.storage.at(self.url)
+        return bucket.read(f"{key}/_delta_log/{name}")
 
     def holds_others(self) -> bool:
         """Return whether the folder holds objects that Delta didn't write.
 
         A write that never committed leaves files of data, as there are no folders that could show it.
         """
-        bucket, key = split_url(self.url)
-        names = (found.name.rpartition("/")[2] for found in self.storage.bucket(bucket).under(key))
+        bucket, key = self.storage.at(self.url)
+        names = (found.name.rpartition("/")[2] for found in bucket.under(key))
         return any(name and not name.startswith(_DELTA_FILES) for name in names)
 
     def holds_rows(self) -> bool:
@@ -171,8 +170,8 @@ class StoredLog:
 
     def damaged_commits(self) -> tuple[tuple[str, str], ...]:
         """Return the commits since the last checkpoint that are damaged or missing, each with which it is."""
-        bucket, key = split_url(self.url)
-        found = self.storage.bucket(bucket).under(f"{key}/_delta_log")
+        bucket, key = self.storage.at(self.url)
+        found = bucket.under(f"{key}/_delta_log")
         names = sorted(each.name.rpartition("/")[2] for each in found)
         start = max((name.partition(".")[0] for name in names if ".checkpoint" in name), default="")
         return tuple(damaged_commits((name for name in names if name > start), self.read))

@@ -1,7 +1,7 @@
 """Folders and files of the lake: listed, read, renamed and removed.
 
-Local ones, and those in S3, need no Spark. On other systems (`hdfs://`, …) Hadoop's file systems are used,
-through the session. A copy of a whole file appears under its name when it is complete.
+Local ones, and those in object stores, need no Spark. On other systems (`hdfs://`, …) Hadoop's file systems
+are used, through the session. A copy of a whole file appears under its name when it is complete.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakewright.errors import NotInstalled
-from lakewright.lake.paths import FileEntry, is_s3, join, local_path, parent, split_url
+from lakewright.lake.object_storage import kind_of
+from lakewright.lake.paths import FileEntry, is_stored, join, local_path, parent, split_url
 from lakewright.spark.engine import Jvm, jvm_of
 from lakewright.spark.jvm import full_text
 
@@ -108,8 +108,8 @@ class Files(ABC):
 
 
 def files_at(path: str, lake: Lake) -> Files:
-    """Return the file system of a path; a local one, and one in S3, needs no session."""
-    if is_s3(path):
+    """Return the file system of a path; a local one, and one in an object store, needs no session."""
+    if is_stored(path):
         return ObjectFiles(lake.storage)
     return LocalFiles() if local_path(path) is not None else HadoopFiles(lake)
 
@@ -120,7 +120,7 @@ def names_in(folder: str, lake: Lake) -> frozenset[str] | None:
     try:
         if local is not None:
             return frozenset(entry.name for entry in local.iterdir()) if local.exists() else frozenset()
-        if not is_s3(folder):
+        if not is_stored(folder):
             return None
         return frozenset(file.name.partition("/")[0] for file in files_at(folder, lake).listed(folder))
     except OSError:
@@ -371,8 +371,7 @@ class ObjectFiles(Files):
         self._storage = storage
 
     def _at(self, path: str) -> tuple[Bucket, str]:
-        name, key = split_url(path)
-        return self._storage.bucket(name), key
+        return self._storage.at(path)
 
     def exists(self, path: str) -> bool:
         """Return whether an object exists, or a folder that holds one."""
@@ -401,18 +400,18 @@ class ObjectFiles(Files):
         if fixed == len(parts):
             return []
         parts = [part.replace("[^", "[!") for part in parts]
-        scheme = pattern.partition("://")[0]
+        scheme, name, _ = split_url(pattern)
         keys = {tuple(each.name.split("/")[: len(parts)]) for each in bucket.under("/".join(parts[:fixed]))}
         paths = (
             "/".join(key) for key in keys if len(key) == len(parts) and all(map(fnmatchcase, key, parts))
         )
-        return sorted(f"{scheme}://{bucket.name}/{path}" for path in paths)
+        return sorted(f"{scheme}://{name}/{path}" for path in paths)
 
     def rename(self, source: str, target: str) -> None:
         """Copy an object, or all objects of a folder, to a path that doesn't exist yet; then remove them."""
         bucket, key = self._at(source)
         goal_bucket, goal = self._at(target)
-        if goal_bucket.name != bucket.name:
+        if goal_bucket is not bucket:
             raise OSError(f"{source} can't be renamed to {target}: it is another bucket")
         # The mark that a folder is complete comes last.
         keys = sorted((each.name for each in bucket.under(key)), key=_is_mark) or [key]
@@ -446,9 +445,6 @@ def _is_mark(key: str) -> bool:
 MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")
 """What Java says of a file system whose jar is missing."""
 
-_ARTIFACTS = {"abfs": "hadoop-azure", "abfss": "hadoop-azure", "wasbs": "hadoop-azure"}
-"""Artifacts of Hadoop with the file system of a scheme."""
-
 
 def needed_jvm(spark: SparkSession, location: str) -> Jvm:
     """Return Spark's JVM, whose file systems reach a location.
@@ -460,7 +456,7 @@ def needed_jvm(spark: SparkSession, location: str) -> Jvm:
     if jvm is None:
         raise NotInstalled(
             f"{location} is in a file system that only Spark's JVM reaches, which Spark Connect lacks",
-            remedy="Use a folder that this machine sees, or S3; or run where the driver runs.",
+            remedy="Use a folder that this machine sees, or an object store; or run where the driver runs.",
         )
     return jvm
 
@@ -498,21 +494,11 @@ def _scheme_of(name: str) -> str:
 
 
 def _remedy(scheme: str) -> str:
-    if scheme in ("s3", "s3a"):
-        return "Declare the store: `storage: {s3: {}}`, with an endpoint_url if it isn't Amazon's."
-    artifact = _ARTIFACTS.get(scheme)
-    if artifact is None:
-        return "Add the jar of its file system to the project's config: spark.jars.packages or spark.jars."
-    package = f"org.apache.hadoop:{artifact}:{_hadoop_version()}"
-    return f"Add its jar to the project's config: - spark.jars.packages={package}"
-
-
-def _hadoop_version() -> str:
-    """Return the version of Hadoop that PySpark contains: jars of another one don't fit."""
-    spec = find_spec("pyspark")
-    folder = Path(spec.origin).parent / "jars" if spec is not None and spec.origin else Path()
-    names = (jar.name for jar in folder.glob("hadoop-client-api-*.jar"))
-    return next((name.removeprefix("hadoop-client-api-").removesuffix(".jar") for name in names), "VERSION")
+    if (kind := kind_of(f"{scheme}://")) is not None:
+        return (
+            f"Declare the store: `storage: {{{kind.name}: {{}}}}`, with an endpoint_url if it is another's."
+        )
+    return "Add the jar of its file system to the project's config: spark.jars.packages or spark.jars."
 
 
 _CHUNK = 1 << 20

@@ -1,12 +1,12 @@
-"""Object stores with the interface of S3: their settings for Spark and for Python, and their objects.
+"""The object stores of a project, and their objects.
 
-Spark reaches them through Hadoop's file system `s3a`, the `deltalake` and `obstore` packages without a JVM.
-All take their settings from the project's `storage:` section, and from the environment.
+Spark reaches them through Hadoop's file systems, the `deltalake` and `obstore` packages without a JVM.
+All take their settings from the project's `storage:` section, and from the environment. What differs between
+kinds of stores, a kind declares (`store_kind`).
 """
 
 from __future__ import annotations
 
-import configparser
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
@@ -18,39 +18,38 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
-from lakewright.lake.paths import FileEntry, split_url
+from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
+from lakewright.lake.azure import Azure
+from lakewright.lake.google import Google
+from lakewright.lake.paths import FileEntry, is_stored, split_url
+from lakewright.lake.s3 import S3
 from lakewright.lake.storage_errors import store_fault
-from lakewright.spark.releases import installed_release, installed_version
-from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettings
+from lakewright.lake.store_kind import StoreKind
+from lakewright.spark.releases import installed_release, installed_version, store_jars
+from lakewright.spec.models.storage import StorageSettings
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
     from obstore import ObjectMeta
-    from obstore.store import S3Store
 
-__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "check_conditional_writes", "try_writes"]
+    from lakewright.lake.store_kind import ObjectStore
+
+__all__ = ["KINDS", "Bucket", "ObjectStorage", "check_stores", "kind_of", "try_writes"]
+
+KINDS: tuple[type[S3] | type[Azure] | type[Google], ...] = (S3, Azure, Google)
+"""The kinds of object stores."""
+
+_BY_SCHEME = {scheme: kind for kind in KINDS for scheme in kind.schemes} | {"s3n": S3}
 
 
-_SINGLE_DRIVER = "io.delta.storage.S3SingleDriverLogStore"
-"""Delta's log on S3 for one driver, which a Hadoop without conditional writes needs."""
+def kind_of(location: str) -> type[StoreKind] | None:
+    """Return the kind of object store that a location is in; None if it is in none.
 
-LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
-"""Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""
-
-_PREFIX = "spark.hadoop.fs.s3a."
-
-_READING = {
-    # A slice reads the table's log and the same few files several times. By default what was read is
-    # forgotten after a second. Another content of the object has another tag, by which it is kept.
-    "cache.timeout": "60000",
-    # By default 2 GiB, more than many a heap.
-    "max.memory.limit": str(128 * 1024 * 1024),
-    # Spark infers the schema of Parquet without the object's tag. By default the tag that is known then is a
-    # day old, and a slice that was replaced since can't be read.
-    "metadatastore.ttl": "1000",
-}
-"""How Hadoop 3.5 reads objects: by Amazon's analytics accelerator, whose cache has these settings."""
+    Example:
+        >>> kind_of("gs://lake/silver"), kind_of("/lake/silver")
+        (<class 'lakewright.lake.google.Google'>, None)
+    """
+    return _BY_SCHEME[split_url(location)[0]] if is_stored(location) else None
 
 
 @dataclass(frozen=True)
@@ -60,115 +59,46 @@ class ObjectStorage:
     Attributes:
         settings: The project's `storage:` section.
         environ: The environment variables of the process.
-        conf: The user's `spark.*` keys. Those of `spark.hadoop.fs.s3a` apply to what runs without Spark too,
+        conf: The user's `spark.*` keys. Those of Hadoop's file systems apply to what runs without Spark too,
             where the section is silent.
-        is_used: Whether the project declares one, or has its lake there.
+        used: The names of the kinds that the project declares, or has its lake in.
     """
 
     settings: StorageSettings = field(default_factory=StorageSettings)
     environ: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
-    is_used: bool = False
+    used: frozenset[str] = frozenset()
 
-    @property
-    def s3(self) -> S3Storage:
-        """The settings of S3; the defaults if the project declares none."""
-        return self.settings.s3 or S3Storage()
-
-    @property
-    def endpoint_url(self) -> str:
-        """The URL of the store; empty for Amazon's own."""
-        declared = self.s3.endpoint_url or self._user("endpoint")
-        given = (
-            declared or self.environ.get("AWS_ENDPOINT_URL_S3") or self.environ.get("AWS_ENDPOINT_URL", "")
-        )
-        if given and "://" not in given:
-            scheme = "http" if self._user("connection.ssl.enabled") == "false" else "https"
-            return f"{scheme}://{given}"
-        return given
-
-    @property
-    def region(self) -> str:
-        """The region."""
-        declared = self.s3.region or self._user("endpoint.region")
-        known = declared or self.environ.get("AWS_REGION") or self.environ.get("AWS_DEFAULT_REGION")
-        return known or "us-east-1"
-
-    @property
-    def is_path_style(self) -> bool:
-        """Whether the bucket is a part of the URL's path."""
-        if self.s3.path_style is not None:
-            return self.s3.path_style
-        given = self._user("path.style.access")
-        return given.lower() == "true" if given else bool(self.endpoint_url)
-
-    @cached_property
-    def keys(self) -> Mapping[str, str]:
-        """The credentials that are known; none if they come from the machine's role.
-
-        Raises:
-            SpecError: The profile that is declared has no keys.
-        """
-        s3 = self.s3
-        found: tuple[str, ...]
-        if s3.credentials is Credentials.STATIC:
-            found = (s3.access_key, s3.secret_key, s3.session_token)
-        elif s3.credentials is Credentials.PROFILE:
-            found = _profile_keys(s3.profile, self.environ)
-        elif self._user("access.key"):
-            found = tuple(self._user(key) for key in ("access.key", "secret.key", "session.token"))
-        else:
-            names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-            found = tuple(self.environ.get(name, "") for name in names)
-        named = zip(("access_key", "secret_key", "session_token"), found, strict=True)
-        return {name: text for name, text in named if text}
-
-    def spark_conf(self) -> dict[str, str]:
-        """Return the settings of a Spark session; those that the user gave are left out."""
-        keys, store = self.keys, _log_store()
-        ours = {
-            f"{_PREFIX}endpoint": self.endpoint_url,
-            f"{_PREFIX}endpoint.region": self.region,
-            f"{_PREFIX}path.style.access": str(self.is_path_style).lower(),
-            f"{_PREFIX}access.key": keys.get("access_key", ""),
-            f"{_PREFIX}secret.key": keys.get("secret_key", ""),
-            f"{_PREFIX}session.token": keys.get("session_token", ""),
-            # Names of new files are unique: asking whether they exist costs two requests a file.
-            f"{_PREFIX}performance.flags": "create,mkdir",
-            **{f"{_PREFIX}analytics.accelerator.physicalio.{key}": text for key, text in _READING.items()},
-            # One place has one name: `s3://` is `s3a://`.
-            "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-            "spark.delta.logStore.s3.impl": store,
-            "spark.delta.logStore.s3a.impl": store,
-        }
-        return {key: text for key, text in ours.items() if text and key not in self.conf}
-
-    def options(self) -> dict[str, str]:
-        """Return the settings for the `deltalake` package."""
-        keys = self.keys
-        options = {
-            "aws_region": self.region,
-            "aws_endpoint_url": self.endpoint_url,
-            "aws_allow_http": "true" if self.endpoint_url.startswith("http://") else "",
-            "aws_virtual_hosted_style_request": str(not self.is_path_style).lower(),
-            "aws_access_key_id": keys.get("access_key", ""),
-            "aws_secret_access_key": keys.get("secret_key", ""),
-            "aws_session_token": keys.get("session_token", ""),
-            # Writers that are first win; there is no lock that a dead one leaves behind.
-            "aws_conditional_put": "etag",
-        }
-        return {key: text for key, text in options.items() if text}
-
-    def bucket(self, name: str) -> Bucket:
-        """Return a bucket; nothing is asked of the store yet.
+    def at(self, location: str) -> tuple[Bucket, str]:
+        """Return the bucket of a location in an object store, and the key; nothing is asked of the store yet.
 
         Raises:
             NotInstalled: The package `obstore` is missing.
         """
+        kind, (_, name, key) = self.kind(location), split_url(location)
         with self._lock:
-            if name not in self._buckets:
-                self._buckets[name] = Bucket(name, self._store(name), self.endpoint_url)
-            return self._buckets[name]
+            if (kind.name, name) not in self._buckets:
+                self._buckets[kind.name, name] = Bucket(
+                    f"{kind.schemes[0]}://{name}", kind.store(name), kind.endpoint_url
+                )
+            return self._buckets[kind.name, name], key
+
+    def kind(self, location: str) -> StoreKind:
+        """Return the store of a location that is in one."""
+        return self._kinds[_BY_SCHEME[split_url(location)[0]].name]
+
+    def options(self, location: str) -> dict[str, str]:
+        """Return the settings for the `deltalake` package; none for a location that is in no object store."""
+        return self.kind(location).given_options(split_url(location)[1]) if is_stored(location) else {}
+
+    def spark_conf(self) -> dict[str, str]:
+        """Return the settings of a Spark session; those that the user gave are left out."""
+        return {
+            key: text
+            for name, kind in self._kinds.items()
+            if name in self.used
+            for key, text in kind.spark_conf().items()
+        }
 
     @cached_property
     def tables(self) -> StoredTables:
@@ -176,48 +106,24 @@ class ObjectStorage:
         return StoredTables()
 
     @cached_property
+    def _kinds(self) -> Mapping[str, StoreKind]:
+        declared: Mapping[str, Any] = self.settings.declared
+        return {
+            kind.name: kind(
+                self.environ,
+                self.conf,
+                **({"settings": declared[kind.name]} if kind.name in declared else {}),
+            )
+            for kind in KINDS
+        }
+
+    @cached_property
     def _lock(self) -> Any:
         return Lock()
 
     @cached_property
-    def _buckets(self) -> dict[str, Bucket]:
+    def _buckets(self) -> dict[tuple[str, str], Bucket]:
         return {}
-
-    def _store(self, name: str) -> S3Store:
-        try:
-            from obstore.store import S3Store
-        except ImportError as error:
-            raise NotInstalled(
-                f"s3://{name} can't be read without Spark: the package obstore is missing",
-                remedy="Run `pip install 'lakewright[s3]'`.",
-            ) from error
-        options: Any = self.options()
-        allow_http = options.pop("aws_allow_http", "") == "true"
-        return S3Store(name, config=options, client_options={"allow_http": allow_http, "timeout": "60s"})
-
-    def _user(self, key: str) -> str:
-        return self.conf.get(f"{_PREFIX}{key}", "")
-
-
-def _profile_keys(profile: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of a profile in AWS's credentials file.
-
-    Raises:
-        SpecError: There is no such profile, or it has no keys, as one of single sign-on.
-    """
-    home = Path(environ.get("HOME") or Path.home())
-    file = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or home / ".aws" / "credentials").expanduser()
-    found = configparser.RawConfigParser()
-    found.read(file, "utf-8")
-    names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-    keys = tuple(found.get(profile, name, fallback="") for name in names)
-    if not (keys[0] and keys[1]):
-        raise SpecError.of(
-            f"storage: s3: the profile {profile!r} has no keys in {file}",
-            remedy="Add aws_access_key_id and aws_secret_access_key there, or put temporary keys into the "
-            "environment (`aws configure export-credentials --format env`), with `credentials: environment`.",
-        )
-    return keys
 
 
 class Bucket:
@@ -227,10 +133,9 @@ class Bucket:
     repeats requests that fail for a moment.
     """
 
-    def __init__(self, name: str, store: S3Store, endpoint_url: str) -> None:
-        self.name = name
+    def __init__(self, url: str, store: ObjectStore, endpoint_url: str) -> None:
+        self.url = url
         self._store = store
-        self._where = f"s3://{name}"
         self._at = f" at {endpoint_url}" if endpoint_url else ""
 
     def under(self, key: str, *, after: str = "") -> Iterator[FileEntry]:
@@ -246,14 +151,16 @@ class Bucket:
     def is_folder_mark(self, found: FileEntry) -> bool:
         """Return whether a listed object is the empty one with which Hadoop and others mark a folder.
 
-        Its real key ends with a slash, which listings leave out.
+        Its real key ends with a slash, which listings leave out; in Azure, an attribute of it says so.
         """
         return found.size == 0 and self.find(found.name) is None
 
     def find(self, key: str) -> FileEntry | None:
         """Return an object, or None if there is none."""
         with self._request(key, "read", may_lack=True):
-            return _object(self._store.head(key))
+            found = _object(self._store.head(key))
+            is_mark = found.size == 0 and _FOLDER_MARK in self._store.get(key).attributes
+            return None if is_mark else found
         return None
 
     def read(self, key: str) -> bytes | None:
@@ -289,8 +196,13 @@ class Bucket:
     def remove(self, keys: list[str]) -> None:
         """Remove objects; those that don't exist are left out."""
         for start in range(0, len(keys), _REMOVED_AT_ONCE):
-            with self._request(keys[start], "removed", may_lack=True):
-                self._store.delete(keys[start : start + _REMOVED_AT_ONCE])
+            some = keys[start : start + _REMOVED_AT_ONCE]
+            with self._request(some[0], "removed", may_lack=True):
+                self._store.delete(some)
+                continue
+            # Google refuses to remove what does not exist, and leaves the rest.
+            for key in some if len(some) > 1 else ():
+                self.remove([key])
 
     @contextmanager
     def _request(self, key: str, what: str, *, may_lack: bool = False) -> Iterator[None]:
@@ -306,9 +218,12 @@ class Bucket:
         if isinstance(error, LakewrightError):
             return error
         found = store_fault(str(error))
-        place = f"{self._where}/{key}".rstrip("/") + self._at
+        place = f"{self.url}/{key}".rstrip("/") + self._at
         return StorageUnavailable(f"{place} can't be {what}: {found.reason}", remedy=found.remedy)
 
+
+_FOLDER_MARK = "hdi_isfolder"
+"""The attribute of objects that mark a folder, in Azure."""
 
 _REMOVED_AT_ONCE = 1000
 """S3 removes at most this many objects by one request."""
@@ -316,7 +231,7 @@ _REMOVED_AT_ONCE = 1000
 
 def _object(meta: ObjectMeta) -> FileEntry:
     modified = int(meta["last_modified"].timestamp() * 1000)
-    return FileEntry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
+    return FileEntry(meta["path"], meta["size"], modified, (meta["e_tag"] or "").strip('"'))
 
 
 MOST_TABLES = 64
@@ -354,7 +269,7 @@ class StoredTables:
             key: The table's folder.
             load: Opens the table.
         """
-        place = f"{bucket.name}/{key}"
+        place = f"{bucket.url}/{key}"
         with self._lock:
             kept = self._kept.get(place)
         listed = None if kept is None else _commits_from(bucket, kept.commit)
@@ -393,45 +308,49 @@ _FOLDER = ".lakewright"
 """Folder in the lake for the object that is written twice."""
 
 
-def _log_store() -> str:
-    try:
-        is_conditional = installed_release().has_conditional_writes
-    except LakewrightError:  # the start of Spark says so
-        return LOG_STORE
-    return LOG_STORE if is_conditional else _SINGLE_DRIVER
-
-
-def check_conditional_writes(storage: ObjectStorage, location: str, state_folder: Path) -> None:
-    """Raise an error if the store lets two writers create the same object.
+def check_stores(storage: ObjectStorage, location: str, state_folder: Path) -> None:
+    """Raise an error if Spark can't use a store of the project, or two writers could create the same object.
 
     It is asked by creating an object twice, which the second time must be refused. The answer is kept in the
     project's state folder, so that a store is asked once.
 
     Args:
         storage: The project's object stores.
-        location: The lake's location.
+        location: The lake's location, which may be in none of them.
         state_folder: Where what is known of the project is kept.
 
     Raises:
         SpecError: The store creates the object twice, or the Spark that is installed would.
         StorageUnavailable: The store can't be reached, or refuses to write.
     """
-    if storage.settings.single_driver:
+    _check_offered(storage)
+    if not is_stored(location) or storage.settings.single_driver:
         return
-    if not installed_release().has_conditional_writes:
+    kind = storage.kind(location)
+    if kind.log_store.endswith("SingleDriverLogStore"):
         raise SpecError.of(
             f"the lake is at {location}, where two drivers of Spark {installed_version()} would replace each "
             "other's commits",
             remedy="Install Spark 4.1 or newer, or, if no other driver writes to the lake, declare "
             "`storage: {single_driver: true}`.",
         )
-    name, _ = split_url(location)
-    known = state_folder / "conditional_writes" / f"{storage.endpoint_url or 'aws'}/{name}".replace("/", "_")
+    name = split_url(location)[1]
+    known = state_folder / "conditional_writes" / f"{kind.endpoint_url or kind.name}/{name}".replace("/", "_")
     if known.exists():
         return
     try_writes(storage, location)
     known.parent.mkdir(parents=True, exist_ok=True)
     known.touch()
+
+
+def _check_offered(storage: ObjectStorage) -> None:
+    release = installed_release()
+    for kind in KINDS:
+        if kind.name in storage.used and not store_jars(release, kind.name):
+            raise SpecError.of(
+                f"{kind.title} needs a newer Spark than {installed_version()}",
+                remedy="Install Spark 4.2: `pip install 'lakewright[spark]'`.",
+            )
 
 
 def try_writes(storage: ObjectStorage, location: str) -> None:
@@ -441,8 +360,7 @@ def try_writes(storage: ObjectStorage, location: str) -> None:
         SpecError: The store creates the object twice, and the project doesn't declare a single driver.
         StorageUnavailable: The store can't be reached, or refuses to write or to remove.
     """
-    name, key = split_url(location)
-    bucket = storage.bucket(name)
+    bucket, key = storage.at(location)
     probe = f"{key}/{_FOLDER}/probe-{uuid4()}".lstrip("/")
     bucket.put_if_absent(probe, b"first")
     try:
@@ -451,7 +369,7 @@ def try_writes(storage: ObjectStorage, location: str) -> None:
         bucket.remove([probe])
     if not is_refused and not storage.settings.single_driver:
         raise SpecError.of(
-            f"the store of s3://{name} ignores `If-None-Match`: two drivers would lose each other's commits",
+            f"the store of {bucket.url} ignores `If-None-Match`: two drivers would lose each other's commits",
             remedy="Use a version of the store with conditional writes, or declare "
             "`storage: {single_driver: true}` if only one process at a time ever writes to the lake.",
         )

@@ -1,7 +1,7 @@
 """The present state of Delta tables: from their logs where possible, otherwise through Spark.
 
-The `deltalake` package reads the log of a table on this machine or in S3 within milliseconds. Tables known
-only by a name of the catalog, and tables on other file systems, need the Spark session.
+The `deltalake` package reads the log of a table on this machine or in an object store within milliseconds.
+Tables known only by a name of the catalog, and tables on other file systems, need the Spark session.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lakewright.lake.delta_log import (
     state_of,
 )
 from lakewright.lake.delta_sql import is_delta, table_detail, table_history
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.paths import is_stored, local_path
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.lake.storage_errors import lost_log_error
 from lakewright.schema.sql import name_sql
@@ -128,7 +128,7 @@ def table_log(lake: Lake, address: Address) -> TableLog | None:
     if location is None or "%" in location:
         # The `deltalake` package would decode it as part of a URL.
         return None
-    if is_s3(location):
+    if is_stored(location):
         return StoredLog(location, lake.storage)
     path = local_path(location)
     return None if path is None or "%" in str(path) else LocalLog(path)

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from lakewright.plan.resource import Resource
 
-__all__ = ["FileEntry", "Redirects", "is_s3", "join", "local_path", "parent", "split_url"]
+__all__ = ["FileEntry", "Redirects", "is_stored", "join", "local_path", "parent", "split_url"]
 
-_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
+_STORED = re.compile(r"(s3[an]?|abfss?|gs)://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +69,28 @@ def parent(path: str) -> tuple[str, str]:
     return folder or "/", name
 
 
-def is_s3(location: str) -> bool:
-    """Return whether a location is in S3.
+def is_stored(location: str) -> bool:
+    """Return whether a location is in an object store that is reached without Spark.
 
     Example:
-        >>> is_s3("s3a://lake/silver"), is_s3("/lake/silver")
-        (True, False)
+        >>> is_stored("s3a://lake/silver"), is_stored("hdfs://lake/silver"), is_stored("/lake/silver")
+        (True, False, False)
     """
-    return _S3.match(location) is not None
+    return _STORED.match(location) is not None
 
 
-def split_url(location: str) -> tuple[str, str]:
-    """Return the bucket and the key of a location in S3; the key has no slash at its ends.
+def split_url(location: str) -> tuple[str, str, str]:
+    """Return scheme, bucket and key of a location in an object store; the key has no slash at its ends.
 
     Example:
         >>> split_url("s3a://lake/silver/orders/")
-        ('lake', 'silver/orders')
+        ('s3a', 'lake', 'silver/orders')
+        >>> split_url("abfss://lake@acme.dfs.core.windows.net/silver")
+        ('abfss', 'lake@acme.dfs.core.windows.net', 'silver')
     """
-    bucket, _, key = _S3.sub("", location, count=1).partition("/")
-    return bucket, "/".join(part for part in key.split("/") if part)
+    scheme, _, rest = location.partition("://")
+    bucket, _, key = rest.partition("/")
+    return scheme.lower(), bucket, "/".join(part for part in key.split("/") if part)
 
 
 @dataclass(frozen=True, slots=True)

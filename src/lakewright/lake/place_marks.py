@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.lake.files import digest_of_listing, is_pattern
 from lakewright.lake.observation import observe_table, open_log
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.paths import is_stored, local_path
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def mark_of(lake: Lake, place: Resource, *, with_spark: bool = False) -> str:
         place: The place.
         with_spark: Whether Spark is asked for what can't be looked at without it.
     """
-    is_seen = place.category == "file" and (is_s3(place.name) or local_path(place.name) is not None)
+    is_seen = place.category == "file" and (is_stored(place.name) or local_path(place.name) is not None)
     try:
         if place.category == "table" and with_spark:
             version = observe_table(lake, Address(name=place.name)).version

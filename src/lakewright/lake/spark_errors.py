@@ -326,12 +326,15 @@ EVERYWHERE: tuple[Meaning, ...] = (
         ),
         _lost_executor,
     ),
-    # The errors of Hadoop's file system for S3; what is not there is none of them.
+    # The errors of Hadoop's file systems for object stores; what is not there, or already, is none of them.
     (
         re.compile(
             r"org\.apache\.hadoop\.fs\.s3a\.(?:auth\.)?(?:AWS|NoAws|NoAuth|Credential)\w*Exception[^\n]*|"
             r"[^\n]*\((?:Service: )?S3, Status Code: (?:400|403|5\d\d)[^\n]*|"
-            r"software\.amazon\.awssdk\.core\.exception\.\w+Exception[^\n]*"
+            r"software\.amazon\.awssdk\.core\.exception\.\w+Exception[^\n]*|"
+            r"Operation failed: \"[^\n]*\", (?:-1|40[013]|5\d\d), [^\n]*|"
+            r"org\.apache\.hadoop\.fs\.azurebfs\.\S*(?:Driver|Http|Provider)Exception[^\n]*|"
+            r"com\.google\.cloud\.hadoop\.repackaged\.gcs\.\S+Exception: (?!40[49]|412)[^\n]*"
         ),
         _store_failed,
     ),

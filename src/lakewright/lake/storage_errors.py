@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 from lakewright.errors import LakewrightError, MigrationError, StorageUnavailable, TargetError
 from lakewright.errors.phrase import Command, Phrase, ShellLine
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.paths import is_stored, local_path, split_url
 from lakewright.plan.observation import Observation
+from lakewright.plan.resource import canonical_scheme
 from lakewright.spec.words import counted
 
 __all__ = [
@@ -86,11 +87,14 @@ remedy='Set the clock of this machine (NTP), then run again.')
 
 _CHECK = "Check the store, the credentials and their rights, and the `storage:` section"
 
-_KEYS = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or declare `credentials` in `storage: {s3: …}`"
+_KEYS = (
+    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT_KEY or "
+    "GOOGLE_APPLICATION_CREDENTIALS, or declare `credentials` in the `storage:` section"
+)
 
 _DENIED, _RIGHTS = "access is denied", "Give the credentials the right to list, read and write there"
 
-# The codes of S3, and the words of the clients: `obstore` and `deltalake` (Rust), Hadoop's `s3a` (Java).
+# The codes of the stores, and the words of the clients: `obstore` and `deltalake` (Rust), Hadoop's (Java).
 _STORE_FAULTS = (
     (
         r"(Expired\w*|InvalidToken)|token.{0,20} expired",
@@ -98,27 +102,33 @@ _STORE_FAULTS = (
         "Renew the credentials, which have expired",
     ),
     (
-        r"(RequestTimeTooSkewed)",
+        r"(RequestTimeTooSkewed)|Request date header too old",
         "the clock of this machine is wrong",
         "Set the clock of this machine (NTP)",
     ),
     (
         r"169\.254\.1(?:69\.254|70\.2)|IMDS|while loading credentials|NoAuthWithAWSException|"
-        r"No AWS Credentials|Unable to load credentials",
+        r"No AWS Credentials|Unable to load credentials|metadata\.google|Application Default Credentials|"
+        r"default credentials were not found|MsiTokenProvider",
         "no credentials were found in the project, the environment or the role of this machine",
         _KEYS,
     ),
     (
-        r"(InvalidAccessKeyId|SignatureDoesNotMatch|AuthorizationHeaderMalformed)",
+        r"(InvalidAccessKeyId|SignatureDoesNotMatch|AuthorizationHeaderMalformed|AuthenticationFailed|"
+        r"InvalidAuthenticationInfo|AADSTS\d+|invalid_(?:client|grant))",
         "the credentials are refused",
         "Correct the credentials, or the region in the `storage:` section",
     ),
     (
-        r"(NoSuchBucket|UnknownBucket\w*)",
+        r"(NoSuchBucket|UnknownBucket\w*|ContainerNotFound|FilesystemNotFound)",
         "there is no such bucket",
         "Create the bucket, or correct the location",
     ),
-    (r"(AccessDenied\w*|AllAccessDisabled)", _DENIED, _RIGHTS),
+    (
+        r"(AccessDenied\w*|AllAccessDisabled|AuthorizationFailure|AuthorizationPermissionMismatch)",
+        _DENIED,
+        _RIGHTS,
+    ),
     (r"\b403 Forbidden|Status Code: 403", _DENIED, _RIGHTS),
     (
         r"error sending request|dns error|Connection refused|ConnectException|UnknownHostException|"
@@ -284,8 +294,12 @@ def lost_files_error(table: str, files: Sequence[str]) -> TargetError:
 
 def _moving_command(table: str) -> ShellLine:
     """Return the command that moves a table's folder away."""
-    places = f"{shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
-    return ShellLine(f"aws s3 mv --recursive {places}" if is_s3(table) else f"mv {places}")
+    command = _MOVES[canonical_scheme(split_url(table)[0])] if is_stored(table) else "mv"
+    return ShellLine(f"{command} {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}")
+
+
+_MOVES = {"s3": "aws s3 mv --recursive", "abfs": "hadoop fs -mv", "gs": "gcloud storage mv"}
+"""The command that moves a folder of an object store, by scheme; Azure's own takes no URL."""
 
 
 def _made_again(table: str) -> str:

@@ -14,7 +14,7 @@ from lakewright.lake.commit import sign_commits
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import forget_log, observe_table, read_table
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.paths import is_stored, local_path
 from lakewright.lake.spark_errors import analysis_error, first_line, is_entry_alone
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.engine import jvm_of
@@ -216,7 +216,7 @@ def drop_table(lake: Lake, address: Address) -> None:
         return
     files_at(address.location, lake).remove(address.location)
     if lake.is_started and jvm_of(lake.spark) is not None:
-        if is_s3(address.location):
+        if is_stored(address.location):
             # Hadoop marks folders by objects whose names end with a slash, which only Hadoop sees. Delta
             # would take a folder that is left of them for a table.
             HadoopFiles(lake).remove(address.location)

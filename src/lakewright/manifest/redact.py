@@ -24,7 +24,12 @@ SHORTEST_ANYWHERE = 8
 NO_SECRETS = frozenset(("true", "false", "none", "null", "auto", "default", "yes", "no", "on", "off"))
 
 # Repetitions before the searched part are bounded, so that searching a long text stays linear.
-_URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]{0,30}://)[^\s/'\"?#]*@")
+_URL_CREDENTIALS = re.compile(
+    r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]{0,30}://)"
+    # In Azure, it is the container that stands before the account.
+    r"(?!(?:(?<=\babfs://)|(?<=\babfss://))[^\s/:@]*@)"
+    r"[^\s/'\"?#]*@"
+)
 _ASSIGNED = re.compile(
     r"(?P<name>(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|"
     r"signature|credential|(?:access|auth|sas|security|session|bearer|refresh)[_-]?token|\b(?:pwd|sig|token))"

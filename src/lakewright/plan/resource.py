@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-__all__ = ["Resource"]
+__all__ = ["Resource", "canonical_scheme"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,20 @@ def _canonical_path(path: str) -> str:
         return "/" + rest.strip("/") if rest.startswith("/") else rest.rstrip("/")
     if scheme == "file":
         return "/" + rest.strip("/")
-    return f"{scheme.replace('s3a', 's3').replace('s3n', 's3')}://{rest.rstrip('/')}"
+    return f"{canonical_scheme(scheme)}://{rest.rstrip('/')}"
+
+
+_SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
+
+
+def canonical_scheme(scheme: str) -> str:
+    """Return the one scheme by which a place is known that has several.
+
+    Example:
+        >>> canonical_scheme("S3A"), canonical_scheme("gs")
+        ('s3', 'gs')
+    """
+    return _SCHEMES.get(scheme.lower(), scheme.lower())
 
 
 def _is_within(outer: str, inner: str) -> bool:

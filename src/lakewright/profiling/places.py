@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import StorageUnavailable, UsageError
 from lakewright.lake.files import Files, LocalFiles, ObjectFiles, is_visible
-from lakewright.lake.paths import FileEntry, is_s3, join, local_path, parent, split_url
+from lakewright.lake.paths import FileEntry, is_stored, join, local_path, parent
 from lakewright.profiling.reason import Code, Reason
 from lakewright.slices.discover import UNFINISHED
 from lakewright.spec.models.slice_folder import FORMATS
@@ -104,13 +104,13 @@ def kind_of_name(name: str) -> str | None:
 
 
 def look_at_place(place: str, storage: ObjectStorage) -> Place:
-    """Return the files at a place of this machine or in S3.
+    """Return the files at a place of this machine or in an object store.
 
     Raises:
         UsageError: There is nothing, or it is in a system that only Spark can list.
         StorageUnavailable: It can't be listed.
     """
-    if is_s3(place):
+    if is_stored(place):
         system: Files = ObjectFiles(storage)
         found, skipped = _stored(place, storage), list[Skipped]()
         is_file = len(found) == 1 and found[0].name == ""
@@ -118,7 +118,7 @@ def look_at_place(place: str, storage: ObjectStorage) -> Place:
         local = local_path(place)
         if local is None:
             raise UsageError(
-                f"{place} can't be looked at without Spark: only this machine's folders and s3:// can",
+                f"{place} can't be looked at without Spark: only what is here or in an object store can",
                 remedy="Copy some of its files to this machine, and name that folder.",
             )
         system = LocalFiles()
@@ -135,8 +135,7 @@ def look_at_place(place: str, storage: ObjectStorage) -> Place:
 
 
 def _stored(place: str, storage: ObjectStorage) -> list[FileEntry]:
-    name, key = split_url(place)
-    bucket = storage.bucket(name)
+    bucket, key = storage.at(place)
     found: list[FileEntry] = []
     for each in bucket.under(key):
         if len(found) == _MOST_FILES:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.object_storage import kind_of
+from lakewright.lake.paths import is_stored, local_path
 from lakewright.profiling.entity import EntityProfile
 from lakewright.profiling.profile import Profile
 from lakewright.profiling.reason import Code, Reason
@@ -39,8 +40,11 @@ def _head(name: str, profile: Profile) -> Iterator[str]:
     written, shown = Command("init", "--from"), Command("plan")
     yield f"# {Phrase('Written by ', written, '; the comments say why. ', shown, ' shows what it does.')}"
     yield f"name: {scalar_text(name)}"
-    if any(is_s3(each.group.place) for each in profile.entities):
-        yield "storage: {s3: {}}   # region, endpoint and keys are those of the environment"
+    found = (kind_of(each.group.place) for each in profile.entities)
+    kinds = {kind.name for kind in found if kind is not None}
+    if kinds:
+        sections = ", ".join(f"{kind}: {{}}" for kind in sorted(kinds))
+        yield f"storage: {{{sections}}}   # endpoint and keys are those of the environment"
     yield ""
 
 
@@ -123,7 +127,7 @@ def _one_line(text: str) -> str:
 
 
 def _place(place: str, folder: Path) -> str:
-    local = None if is_s3(place) else local_path(place)
+    local = None if is_stored(place) else local_path(place)
     if local is not None and local.is_relative_to(folder):
         place = local.relative_to(folder).as_posix()
     return scalar_text(place.replace("$", "\\$"))

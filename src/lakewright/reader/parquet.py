@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.parquet_footer import footer_of
-from lakewright.lake.paths import FileEntry, is_s3
+from lakewright.lake.paths import FileEntry, is_stored
 from lakewright.reader.groups import Group, columns_of, grouped, union_of_groups
 from lakewright.reader.parquet_types import (
     Footer,
@@ -84,7 +84,7 @@ def read_parquet(
         LakewrightError: A column has a type that can't be read, or types that no type holds.
     """
     is_chosen = any(name.lower() in _CHOOSING for name in source.given)
-    is_read = (source.is_local or is_s3(source.place)) and not is_chosen
+    is_read = (source.is_local or is_stored(source.place)) and not is_chosen
     footers = read_footers(files_at(source.place, lake), source) if is_read else None
     options = dict(_OPTIONS)
     if footers is None:

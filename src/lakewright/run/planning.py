@@ -102,7 +102,7 @@ class Planning:
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
             instances = observer.instances()
-            found = ahead.over(instances) if self.lake.storage.is_used else instances
+            found = ahead.over(instances) if self.lake.storage.used else instances
             plan = build_plan(self.project.name, job.name, found, plan_request, count=len(contexts))
         observer.check_faults()
         return name_other_jobs(plan, self.project), contexts

@@ -7,8 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from lakewright.connections.jdbc import driver_jars
-from lakewright.lake.object_storage import ObjectStorage
-from lakewright.lake.paths import is_s3
+from lakewright.lake.object_storage import ObjectStorage, kind_of
 from lakewright.lake.table import needs_catalog
 from lakewright.spark.conf import SessionSettings, is_connect, master_among, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
@@ -34,15 +33,14 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
     if needs_catalog(project) and not is_connect(master):
         conf.setdefault(CATALOG, "hive")
     storage = storage_of_project(project, environ)
-    if storage.is_used:
-        conf |= storage.spark_conf()
+    conf |= storage.spark_conf()
     return SessionSettings(
         state_folder(project, environ),
         app_name=f"lakewright {project.name}",
         master=master,
         conf=conf,
         drivers=driver_jars(project),
-        needs_s3=storage.is_used,
+        stores=tuple(sorted(storage.used)),
         patience=project.cluster.seconds,
         shares_folders=project.cluster.shared,
     )
@@ -59,8 +57,9 @@ def storage_of_project(project: Project, environ: Mapping[str, str]) -> ObjectSt
     lakes = (project.lake, *(each.lake for each in project.imports.values()))
     places = [lake.root_folder for lake in lakes]
     places += [str((each.raw.get("settings") or {}).get("slices_from", "")) for each in _entities(project)]
-    is_used = project.storage.s3 is not None or any(map(is_s3, places))
-    return ObjectStorage(project.storage, environ, _spark_config(project), is_used=is_used)
+    kinds = (kind_of(place) for place in places)
+    used = project.storage.declared.keys() | {kind.name for kind in kinds if kind is not None}
+    return ObjectStorage(project.storage, environ, _spark_config(project), frozenset(used))
 
 
 def _entities(project: Project) -> Iterator[Definition]:

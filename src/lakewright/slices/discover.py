@@ -1,4 +1,4 @@
-"""Discovery of slices in bronze, on this machine, in S3, or where only Hadoop reaches.
+"""Discovery of slices in bronze, on this machine, in object stores, or where only Hadoop reaches.
 
 Slices have names, an order, item ids and fingerprints.
 
@@ -30,10 +30,11 @@ from lakewright.errors import (
     StorageUnavailable,
 )
 from lakewright.lake.files import HadoopFiles, file_system, is_hidden, is_visible
-from lakewright.lake.paths import FileEntry, is_s3, join, local_path, split_url
+from lakewright.lake.paths import FileEntry, is_stored, join, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
+from lakewright.plan.resource import canonical_scheme
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spec.expressions.values import parse_length
 from lakewright.spec.models.slice_folder import SliceFolder
@@ -242,15 +243,14 @@ def _hadoop_slices(bronze: str, files: HadoopFiles, lake: Lake) -> Iterator[Slic
 
 
 def list_objects(bronze: str, storage: ObjectStorage, name: str | None = None) -> tuple[bool, list[Slice]]:
-    """Return whether a bronze folder exists in S3, and its slices, or only the one with a name.
+    """Return whether a bronze folder exists in an object store, and its slices, or only the one with a name.
 
     It is one flat listing, whatever the depth of the folder.
 
     Raises:
         StorageUnavailable: The store can't be reached, or refuses to list the folder.
     """
-    bucket, key = split_url(bronze)
-    objects = storage.bucket(bucket)
+    objects, key = storage.at(bronze)
     found = list(objects.under(key if name is None else f"{key}/{name}".lstrip("/")))
     if name is not None and (single := objects.find(f"{key}/{name}".lstrip("/"))) is not None:
         found.append(single)
@@ -328,7 +328,7 @@ def list_bronze(bronze: SliceFolder, lake: Lake) -> Listing:
 
 def _list_folder(folder: str, lake: Lake, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
     path = local_path(folder)
-    if is_s3(folder):
+    if is_stored(folder):
         return list_objects(folder, lake.storage)
     return list_hadoop(folder, lake) if path is None else list_local(path, unreadable)
 
@@ -370,7 +370,7 @@ def find_slice(bronze: SliceFolder, name: str, lake: Lake) -> Slice | None:
     path = local_path(bronze.folder)
     if bronze.is_shared:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
-    if is_s3(bronze.folder):
+    if is_stored(bronze.folder):
         _, there = list_objects(bronze.folder, lake.storage, name)
         found = [each for each in there if each.name == name]
     elif path is None:
@@ -427,7 +427,7 @@ def canonical_id(uri: str) -> str:
         ('file:///lake/a%20b', 's3://lake/x')
     """
     scheme, _, rest = uri.partition(":")
-    scheme = _SCHEMES.get(scheme.lower(), scheme.lower())
+    scheme = canonical_scheme(scheme)
     if scheme == "file":
         path = "/" + rest.lstrip("/").rstrip("/")
         return "file://" + quote(
@@ -439,7 +439,6 @@ def canonical_id(uri: str) -> str:
 
 
 _SAFE = "/!$&'()*+,;=:@~"
-_SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
 
 
 def _is_marked(slice_: Slice) -> bool:

@@ -18,7 +18,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.file_probe import is_examinable
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.parquet_footer import column_names
-from lakewright.lake.paths import is_s3, join, local_path, parent
+from lakewright.lake.paths import is_stored, join, local_path, parent
 from lakewright.reader.files import names_of_header
 from lakewright.reader.lines import first_of as first_line_of
 from lakewright.reader.source import Form, form_of_slices
@@ -215,7 +215,7 @@ def _place(lake: Lake, path: str) -> str:
     """Return a path or URI as it is; a relative one is below the lake's root folder."""
     path = path.rstrip("/")
     local = local_path(path)
-    if is_s3(path) or local is None or local.is_absolute():
+    if is_stored(path) or local is None or local.is_absolute():
         return path
     return join(lake.settings.root_folder, path)
 

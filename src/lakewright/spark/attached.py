@@ -90,6 +90,7 @@ class Wanted:
         raw = dict(document["settings"])
         raw["state_folder"] = Path(raw["state_folder"])
         raw["drivers"] = tuple(Jar(**each) for each in raw["drivers"])
+        raw["stores"] = tuple(raw["stores"])
         return cls(SessionSettings(**raw), document["environ"], document["java"])
 
 

@@ -19,13 +19,13 @@ from lakewright.spark.conf import (
     master_of,
     session_conf,
 )
-from lakewright.spark.jars import fetch_jars, log_store_jar
+from lakewright.spark.jars import fetch_jars, fetch_store_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.launch import environment_set, has_jvm, interrupts_kept
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 from lakewright.spark.query_logs import filter_query_logs
-from lakewright.spark.releases import Jar, delta_jars, installed_release, s3_jars
+from lakewright.spark.releases import Jar, delta_jars, installed_release
 from lakewright.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     if local_cores(master_of(settings)) is not None:
         # Otherwise Spark resolves this machine's name, and listens on the network.
         environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    further = [log_store_jar(), *fetch_jars(os.environ, s3_jars(release))] if settings.needs_s3 else []
+    further = fetch_store_jars(os.environ, release, settings.stores)
     if further:
         # At the end of the class path: before Spark's jars, they would keep Java from using the archive.
         given = os.environ.get("SPARK_DIST_CLASSPATH", "")

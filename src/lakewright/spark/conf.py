@@ -96,7 +96,7 @@ class SessionSettings:
         master: Spark's master URL; the key `spark.master` of `conf` wins.
         conf: The user's `spark.*` keys.
         drivers: Jars of JDBC drivers to load.
-        needs_s3: Whether Spark reads or writes S3.
+        stores: The kinds of object stores that Spark reads or writes.
         patience: Seconds to wait for a cluster, and for its first executor.
         shares_folders: Whether all machines of the cluster see local folders.
         pending_bytes: Size of the slices that the session is to process, as far as it is known.
@@ -107,7 +107,7 @@ class SessionSettings:
     master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
     drivers: tuple[Jar, ...] = ()
-    needs_s3: bool = False
+    stores: tuple[str, ...] = ()
     patience: float = 120.0
     shares_folders: bool = False
     pending_bytes: int = 0

@@ -21,11 +21,18 @@ from typing import BinaryIO
 
 from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.cache import cache_folder
-from lakewright.spark.releases import Jar, delta_jars, installed_release
+from lakewright.spark.releases import Jar, Release, delta_jars, installed_release, store_jars
 
 log = logging.getLogger(__name__)
 
-__all__ = ["POSTGRES_DRIVER", "fetch_jars", "jars_folder", "log_store_jar", "missing_jars"]
+__all__ = [
+    "POSTGRES_DRIVER",
+    "fetch_jars",
+    "fetch_store_jars",
+    "jars_folder",
+    "log_store_jar",
+    "missing_jars",
+]
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 TRIES = 3
@@ -89,6 +96,16 @@ def log_store_jar() -> Path:
             "repository run `make setup`.",
         )
     return _LOG_STORE
+
+
+def fetch_store_jars(environ: Mapping[str, str], release: Release, stores: Iterable[str]) -> list[Path]:
+    """Return the paths of the jars by which Spark uses kinds of object stores, after fetching those missing.
+
+    Raises:
+        NotInstalled: See `fetch_jars` and `log_store_jar`.
+    """
+    jars = [jar for kind in sorted(stores) for jar in store_jars(release, kind)]
+    return [log_store_jar(), *fetch_jars(environ, jars)] if jars else []
 
 
 def _fetch(jar: Jar, repository: str, folder: Path) -> None:

@@ -26,7 +26,7 @@ __all__ = [
     "installed_release",
     "installed_version",
     "is_client_alone",
-    "s3_jars",
+    "store_jars",
     "supported_releases",
 ]
 
@@ -36,7 +36,8 @@ DELTA = "4.4.0"
 _CLIENT = "pyspark-client"
 """PySpark's client for Spark Connect alone, without Spark."""
 
-_S3_LOCK = Path(__file__).with_name("s3_jars.txt")
+_LOCKS = Path(__file__).parent
+"""The folder of the lists of jars of object stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,12 @@ class Jar:
     artifact: str
     version: str
     sha256: str
-    packaging: str = "jar"
+    classifier: str = ""
 
     @property
     def name(self) -> str:
         """The file's name, in Maven's repository and in the cache."""
-        return f"{self.artifact}-{self.version}.{self.packaging}"
+        return f"{'-'.join(filter(None, (self.artifact, self.version, self.classifier)))}.jar"
 
     @property
     def coordinates(self) -> str:
@@ -201,18 +202,20 @@ def delta_jars(release: Release) -> tuple[Jar, ...]:
 
 
 @cache
-def s3_jars(release: Release) -> tuple[Jar, ...]:
-    """Return the jars of Hadoop's file system for S3 that Spark of this release doesn't contain.
+def store_jars(release: Release, kind: str) -> tuple[Jar, ...]:
+    """Return the jars of Hadoop's file system for a kind of object store that Spark doesn't contain.
+
+    There are none if that kind is not offered on the release.
 
     Amazon's bundle of its whole SDK has 686 MB. The jars that the file system needs of it have 13 MB
     (docs/decisions/016-s3-jars.md).
     """
     jars, section = [], ""
-    for line in _S3_LOCK.read_text("utf-8").splitlines():
+    for line in (_LOCKS / f"{kind}_jars.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         elif section == release.spark:
             name, sha256 = line.split()
-            group, artifact, number = name.split(":")
-            jars.append(Jar(group, artifact, number, sha256))
+            group, artifact, number, *classifier = name.split(":")
+            jars.append(Jar(group, artifact, number, sha256, *classifier))
     return tuple(jars)

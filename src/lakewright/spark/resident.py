@@ -120,7 +120,7 @@ class ResidentJvm:
         return {
             "spark.master": master_of(self.wanted.settings) == master_of(wanted.settings),
             "the jars of JDBC drivers": set(wanted.settings.drivers) <= set(self.wanted.settings.drivers),
-            "the use of S3": self.wanted.settings.needs_s3 or not wanted.settings.needs_s3,
+            "the object stores": set(wanted.settings.stores) <= set(self.wanted.settings.stores),
             "Java": self.wanted.java == wanted.java,
             f"the environment ({', '.join(names)})": not names,
         }

@@ -53,20 +53,25 @@ def kind_class(kind: str) -> type[Backend]:
 
 
 def resolve_settings(
-    settings: Mapping[str, Any], folder: Path, storage_options: Callable[[], Mapping[str, str]] = dict
+    settings: Mapping[str, Any],
+    folder: Path,
+    storage_options: Callable[[str], Mapping[str, str]] = lambda _: {},
 ) -> dict[str, Any]:
     """Return a project's `manifest:` with its defaults, relative paths joined to the project's folder.
 
     Args:
         settings: As the project gives them, with expressions evaluated.
         folder: The project's folder.
-        storage_options: Returns the settings of the project's object storage for the `deltalake` package.
+        storage_options: Returns the settings for the `deltalake` package to reach a location.
     """
     kind = _kind(settings)
     known = {**settings, "kind": kind}
-    is_in_s3 = str(settings.get("location")).startswith(("s3://", "s3a://"))
-    if kind == "delta" and is_in_s3 and "storage_options" not in settings and (found := storage_options()):
-        known["storage_options"] = dict(found)
+    if kind == "delta" and "storage_options" not in settings:
+        known |= (
+            {"storage_options": dict(found)}
+            if (found := storage_options(str(settings.get("location"))))
+            else {}
+        )
     return kind_class(kind).resolve(known, folder)
 
 

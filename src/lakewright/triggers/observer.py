@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lakewright.app import App
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.paths import is_stored, local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.processed_marks import processed_mark
 from lakewright.manifest.record import Application
@@ -151,7 +151,7 @@ class Observer:
         bronze = self._bronze(name)
         now, every = self.clock(), trigger.every.total_seconds()
         folder = local_path(bronze.folder)
-        if folder is None and not is_s3(bronze.folder):
+        if folder is None and not is_stored(bronze.folder):
             return f"listing {int(now / every)}"
         stamp = None if folder is None else _stamp(folder)
         before = self._looks.get((name, trigger.settle))

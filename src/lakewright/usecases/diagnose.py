@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,9 +24,10 @@ from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageU
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_cluster_settings, lake_master
 from lakewright.lake.files import files_at
-from lakewright.lake.object_storage import try_writes
+from lakewright.lake.object_storage import KINDS, try_writes
 from lakewright.lake.observation import missing_files, observe_table
-from lakewright.lake.paths import is_s3, join, local_path
+from lakewright.lake.paths import is_stored, join, local_path
+from lakewright.lake.s3 import S3
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.storage_errors import store_fault
 from lakewright.manifest.store import Query
@@ -46,7 +48,7 @@ from lakewright.spark.releases import (
     installed_release,
     installed_version,
     is_client_alone,
-    s3_jars,
+    store_jars,
 )
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
@@ -128,6 +130,10 @@ def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...]) -> str:
     return f"{len(jars)} in {folder}"
 
 
+def _store_jars(environ: Mapping[str, str], kind: str) -> str:
+    return _jars(environ, store_jars(installed_release(), kind))
+
+
 def _archive(environ: Mapping[str, str]) -> str:
     archive = archive_path(find_java(environ))
     if archive.is_file():
@@ -143,8 +149,10 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     jobs = counted(len(project.jobs), "job")
     yield Check("project", True, f"{project.name} in {project.basedir}, {jobs}")
     yield guarded("manifest", lambda: _manifest(app))
-    if app.lake.storage.is_used:
-        yield guarded("jars for S3", lambda: _jars(app.environ, s3_jars(installed_release())))
+    for kind in KINDS:
+        if kind.name in app.lake.storage.used:
+            yield guarded(f"jars for {kind.title}", partial(_store_jars, app.environ, kind.name))
+    if S3.name in app.lake.storage.used:
         yield guarded("log store for S3", lambda: str(log_store_jar()))
     if is_cluster(master := lake_master(app.lake)):
         yield guarded("cluster", lambda: _cluster(app, master))
@@ -200,7 +208,7 @@ def _write_check(app: App, root: str) -> Check:
     """Write a file in the lake and remove it, unless only Spark could and its session was not asked for."""
     if local_path(root) is not None:
         return guarded("write access", lambda: _write_access(root))
-    if is_s3(root) or app.lake.is_started:
+    if is_stored(root) or app.lake.is_started:
         return guarded("write access", lambda: _remote_write_access(app, root))
     said = f"not checked: only Spark can write to {root}"
     return Check(
@@ -209,7 +217,7 @@ def _write_check(app: App, root: str) -> Check:
 
 
 def _remote_write_access(app: App, root: str) -> str:
-    if is_s3(root):
+    if is_stored(root):
         try_writes(app.lake.storage, root)
     else:
         _try_hadoop(app, root)

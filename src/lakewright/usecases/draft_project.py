@@ -11,7 +11,7 @@ from typing import Any
 from lakewright.errors import UsageError
 from lakewright.lake.files import LocalFiles
 from lakewright.lake.object_storage import ObjectStorage
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.paths import is_stored, local_path
 from lakewright.profiling.places import Skipped, look_at_place
 from lakewright.profiling.profile import Profile, profile_places
 from lakewright.profiling.project_text import project_text
@@ -80,7 +80,7 @@ def check_folder(folder: Path, places: Sequence[str] = ()) -> None:
     if found := next((name for name in PROJECT_FILES if (folder / name).exists()), None):
         raise _refusal(f"{folder} has a project already: {found}")
     for place in places:
-        local = None if is_s3(place) else local_path(place)
+        local = None if is_stored(place) else local_path(place)
         if local is not None and local.is_dir() and folder.resolve().is_relative_to(local.resolve()):
             raise _refusal(f"{folder} is in {place}, into which nothing is written")
 

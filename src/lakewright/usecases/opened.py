@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.lake.cluster import check_cluster_settings
-from lakewright.lake.object_storage import check_conditional_writes
-from lakewright.lake.paths import is_s3
+from lakewright.lake.object_storage import check_stores
 from lakewright.run.lineage.listener import CommandEnd, Reporter, is_configured, telling_command
 from lakewright.run.session_settings import state_folder
 from lakewright.slices.application import application_of
@@ -46,13 +45,13 @@ def check_session(app: App) -> None:
 
     Raises:
         SparkUnavailable: The session that is running already lacks Delta Lake, or is of Spark Connect.
-        SpecError: The object store of the lake would lose commits, or a cluster does not see the lake.
+        SpecError: Spark can't use an object store, that of the lake would lose commits, or a cluster does not
+            see the lake.
     """
     check_cluster_settings(app.lake, has_entities=bool(app.project.entities))
     app.sessions.check()
     root = app.project.lake.root_folder
-    if is_s3(root):
-        check_conditional_writes(app.lake.storage, root, state_folder(app.project, app.environ))
+    check_stores(app.lake.storage, root, state_folder(app.project, app.environ))
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def test_a_fault_of_a_store_is_told_in_our_words(text: str, reason: str, remedy:
 
 
 def test_a_fault_names_the_object_and_the_store() -> None:
-    bucket = ObjectStorage(environ={"AWS_ENDPOINT_URL": "http://store:9000"}).bucket("lake")
+    bucket, _ = ObjectStorage(environ={"AWS_ENDPOINT_URL": "http://store:9000"}).at("s3://lake")
     assert bucket.fault(RuntimeError(KERNEL), "bronze/orders", "listed").message.startswith(
         "s3://lake/bronze/orders at http://store:9000 can't be listed: no credentials were found"
     )

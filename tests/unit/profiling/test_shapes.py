@@ -180,7 +180,7 @@ def test_an_object_store_gives_the_same(tmp_path: Path) -> None:
     store, storage = MemoryStore(), ObjectStorage()
     for name, content in files.items():
         store.put(f"landing/{name}", content if isinstance(content, bytes) else content.encode())
-    storage._buckets["acme"] = Bucket("acme", cast("Any", store), "")
+    storage._buckets["s3", "acme"] = Bucket("s3://acme", cast("Any", store), "")
     (entity,) = profile_places([look_at_place("s3://acme/landing", storage)]).entities
     place = f"s3://acme/landing/{expected['orders']['from']}"
     assert entity.settings == {**expected["orders"], "from": place}

@@ -3,7 +3,14 @@ from importlib.metadata import version
 import pytest
 
 from lakewright.errors import SparkUnavailable
-from lakewright.spark.releases import RELEASES, Release, check_release, delta_jars, installed_release, s3_jars
+from lakewright.spark.releases import (
+    RELEASES,
+    Release,
+    check_release,
+    delta_jars,
+    installed_release,
+    store_jars,
+)
 
 EACH = pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.spark)
 
@@ -35,7 +42,7 @@ def test_the_jars_of_delta_are_of_the_delta_that_python_has(release: Release) ->
 
 @EACH
 def test_the_jars_for_s3_are_of_one_hadoop_and_one_sdk(release: Release) -> None:
-    jars = s3_jars(release)
+    jars = store_jars(release, "s3")
     assert len(jars) == len({jar.artifact for jar in jars}) >= 30
     assert sum(jar.artifact == "hadoop-aws" for jar in jars) == 1
     assert len({jar.version for jar in jars if jar.group == "software.amazon.awssdk"}) == 1

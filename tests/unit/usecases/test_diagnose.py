@@ -61,7 +61,7 @@ def check_of(app: App, name: str, *, starts_session: bool = False) -> Check:
 
 def in_s3(app: App, disk: Disk, *, single_driver: bool = False) -> App:
     storage = ObjectStorage(StorageSettings(single_driver=single_driver), {})
-    storage._buckets["lake"] = Bucket("lake", cast("Any", disk), "")
+    storage._buckets["s3", "lake"] = Bucket("s3://lake", cast("Any", disk), "")
     app.lake.storage = storage
     return app
 
@@ -93,10 +93,10 @@ def test_a_store_that_lets_two_drivers_write_an_object_is_not_ok(tmp_path: Path)
 
 
 def test_what_only_spark_can_write_to_is_skipped_in_words_until_spark_is_asked_for(tmp_path: Path) -> None:
-    app = opened(tmp_path, "abfss://lake@account/shop")
+    app = opened(tmp_path, "hdfs://name/shop")
     found = check_of(app, "write access")
     assert found.is_ok is None
-    assert found.message == "not checked: only Spark can write to abfss://lake@account/shop"
+    assert found.message == "not checked: only Spark can write to hdfs://name/shop"
     assert "lakewright doctor --start" in str(found.remedy)
 
 

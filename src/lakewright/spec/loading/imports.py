@@ -147,7 +147,7 @@ def warn_of_storage(
 ) -> Iterator[Fault]:
     """Yield a warning for each imported project whose stores would be reached in another way by itself."""
     for index, (name, project) in enumerate(imports.items()):
-        if project.storage.s3 is not None and project.storage.s3 != storage.s3:
+        if not project.storage.declared.items() <= storage.declared.items():
             yield Fault(
                 f"import {name!r}: its `storage` is not used, but this project's",
                 document.at(("imports", index)),

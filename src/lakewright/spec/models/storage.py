@@ -9,7 +9,14 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 
-__all__ = ["Credentials", "S3Storage", "StorageSettings"]
+__all__ = [
+    "AzureStorage",
+    "CloudCredentials",
+    "Credentials",
+    "GoogleStorage",
+    "S3Storage",
+    "StorageSettings",
+]
 
 
 class Credentials(StrEnum):
@@ -60,12 +67,110 @@ class S3Storage(SnakeModel):
             raise inconsistent("profile needs `credentials: profile`")
         return self
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values that must not appear in logs, records and pages."""
+        return frozenset({self.secret_key, self.session_token} - {""})
+
+
+class CloudCredentials(StrEnum):
+    """Where the credentials of Azure and Google come from."""
+
+    ENVIRONMENT = "environment"
+    STATIC = "static"
+
+
+class AzureStorage(SnakeModel):
+    """Azure Blob Storage, with or without the hierarchical namespace of Data Lake Storage Gen2."""
+
+    endpoint_url: str = Field(
+        default="",
+        pattern=r"^(https?://[^/]+:\d+/?)?$",
+        description="URL of an emulator with the interface of Blob Storage, as `http://127.0.0.1:10000`; "
+        "default: the account's own.",
+    )
+    credentials: Annotated[CloudCredentials, BeforeValidator(lower)] = Field(
+        default=CloudCredentials.ENVIRONMENT,
+        description="Where credentials come from: `environment` (the variable AZURE_STORAGE_ACCOUNT_KEY; or "
+        "AZURE_TENANT_ID and AZURE_CLIENT_ID, with AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE; "
+        "otherwise the managed identity of the machine) or `static` (account_key, or tenant_id, client_id "
+        "and client_secret).",
+    )
+    account_key: str = Field(default="", description="Key of the account; take it from a secret.")
+    tenant_id: str = Field(default="", description="Tenant of the application that signs in.")
+    client_id: str = Field(default="", description="Id of the application.")
+    client_secret: str = Field(default="", description="Secret of the application; take it from a secret.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        application = (self.tenant_id, self.client_id, self.client_secret)
+        is_static = self.credentials is CloudCredentials.STATIC
+        is_one = all(application) if not self.account_key else not any(application)
+        if is_static and not is_one:
+            raise inconsistent(
+                "static credentials are either account_key, or tenant_id, client_id and client_secret"
+            )
+        if not is_static and (self.account_key or any(application)):
+            raise inconsistent(
+                "account_key, tenant_id, client_id and client_secret need `credentials: static`"
+            )
+        return self
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values that must not appear in logs, records and pages."""
+        return frozenset({self.account_key, self.client_secret} - {""})
+
+
+class GoogleStorage(SnakeModel):
+    """Google Cloud Storage."""
+
+    endpoint_url: str = Field(
+        default="",
+        pattern=r"^(https?://.+)?$",
+        description="URL of an emulator, which takes no credentials, such as `http://127.0.0.1:4443`; "
+        "default: Google's.",
+    )
+    credentials: Annotated[CloudCredentials, BeforeValidator(lower)] = Field(
+        default=CloudCredentials.ENVIRONMENT,
+        description="Where credentials come from: `environment` (the file that the variable "
+        "GOOGLE_APPLICATION_CREDENTIALS names, or `gcloud auth application-default login`, otherwise the "
+        "service account of the machine) or `static` (key_file).",
+    )
+    key_file: str = Field(
+        default="",
+        description="File with the JSON key of a service account, on each machine that runs Spark.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.credentials is CloudCredentials.STATIC) != bool(self.key_file):
+            raise inconsistent("`credentials: static` and key_file need each other")
+        if self.endpoint_url and self.key_file:
+            raise inconsistent("an endpoint_url takes no credentials")
+        return self
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values that must not appear in logs, records and pages: the key stays in its file."""
+        return frozenset()
+
 
 class StorageSettings(SnakeModel):
     """How object stores are reached: by Spark, and by what runs without it."""
 
     s3: S3Storage | None = Field(
         default=None, description="S3, for locations with `s3://`; default: Amazon's, if the lake is there."
+    )
+    azure: AzureStorage | None = Field(
+        default=None,
+        description="Azure, for locations with `abfss://`; default: credentials of the environment, if the "
+        "lake is there.",
+    )
+    gcs: GoogleStorage | None = Field(
+        default=None,
+        description="Google Cloud Storage, for locations with `gs://`; default: credentials of the "
+        "environment, if the lake is there.",
     )
     single_driver: bool = Field(
         default=False,
@@ -74,7 +179,12 @@ class StorageSettings(SnakeModel):
     )
 
     @property
+    def declared(self) -> dict[str, S3Storage | AzureStorage | GoogleStorage]:
+        """The stores that the project declares, by the names of their sections."""
+        found = {"s3": self.s3, "azure": self.azure, "gcs": self.gcs}
+        return {name: section for name, section in found.items() if section is not None}
+
+    @property
     def secrets(self) -> frozenset[str]:
         """The values that must not appear in logs, records and pages."""
-        s3 = self.s3 or S3Storage()
-        return frozenset({s3.secret_key, s3.session_token} - {""})
+        return frozenset[str]().union(*(section.secrets for section in self.declared.values()))
