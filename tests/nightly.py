@@ -1,8 +1,9 @@
 """Search for faults longer than `make test` does: `make nightly`, for NIGHTLY_MINUTES.
 
-First come the tests marked `nightly`, those of Airflow and Dagster, and the matrix of Spark, however long
-they take. What is left of the time is shared by the searches, which choose new seeds and print them. A part
-that finds something does not keep the next ones from running; the exit code is 1 if any did.
+First come the emulators of clouds, the tests marked `nightly`, those of Airflow and Dagster, and the matrix
+of Spark, however long they take. What is left of the time is shared by the searches, which choose new seeds
+and print them. A part that finds something does not keep the next ones from running; the exit code is 1 if
+any did.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def main(arguments: Sequence[str], run: Run | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2, help="tests that run at once (%(default)s)")
     given = parser.parse_args(arguments)
     begin = time.monotonic()
-    found = [] if run(_marked(given.workers)) else ["tests"]
+    found = [] if run([EMULATORS]) else ["emulators"]
+    if not run(_marked(given.workers)):
+        found.append("tests")
     if not run([ORCHESTRATORS]):
         found.append("orchestrators")
     if not run([sys.executable, "-m", "tests.matrix"]):
@@ -99,6 +102,7 @@ def _succeeds(command: Sequence[str]) -> bool:
     return subprocess.run(command, env=environ, check=False).returncode == 0
 
 
+EMULATORS = "scripts/emulators"
 ORCHESTRATORS = "scripts/orchestrators"
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
 

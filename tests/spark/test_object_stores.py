@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.commands import InProcess
-from tests.spark.test_two_drivers import rows_of, running_driver, write_project
+from tests.spark.test_two_drivers import ROOT, rows_of, running_driver, write_project
 from tests.stores.clouds import CLOUDS, Cloud
 
 from lakewright.errors import StorageUnavailable
@@ -123,3 +127,52 @@ def test_slices_become_tables_and_all_but_processing_needs_no_spark(tmp_path: Pa
     secret = store.section.get("azure", {}).get("account_key", "no secret")
     logs = "".join(each.read_text() for each in folder.glob("driver-*.log"))
     assert secret not in logs
+
+
+RACES = """
+import json, sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from lakewright import Project
+
+with Project.load(sys.argv[1]) as project:
+    spark, url = project.app.lake.spark, sys.argv[2]
+    scheme = url.partition("://")[0]
+    name = spark.conf.get(f"spark.delta.logStore.{scheme}.impl")
+    jvm, hadoop = spark._jvm, spark._jsc.hadoopConfiguration()
+    store = getattr(jvm, name)(hadoop)
+
+    def write(path, text):
+        lines = jvm.java.util.ArrayList()
+        lines.add(text)
+        try:
+            store.write(jvm.org.apache.hadoop.fs.Path(path), lines.iterator(), False, hadoop)
+        except Exception as error:
+            return error.java_exception.getClass().getSimpleName()
+        return "written"
+
+    folder = jvm.org.apache.hadoop.fs.Path(f"{url}/t/_delta_log")
+    folder.getFileSystem(hadoop).mkdirs(folder)
+    for version in range(int(sys.argv[3])):
+        path = f"{url}/t/_delta_log/{version:020}.json"
+        with ThreadPoolExecutor(8) as writers:
+            results = list(writers.map(lambda number: write(path, f"writer {number}"), range(8)))
+        print(json.dumps(results), flush=True)
+"""
+"""Has eight writers write each file of a log at the same time, and prints what each of them is told."""
+
+
+def test_one_of_many_writers_of_a_commit_wins_and_the_others_are_told(tmp_path: Path, store: Cloud) -> None:
+    bucket = store.new_bucket()
+    url = store.place(bucket)
+    manifest = {"kind": "delta", "location": f"{url}/manifest"}
+    folder = write_project(tmp_path / "project", store, bucket, manifest)
+    command = [sys.executable, "-c", RACES, str(folder), url, "40"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    log, key = store.storage.at(f"{url}/t/_delta_log")
+    races = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(races) == 40
+    for version, results in enumerate(races):
+        assert Counter(results) == {"written": 1, "FileAlreadyExistsException": 7}
+        content = log.read(f"{key}/{version:020}.json")
+        assert content == f"writer {results.index('written')}\n".encode()

@@ -16,7 +16,8 @@ def test_a_part_that_finds_something_keeps_no_other_from_running(capsys: pytest.
         return False
 
     assert main(["--minutes", "10"], find_something) == 1
-    marked, orchestrators, matrix, properties, histories, fuzz, chaos = commands
+    emulators, marked, orchestrators, matrix, properties, histories, fuzz, chaos = commands
+    assert emulators == "scripts/emulators"
     assert "-m nightly" in marked
     assert orchestrators == "scripts/orchestrators"
     assert matrix.endswith("-m tests.matrix")
@@ -25,6 +26,6 @@ def test_a_part_that_finds_something_keeps_no_other_from_running(capsys: pytest.
     assert "tests.spark.strategies.fuzz --minutes 2.0" in fuzz
     assert "tests.chaos --points 100000 --minutes 4.0" in chaos
     assert (
-        "Found something: tests, orchestrators, matrix, properties, histories, fuzz, chaos."
+        "Found something: emulators, tests, orchestrators, matrix, properties, histories, fuzz, chaos."
         in capsys.readouterr().out
     )
