@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakewright.errors import NotInstalled
-from lakewright.lake.object_storage import kind_of
-from lakewright.lake.paths import FileEntry, is_stored, join, local_path, parent, split_url
+from lakewright.lake.paths import FileEntry, is_stored, join, local_path, parent, split_url, store_of
 from lakewright.spark.engine import Jvm, jvm_of
 from lakewright.spark.jvm import full_text
 
@@ -494,10 +493,8 @@ def _scheme_of(name: str) -> str:
 
 
 def _remedy(scheme: str) -> str:
-    if (kind := kind_of(f"{scheme}://")) is not None:
-        return (
-            f"Declare the store: `storage: {{{kind.name}: {{}}}}`, with an endpoint_url if it is another's."
-        )
+    if (kind := store_of(f"{scheme}://")) is not None:
+        return f"Declare the store: `storage: {{{kind}: {{}}}}`, with an endpoint_url if it is another's."
     return "Add the jar of its file system to the project's config: spark.jars.packages or spark.jars."
 
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
 from lakewright.lake.azure import Azure
 from lakewright.lake.google import Google
-from lakewright.lake.paths import FileEntry, is_stored, split_url
+from lakewright.lake.paths import FileEntry, is_stored, split_url, store_of
 from lakewright.lake.s3 import S3
 from lakewright.lake.storage_errors import store_fault
 from lakewright.lake.store_kind import StoreKind
@@ -34,22 +34,10 @@ if TYPE_CHECKING:
 
     from lakewright.lake.store_kind import ObjectStore
 
-__all__ = ["KINDS", "Bucket", "ObjectStorage", "check_stores", "kind_of", "try_writes"]
+__all__ = ["KINDS", "Bucket", "ObjectStorage", "check_stores", "try_writes"]
 
 KINDS: tuple[type[S3] | type[Azure] | type[Google], ...] = (S3, Azure, Google)
 """The kinds of object stores."""
-
-_BY_SCHEME = {scheme: kind for kind in KINDS for scheme in kind.schemes} | {"s3n": S3}
-
-
-def kind_of(location: str) -> type[StoreKind] | None:
-    """Return the kind of object store that a location is in; None if it is in none.
-
-    Example:
-        >>> kind_of("gs://lake/silver"), kind_of("/lake/silver")
-        (<class 'lakewright.lake.google.Google'>, None)
-    """
-    return _BY_SCHEME[split_url(location)[0]] if is_stored(location) else None
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ class ObjectStorage:
 
     def kind(self, location: str) -> StoreKind:
         """Return the store of a location that is in one."""
-        return self._kinds[_BY_SCHEME[split_url(location)[0]].name]
+        return self._kinds[str(store_of(location))]
 
     def options(self, location: str) -> dict[str, str]:
         """Return the settings for the `deltalake` package; none for a location that is in no object store."""

@@ -14,9 +14,10 @@ from urllib.parse import unquote
 
 from lakewright.plan.resource import Resource
 
-__all__ = ["FileEntry", "Redirects", "is_stored", "join", "local_path", "parent", "split_url"]
+__all__ = ["FileEntry", "Redirects", "is_stored", "join", "local_path", "parent", "split_url", "store_of"]
 
-_STORED = re.compile(r"(s3[an]?|abfss?|gs)://", re.IGNORECASE)
+_STORES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "gs": "gcs"}
+"""The kinds of object stores, by scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,18 @@ def is_stored(location: str) -> bool:
         >>> is_stored("s3a://lake/silver"), is_stored("hdfs://lake/silver"), is_stored("/lake/silver")
         (True, False, False)
     """
-    return _STORED.match(location) is not None
+    return store_of(location) is not None
+
+
+def store_of(location: str) -> str | None:
+    """Return the kind of object store that a location is in; None if it is in none.
+
+    Example:
+        >>> store_of("abfss://lake@acme.dfs.core.windows.net/silver"), store_of("/lake/silver")
+        ('azure', None)
+    """
+    scheme, separator, _ = location.partition("://")
+    return _STORES.get(scheme.lower()) if separator else None
 
 
 def split_url(location: str) -> tuple[str, str, str]:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.object_storage import kind_of
-from lakewright.lake.paths import is_stored, local_path
+from lakewright.lake.paths import is_stored, local_path, store_of
 from lakewright.profiling.entity import EntityProfile
 from lakewright.profiling.profile import Profile
 from lakewright.profiling.reason import Code, Reason
@@ -40,10 +39,9 @@ def _head(name: str, profile: Profile) -> Iterator[str]:
     written, shown = Command("init", "--from"), Command("plan")
     yield f"# {Phrase('Written by ', written, '; the comments say why. ', shown, ' shows what it does.')}"
     yield f"name: {scalar_text(name)}"
-    found = (kind_of(each.group.place) for each in profile.entities)
-    kinds = {kind.name for kind in found if kind is not None}
+    kinds = {store_of(each.group.place) for each in profile.entities} - {None}
     if kinds:
-        sections = ", ".join(f"{kind}: {{}}" for kind in sorted(kinds))
+        sections = ", ".join(f"{kind}: {{}}" for kind in sorted(map(str, kinds)))
         yield f"storage: {{{sections}}}   # endpoint and keys are those of the environment"
     yield ""
 

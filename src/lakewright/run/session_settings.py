@@ -7,7 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from lakewright.connections.jdbc import driver_jars
-from lakewright.lake.object_storage import ObjectStorage, kind_of
+from lakewright.lake.object_storage import ObjectStorage
+from lakewright.lake.paths import store_of
 from lakewright.lake.table import needs_catalog
 from lakewright.spark.conf import SessionSettings, is_connect, master_among, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
@@ -57,9 +58,8 @@ def storage_of_project(project: Project, environ: Mapping[str, str]) -> ObjectSt
     lakes = (project.lake, *(each.lake for each in project.imports.values()))
     places = [lake.root_folder for lake in lakes]
     places += [str((each.raw.get("settings") or {}).get("slices_from", "")) for each in _entities(project)]
-    kinds = (kind_of(place) for place in places)
-    used = project.storage.declared.keys() | {kind.name for kind in kinds if kind is not None}
-    return ObjectStorage(project.storage, environ, _spark_config(project), frozenset(used))
+    used = frozenset(filter(None, (*project.storage.declared, *map(store_of, places))))
+    return ObjectStorage(project.storage, environ, _spark_config(project), used)
 
 
 def _entities(project: Project) -> Iterator[Definition]:

@@ -48,12 +48,14 @@ class Jar:
     artifact: str
     version: str
     sha256: str
+    packaging: str = "jar"
     classifier: str = ""
 
     @property
     def name(self) -> str:
         """The file's name, in Maven's repository and in the cache."""
-        return f"{'-'.join(filter(None, (self.artifact, self.version, self.classifier)))}.jar"
+        parts = filter(None, (self.artifact, self.version, self.classifier))
+        return f"{'-'.join(parts)}.{self.packaging}"
 
     @property
     def coordinates(self) -> str:
@@ -216,6 +218,6 @@ def store_jars(release: Release, kind: str) -> tuple[Jar, ...]:
             section = line.strip("[]")
         elif section == release.spark:
             name, sha256 = line.split()
-            group, artifact, number, *classifier = name.split(":")
-            jars.append(Jar(group, artifact, number, sha256, *classifier))
+            group, artifact, number, classifier = f"{name}::".split(":")[:4]
+            jars.append(Jar(group, artifact, number, sha256, classifier=classifier))
     return tuple(jars)

@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from lakewright.errors import NotInstalled, SpecError
-from lakewright.lake.object_storage import KINDS, ObjectStorage, check_stores, kind_of
-from lakewright.lake.paths import split_url
+from lakewright.lake.object_storage import KINDS, ObjectStorage, check_stores
+from lakewright.lake.paths import split_url, store_of
 from lakewright.lake.storage_errors import store_fault
 from lakewright.spark import releases
 from lakewright.spark.releases import RELEASES, store_jars
@@ -42,8 +42,13 @@ def storage(kind: str, section: dict[str, Any] | None = None, **given: Any) -> O
     ],
 )
 def test_a_location_is_in_a_kind_of_store_by_its_scheme(location: str, kind: str | None) -> None:
-    found = kind_of(location)
-    assert (None if found is None else found.name) == kind
+    assert store_of(location) == kind
+
+
+def test_each_kind_of_store_is_found_by_each_of_its_schemes() -> None:
+    assert {kind.name: {store_of(f"{each}://x") for each in kind.schemes} for kind in KINDS} == {
+        kind: {kind} for kind in LAKES
+    }
 
 
 CASES: dict[str, tuple[str, dict[str, Any] | None, dict[str, str], dict[str, str], dict[str, str]]] = {
