@@ -28,6 +28,7 @@ WHOLE = (
     "tests/spark/strategies/test_cases.py",
     "tests/spark/strategies/test_crash.py",
     "tests/spark/due/test_apply.py",
+    "tests/spark/due/test_histories.py",
     "tests/spark/mappings",
 )
 UNITS = ("tests/unit",)
