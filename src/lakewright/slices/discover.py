@@ -113,8 +113,9 @@ class Slice:
     @property
     def is_being_written(self) -> bool:
         """Whether a mark, or the ending of a name, says that a program still writes it."""
-        names = (self.name, *(file.name for file in self.files))
-        return TEMPORARY in self.marks or any(name.lower().endswith(UNFINISHED) for name in names)
+        if TEMPORARY in self.marks or self.name.lower().endswith(UNFINISHED):
+            return True
+        return any(file.name.lower().endswith(UNFINISHED) for file in self.files)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -401,9 +402,14 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
         >>> sorted(["s10", "s9b", "s9", "s09"], key=natural_key)
         ['s09', 's9', 's9b', 's10']
     """
-    parts = _DIGITS.split(name)
-    key = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
-    return (*key, (-1, 0, name))
+    text, *others = _DIGITS.split(name)
+    key = [(1, 0, text)] if text else []
+    for digits, after in zip(others[::2], others[1::2], strict=True):
+        key.append((0, int(digits), ""))
+        if after:
+            key.append((1, 0, after))
+    key.append((-1, 0, name))
+    return tuple(key)
 
 
 def item_id(path: str) -> str:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "OtherRun",
     "declared_time",
-    "entity_name",
     "entity_targets",
     "instance_taking",
     "processing_jobs",
@@ -58,14 +57,6 @@ class OtherRun:
     unknown: tuple[str, ...] = ()
 
 
-def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
-    """Return what commands call the entity of a declared target; None if only an instance knows it."""
-    try:
-        return project.entity(str(declared.get("entity"))).called
-    except SpecError:
-        return None
-
-
 def processing_jobs(project: Project, entity: str) -> Iterator[tuple[Job, Mapping[str, Any]]]:
     """Yield the jobs with a target that processes an entity, each with that target as declared."""
     for job in project.jobs.values():
@@ -83,10 +74,8 @@ def entity_targets(
         among: Names of the targets that are looked at; all of the project unless given.
     """
     for name in project.targets if among is None else among:
-        definition = project.targets.get(name)
-        is_of_entity = definition is not None and definition.kind == "entity"
-        if definition is not None and is_of_entity and entity_name(project, definition.raw) == entity:
-            yield name, definition.raw
+        if project.processed_entities.get(name) == entity:
+            yield name, project.targets[name].raw
 
 
 def declared_time(declared: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -201,6 +203,21 @@ class Project:
         if not matching:
             raise self._unknown(self.entities, "entity", str(name))
         return self.entities[matching[0]]
+
+    @cached_property
+    def processed_entities(self) -> Mapping[str, str]:
+        """What commands call the entity of each target that processes one; only instances know some."""
+        found = {}
+        for name, definition in self.targets.items():
+            if definition.kind == "entity":
+                with suppress(SpecError):
+                    found[name] = self.entity(str(definition.raw.get("entity"))).called
+        return found
+
+    @cached_property
+    def whole_names(self) -> tuple[str, ...]:
+        """The names of mappings that have a dot, such as `orders.history`."""
+        return tuple(name for name in self.mappings if "." in name)
 
     def entity_keys(self, name: str | int) -> list[str]:
         """Return what commands call the entities of a name or an id; several have their ids."""

@@ -11,7 +11,6 @@ from lakewright.errors.phrase import Command
 from lakewright.plan.graph import Node, build_graph, direct_sources
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
-from lakewright.slices.other_runs import entity_name
 from lakewright.usecases import run_job as planning
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 
@@ -136,7 +135,7 @@ def phase_graph(app: App, request: JobRequest, *, with_resources: bool) -> tuple
             step.kind,
             sources := frozenset(phase.sources.get(step.target, ())),
             reads=sources,
-            entity=_entity(app, step.target, step.kind),
+            entity=app.project.processed_entities.get(step.target),
             node=nodes.get(step.target),
         )
         for phase in phases[:1]
@@ -173,13 +172,8 @@ def declared_graph(
             kinds[each],
             sources[each],
             reads=sources[each] | read.get(each, frozenset()),
-            entity=_entity(app, each, kinds[each]),
+            entity=app.project.processed_entities.get(each),
             node=found.get(each) if with_resources else None,
         )
         for each in order
     )
-
-
-def _entity(app: App, target: str, kind: str) -> str | None:
-    definition = app.project.targets.get(target) if kind == "entity" else None
-    return None if definition is None else entity_name(app.project, definition.raw)

@@ -66,8 +66,12 @@ class QueryText(Named):
         `orders.history` is the mapping of this name, if there is one, as for every entity.
         """
         text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
-        parts = {name: tuple(name.lower().split(".")) for name in workspace.project.mappings if "." in name}
-        names = {each: WholeName(name, name.partition(".")[0]) for name, each in parts.items()}
+        # Of thousands of mappings, a query names few.
+        lower, names = text.lower(), {}
+        for name in workspace.project.whole_names:
+            parts = tuple(name.lower().split("."))
+            if parts[0] in lower:
+                names[parts] = WholeName(name, name.partition(".")[0])
         return with_whole_names(text.rstrip().rstrip(";"), names)
 
 

@@ -79,7 +79,7 @@ class Model(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, declared: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(declared, Mapping):
+        if isinstance(declared, Mapping) and None in declared.values():
             # An unknown key is refused even without a value: a comma may have cut a text in two.
             known = {name for key, field in cls.model_fields.items() for name in (key, field.alias)}
             is_open = cls.model_config.get("extra") == "allow"

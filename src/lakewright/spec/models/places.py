@@ -13,6 +13,7 @@ from lakewright.spec.models.slice_folder import SliceFolder
 
 __all__ = ["Address", "Places", "canonical_root", "place_within"]
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 LOCAL = re.compile(r"^file:(//)?(?=/)")
 
@@ -88,7 +89,7 @@ def place_within(root: str, *parts: str, what: str = "path") -> str:
         if part.startswith(("/", "\\")) or SCHEME.match(part) or "\\" in part:
             raise _outside(what, part, root)
         steps.extend(step for step in part.split("/") if step not in ("", "."))
-    if ".." in steps or any(_has_control_character(step) for step in steps):
+    if ".." in steps or any(map(_CONTROL.search, steps)):
         raise _outside(what, "/".join(parts), root)
     return "/".join([canonical_root(root), *steps])
 
@@ -96,10 +97,6 @@ def place_within(root: str, *parts: str, what: str = "path") -> str:
 def canonical_root(root: str) -> str:
     """Return a root folder without a trailing slash. `file:` URIs become local paths."""
     return LOCAL.sub("", root).rstrip("/")
-
-
-def _has_control_character(step: str) -> bool:
-    return any(ord(character) < 32 or ord(character) == 127 for character in step)
 
 
 def _outside(what: str, path: str, root: str) -> SpecError:

@@ -18,7 +18,6 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.context import SliceSelection
-from lakewright.slices.other_runs import entity_name
 from lakewright.slices.processing_time import unknown_members
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
@@ -118,11 +117,7 @@ class EntityTarget(Target):
             for each in project.entities.values()
             if before & {(app := application_of(project.name, each)).name, str(app)}
         }
-        found = (
-            name
-            for name, declared in project.targets.items()
-            if declared.kind == "entity" and entity_name(project, declared.raw) in entities
-        )
+        found = (name for name in project.targets if project.processed_entities.get(name) in entities)
         return tuple(dict.fromkeys((*self.after, *found)))
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:

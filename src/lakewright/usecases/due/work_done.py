@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import LakewrightError
 from lakewright.lake.row_counts import read_row_counts
 from lakewright.plan.phase import Phase
-from lakewright.slices.other_runs import entity_name
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -31,7 +30,7 @@ def work_done(app: App, results: Iterable[RunResult]) -> list[dict[str, Any]]:
     for target in targets:
         if target.phase is Phase.BUILD and target.kind == "entity" and target.metrics.get("slices"):
             # A target whose entity only an instance knows stands for it.
-            entity = entity_name(app.project, app.project.targets[target.name].raw) or target.name
+            entity = app.project.processed_entities.get(target.name, target.name)
             slices.setdefault(entity, []).extend(target.metrics["slices"])
     return [
         {
