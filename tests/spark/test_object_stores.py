@@ -21,12 +21,17 @@ from lakewright.errors import StorageUnavailable
 from lakewright.lake.files import ObjectFiles
 from lakewright.lake.object_storage import Bucket, ObjectStorage, check_stores
 from lakewright.slices.discover import list_objects
+from lakewright.spark.releases import installed_release, store_jars
 from lakewright.spec.models.storage import StorageSettings
 
 pytestmark = pytest.mark.nightly
 
 
-@pytest.fixture(scope="module", params=sorted(CLOUDS))
+OFFERED = [kind for kind in CLOUDS if store_jars(installed_release(), kind)]
+"""The kinds of stores that this Spark can use; it refuses the others."""
+
+
+@pytest.fixture(scope="module", params=OFFERED)
 def store(request: pytest.FixtureRequest) -> Iterator[Cloud]:
     with CLOUDS[request.param]() as found:
         yield found

@@ -25,7 +25,7 @@ from lakewright.lake.paths import FileEntry, is_stored, split_url, store_of
 from lakewright.lake.s3 import S3
 from lakewright.lake.storage_errors import store_fault
 from lakewright.lake.store_kind import StoreKind
-from lakewright.spark.releases import installed_release, installed_version, store_jars
+from lakewright.spark.releases import RELEASES, installed_release, installed_version, store_jars
 from lakewright.spec.models.storage import StorageSettings
 
 if TYPE_CHECKING:
@@ -335,9 +335,10 @@ def _check_offered(storage: ObjectStorage) -> None:
     release = installed_release()
     for kind in KINDS:
         if kind.name in storage.used and not store_jars(release, kind.name):
+            oldest = next(each for each in RELEASES if store_jars(each, kind.name))
             raise SpecError.of(
                 f"{kind.title} needs a newer Spark than {installed_version()}",
-                remedy="Install Spark 4.2: `pip install 'lakewright[spark]'`.",
+                remedy=f"Install Spark {oldest.spark} or newer, as in `pip install 'lakewright[spark]'`.",
             )
 
 
