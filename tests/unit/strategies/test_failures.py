@@ -147,6 +147,18 @@ UNREAD = (
             "the credentials have expired",
         ),
         (
+            '[FAILED_READ_FILE] x\nCaused by: Operation failed: "Server failed to authenticate.", '
+            "403, GET, https://acme.dfs.core.windows.net/lake/s1, rId: 1, AuthenticationFailed",
+            StorageUnavailable,
+            "the credentials are refused (AuthenticationFailed)",
+        ),
+        (
+            "[FAILED_READ_FILE] x\nCaused by: com.google.cloud.hadoop.repackaged.gcs.com.google.api.client."
+            "googleapis.json.GoogleJsonResponseException: 403 Forbidden",
+            StorageUnavailable,
+            "access is denied",
+        ),
+        (
             "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found! Either the executor",
             ExecutorLost,
             "Checkpoint block rdd_7_0",
