@@ -213,3 +213,44 @@ def test_signals_of_a_real_process(shop: InProcess) -> None:
     assert "left: 1 item locked" in left.err
     assert shop.run("manifest", "run", "--as", "acme/scanner", "--idempotent", "--", "true").code == 0
     assert sys.platform == "win32" or shop.json("manifest", "ls")[0]["verdict"] == "processed"
+
+
+ORDERS = """
+connections: {shop: {}}
+entities:
+  orders:
+    id: 1
+    after: acme/scanner
+    connection: shop
+    processtype: merge
+    columns: [{name: id, fieldroles: [businesskey]}]
+    settings: {format: csv}
+targets: {orders: {kind: entity, entity: orders}}
+jobs: {daily: {targets: [orders]}}
+"""
+
+
+def steps(shop: InProcess) -> dict[str, tuple[str, list[str]]]:
+    """Return the code and the choices of each step of the plan, by the slice that it is about."""
+    return {
+        each["subject"]["part"]: (each["reason"]["code"], [choice["decision"] for choice in each["choices"]])
+        for each in shop.json("plan")["steps"]
+    }
+
+
+def test_a_slice_that_an_application_before_the_entity_has_failed_asks_what_to_do(shop: InProcess) -> None:
+    (shop.folder / "project.yml").write_text("name: shop\nmodules: [m]\nlake: {root_folder: lake}\n")
+    (shop.folder / "m" / "orders.yml").write_text(ORDERS)
+    bronze = shop.folder / "lake" / "bronze" / "shop" / "orders"
+    bronze.mkdir(parents=True)
+    (bronze / "a.csv").write_text("id\n1\n")
+    assert steps(shop) == {"a.csv": ("locked", [])}
+
+    add(shop, str(bronze / "a.csv"))
+    assert shop.run("manifest", "run", "--as", "acme/scanner", "--", "false").code == 1
+    assert steps(shop) == {"a.csv": ("failed_slice", ["retry", "skip"])}
+
+    succeed(shop, "decide", "orders/a.csv", "retry")
+    assert steps(shop) == {"a.csv": ("locked", [])}
+    scan(shop)
+    assert steps(shop) == {"": ("new_slices", [])}

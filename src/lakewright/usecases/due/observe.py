@@ -601,7 +601,11 @@ class _Observed:
         """
         held = self._applied.get(name) if state is RecordState.PROCESSED else None
         is_known = held is not None and bool(held.fingerprint) and not self._lacks_commits
-        return held.fingerprint if held is not None and is_known else item.fingerprint
+        if held is not None and is_known:
+            return held.fingerprint
+        # Other applications record no fingerprint: what they failed is what is there, until it is resolved.
+        is_of_others = item.fingerprint is None and name in self._present
+        return self._present[name].fingerprint if is_of_others else item.fingerprint
 
     @cached_property
     def _applied(self) -> Mapping[str, AppliedSlice]:
@@ -629,6 +633,8 @@ class _Observed:
         for before in applications_before(self.declared):
             for each in self.listing.slices:
                 item = self.items.get(each.name)
+                if item is not None and item.failed is not None:  # it asks what to do
+                    continue
                 if item is None or not (item.is_processed_by(before) or self._is_done(item)):
                     found.setdefault(Subject(name, each.name), Lock(str(before)))
         rewind = self.chain.rewind
