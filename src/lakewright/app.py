@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from lakewright.spec.reading.files import find_project
 from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import check_manifest, open_lazily, resolve_settings
+from lakewright.threads import shared_property
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["App"]
@@ -121,7 +122,7 @@ class App:
         """The warnings that loading the project gave."""
         return self.project.warnings
 
-    @cached_property
+    @shared_property
     def redactor(self) -> Redactor:
         """Removes the project's secrets from everything that is recorded or shown."""
         project = self.project
@@ -129,7 +130,7 @@ class App:
         config = {key: text for key, text in project.config.items() if text not in project.scope.defaults}
         return Redactor.of(config, self.environ, secrets=secrets, met=project.scope.seen_secrets)
 
-    @cached_property
+    @shared_property
     def lake(self) -> Lake:
         """The lake, whose Spark session starts on first use."""
         settings = settings_of_project(self.project, self.environ)
@@ -148,7 +149,7 @@ class App:
         options = storage_of_project(project, self.environ).options
         return resolve_settings(project.manifest, project.basedir, options)
 
-    @cached_property
+    @shared_property
     def store(self) -> Store:
         """The manifest's back end; if it does not exist yet, the first write creates it."""
         return open_lazily(self.manifest_settings)
@@ -158,7 +159,7 @@ class App:
         if isinstance(self.store, DeferredStore):
             self.store.create()
 
-    @cached_property
+    @shared_property
     def ledger(self) -> Ledger:
         """The manifest's items and locks, written in the name of this tool."""
         return self.ledger_of(self.store)
@@ -171,7 +172,7 @@ class App:
             store, named, ids=self.ids, is_dead=is_dead, redactor=self.redactor, trigger=self.trigger
         )
 
-    @cached_property
+    @shared_property
     def journal(self) -> Journal:
         """The history of runs."""
         return Journal(self.store, redactor=self.redactor, is_dead=is_dead)

@@ -6,7 +6,6 @@ from collections import abc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,6 +32,7 @@ from lakewright.run.result import RunResult
 from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spark.session import sessions_like
 from lakewright.stores.process import user_name
+from lakewright.threads import shared_property
 from lakewright.usecases.draw_graph import DrawnTarget, declared_graph
 from lakewright.usecases.due.decide import decide as record_decision
 from lakewright.usecases.due.status import ProjectStatus, project_status
@@ -404,7 +404,7 @@ class Project:
                 )
                 return tuple(found)
 
-    @cached_property
+    @shared_property
     def manifest(self) -> Manifest:
         """Its manifest, for items of other programs too; closing the project closes it."""
         return Manifest.of(self.app)

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -45,6 +44,7 @@ from lakewright.manifest.store import Query, Store
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_lazily
+from lakewright.threads import shared_property
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -329,7 +329,7 @@ class Manifest:
         """Return the work list of a demand."""
         return Worklist(demand, self.ledger, self.holder, duration=self.lease)
 
-    @cached_property
+    @shared_property
     def heartbeat(self) -> Heartbeat:
         """Renews the leases of held items from its own thread, which is started on first use."""
         return Heartbeat(self.store, self.lease).__enter__()

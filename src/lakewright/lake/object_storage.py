@@ -27,6 +27,7 @@ from lakewright.lake.storage_errors import store_fault
 from lakewright.lake.store_kind import StoreKind
 from lakewright.spark.releases import RELEASES, installed_release, installed_version, store_jars
 from lakewright.spec.models.storage import StorageSettings
+from lakewright.threads import shared_property
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
@@ -88,7 +89,7 @@ class ObjectStorage:
             for key, text in kind.spark_conf().items()
         }
 
-    @cached_property
+    @shared_property
     def tables(self) -> StoredTables:
         """The tables that were opened last."""
         return StoredTables()
@@ -105,11 +106,11 @@ class ObjectStorage:
             for kind in KINDS
         }
 
-    @cached_property
+    @shared_property
     def _lock(self) -> Any:
         return Lock()
 
-    @cached_property
+    @shared_property
     def _buckets(self) -> dict[tuple[str, str], Bucket]:
         return {}
 
