@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.cli import entry
 from lakewright.cli.call import open_app
 from lakewright.cli.options import Settings, global_arguments
+from lakewright.errors import NotInstalled
 from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.imports import import_engine
 from lakewright.spark.releases import installed_version
@@ -112,7 +113,8 @@ def preload() -> None:
         with suppress(ImportError):
             import_module(name)
     _import_all("lakewright")
-    installed_version()  # reading the version of a package imports more since Python 3.12
+    with suppress(NotInstalled):  # as above: what is missing is said where it is used
+        installed_version()  # reading the version of a package imports more since Python 3.12
 
 
 def _import_all(package: str) -> None:

@@ -64,7 +64,8 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     view that is made of the frame belongs to the session. PySpark has no such method: a view of a frame that
     came from a new session could not be found by `spark.sql` of the caller's.
     """
-    if frame.sparkSession is session or jvm_of(session) is None:
+    jvm = jvm_of(session)
+    if frame.sparkSession is session or jvm is None:
         return frame
     own, zone = frame.sparkSession.conf.get(_ZONE), session.conf.get(_ZONE)
     if own != zone and has_python_functions(frame):
@@ -74,7 +75,7 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
             *(own, zone),
         )
         return frame
-    return engine_of(session).moved(frame, session)
+    return jvm.moved(frame, session)
 
 
 def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataFrame:

@@ -12,12 +12,12 @@ from pathlib import Path
 from posixpath import normpath
 from urllib.parse import unquote
 
-from lakewright.plan.resource import Resource
+from lakewright.plan.resource import Resource, canonical_scheme
 
 __all__ = ["FileEntry", "Redirects", "is_stored", "join", "local_path", "parent", "split_url", "store_of"]
 
-_STORES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "gs": "gcs"}
-"""The kinds of object stores, by scheme."""
+_STORES = {"s3": "s3", "abfs": "azure", "gs": "gcs"}
+"""The kinds of object stores, by canonical scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def store_of(location: str) -> str | None:
         ('azure', None)
     """
     scheme, separator, _ = location.partition("://")
-    return _STORES.get(scheme.lower()) if separator else None
+    return _STORES.get(canonical_scheme(scheme)) if separator else None
 
 
 def split_url(location: str) -> tuple[str, str, str]:

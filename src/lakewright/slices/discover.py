@@ -402,14 +402,9 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
         >>> sorted(["s10", "s9b", "s9", "s09"], key=natural_key)
         ['s09', 's9', 's9b', 's10']
     """
-    text, *others = _DIGITS.split(name)
-    key = [(1, 0, text)] if text else []
-    for digits, after in zip(others[::2], others[1::2], strict=True):
-        key.append((0, int(digits), ""))
-        if after:
-            key.append((1, 0, after))
-    key.append((-1, 0, name))
-    return tuple(key)
+    parts = _DIGITS.split(name)
+    key = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
+    return (*key, (-1, 0, name))
 
 
 def item_id(path: str) -> str:

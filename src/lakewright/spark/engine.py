@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -34,8 +34,6 @@ _INVALID = "CONNECT_INVALID_PLAN"
 
 _creating = threading.RLock()
 """Held while a session is the active one: PySpark's is one for all threads."""
-
-Made = TypeVar("Made", "SparkSession", "DataFrame")
 
 
 class Jvm:
@@ -65,6 +63,13 @@ class Jvm:
         """Return the analyzed plan of a frame."""
         return frame._jdf.queryExecution().analyzed()
 
+    def moved(self, frame: DataFrame, session: SparkSession) -> DataFrame:
+        """Return a frame of another session of the same application as one of this session."""
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+        datasets = self.packages.org.apache.spark.sql.classic.Dataset
+        return ClassicFrame(datasets.ofRows(self.session, self.plan(frame)), session)
+
 
 class Engine(Protocol):
     """How a session works."""
@@ -74,9 +79,6 @@ class Engine(Protocol):
 
     def materialized(self, frame: DataFrame) -> DataFrame:
         """Return the rows, computed once and kept by the executors; what was observed of them has arrived."""
-
-    def moved(self, frame: DataFrame, session: SparkSession) -> DataFrame:
-        """Return a frame as one of another session of the same application."""
 
     def active(self, session: SparkSession) -> AbstractContextManager[None]:
         """Make a session the active one in the `with` block."""
@@ -93,13 +95,6 @@ class _Classic:
 
     def materialized(self, frame: DataFrame) -> DataFrame:
         return frame.localCheckpoint()
-
-    def moved(self, frame: DataFrame, session: SparkSession) -> DataFrame:
-        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
-
-        jvm = Jvm(session)
-        sql = jvm.packages.org.apache.spark.sql.classic
-        return ClassicFrame(sql.Dataset.ofRows(jvm.session, jvm.plan(frame)), session)
 
     @contextmanager
     def active(self, session: SparkSession) -> Iterator[None]:
@@ -151,9 +146,6 @@ class _Connect:
                 return kept.localCheckpoint()
         finally:
             kept.unpersist()
-
-    def moved(self, frame: DataFrame, session: SparkSession) -> DataFrame:
-        return frame
 
     @contextmanager
     def active(self, session: SparkSession) -> Iterator[None]:

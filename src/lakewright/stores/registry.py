@@ -66,12 +66,9 @@ def resolve_settings(
     """
     kind = _kind(settings)
     known = {**settings, "kind": kind}
-    if kind == "delta" and "storage_options" not in settings:
-        known |= (
-            {"storage_options": dict(found)}
-            if (found := storage_options(str(settings.get("location"))))
-            else {}
-        )
+    is_open = kind == "delta" and "storage_options" not in settings
+    if is_open and (found := storage_options(str(settings.get("location")))):
+        known["storage_options"] = dict(found)
     return kind_class(kind).resolve(known, folder)
 
 

@@ -604,7 +604,7 @@ class _Observed:
         if held is not None and is_known:
             return held.fingerprint
         # Other applications record no fingerprint: what they failed is what is there, until it is resolved.
-        is_of_others = item.fingerprint is None and name in self._present
+        is_of_others = state is RecordState.FAILED and item.fingerprint is None and name in self._present
         return self._present[name].fingerprint if is_of_others else item.fingerprint
 
     @cached_property
