@@ -38,6 +38,7 @@ def test_a_local_session_has_few_partitions_and_no_web_page() -> None:
     assert conf["spark.sql.shuffle.partitions"] == "6"
     assert conf["spark.databricks.delta.snapshotPartitions"] == "1"
     assert conf["spark.ui.enabled"] == "false"
+    assert conf["spark.sql.codegen.cache.maxEntries"] == "1000"
     options = shlex.split(conf["spark.driver.defaultJavaOptions"])
     assert {"-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"} <= set(options)
 
