@@ -156,7 +156,7 @@ def session_conf(
         "spark.sql.warehouse.dir": str(settings.state_folder.absolute() / "spark-warehouse"),
         "spark.driver.defaultJavaOptions": shlex.join(options),
         "spark.ui.showConsoleProgress": "false",
-        # By default Spark keeps 100 compiled queries. Two slices need more, so each compiled 60 of them again.
+        # By default Spark keeps 100 compiled queries. A slice has more, and would compile all of them again.
         "spark.sql.codegen.cache.maxEntries": "1000",
         # Targets that run in parallel share the session; by Spark's default the first one's jobs go first.
         "spark.scheduler.mode": "FAIR",
