@@ -4,204 +4,122 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
 
-from lakewright.due.plan import Code, Reason
+from lakewright.due.plan import Code
 from lakewright.due.words import template_of
 from lakewright.errors import LakewrightError
 
 __all__ = ["ERRORS", "PLAN", "all_errors", "codes_of_errors", "codes_of_plan"]
 
-Advice: TypeAlias = tuple[str, str]
-"""Why, and what to do."""
-
-NOTHING = "`lakewright apply`"
-WAIT = "Wait"
-
-PLAN: Mapping[Code, Advice] = {
-    Code.HELD_UNRECORDED: ("The manifest is older than the table, or was lost", NOTHING),
-    Code.SUPERSEDED: ("Each slice of a `full` table replaces all rows", NOTHING),
-    Code.NEW_SLICES: ("Slices have arrived", NOTHING),
-    Code.LATE_SLICE: (
-        "A slice arrived after slices whose names come later",
-        "`lakewright decide ENTITY/SLICE place`, `end` or `skip`; `late_slices` decides beforehand",
-    ),
-    Code.CHANGED_SLICE: (
-        "Somebody has replaced the files of a slice whose rows are in the table",
-        "`lakewright decide ENTITY/SLICE take` or `keep`; `changed_slices` decides beforehand",
-    ),
-    Code.FAILED_SLICE: (
-        "The slice, or its place in the order, is wrong; the error says what",
-        "Correct the slice or the declaration, and `lakewright decide ENTITY/SLICE retry`; or `skip`",
-    ),
-    Code.FAILED_BEFORE: ("An earlier slice has failed, or is being processed", "Decide about that one"),
-    Code.OTHER_ORDER: ("A slice was skipped after the table had taken it", NOTHING),
-    Code.REDECLARED: ("Key, strategy or columns are declared otherwise than the rows were made", NOTHING),
-    Code.TABLE_GONE: (
-        "Somebody has removed or moved the table",
-        "Restore it; or `lakewright decide ENTITY new` makes it from its slices, and `wait` leaves it",
-    ),
-    Code.TABLE_OLDER: (
-        "Somebody has put an older copy in the table's place",
-        "Restore the last one; or `lakewright decide ENTITY new` makes it anew, and `wait` leaves it",
-    ),
-    Code.FILES_GONE: (
-        "Slices that must be read again have left bronze, or have changed",
-        "Bring the files back; or skip the slices that are gone",
-    ),
-    Code.UNCLAIMED: (
-        "Only a job takes the slice, and its name does not have the job's parameters",
-        "Run the job; or declare `slices: ${day}*` at the target of the entity",
-    ),
-    Code.LOCKED: ("A run is at work on it", WAIT),
-    Code.DEAD_LOCK: ("The run that held the lock has ended", NOTHING),
-    Code.FOREIGN_ROWS: (
-        "Another program has written into the table",
-        "`lakewright decide SUBJECT keep` or `drop`",
-    ),
-    Code.NO_BUILD: ("No run has built the instance", NOTHING),
-    Code.CUT_OFF: ("A run was to build the instance, and died", NOTHING),
-    Code.REDEFINED: ("The query, or what it uses, was changed since it was built", NOTHING),
-    Code.INPUT_MOVED: ("What it was built from has other rows now", NOTHING),
-    Code.INPUT_MISSING: (
-        "Nothing makes what it reads, or that is not built yet",
-        "Wait for the step that makes it; or bring what is missing",
-    ),
-    Code.INPUT_DUE: ("A step before it changes what it reads", NOTHING),
-    Code.OUTPUT_CHANGED: ("Another program has written into what it built", NOTHING),
-    Code.OUTPUT_GONE: ("What it built was emptied, restored, replaced or removed", NOTHING),
-    Code.WITHDRAWN: (
-        "A person has truncated or destroyed it",
-        "Nothing; or `lakewright decide TARGET/INSTANCE again`",
-    ),
-    Code.KEPT_AS_FILLED: (
-        "It is stale, and declared with `buildPolicy: IF_EMPTY`",
-        "Nothing; or empty it, and run its job",
-    ),
-    Code.APPENDED_BEFORE: (
-        "It adds its rows, and has been built from what has changed since",
-        "`lakewright decide TARGET/INSTANCE keep`; `again` adds them once more",
-    ),
-    Code.UNSEEN: (
-        "Only Spark, or a database, knows",
-        "Run its job once they have changed; or declare `refresh: daily`",
-    ),
-    Code.REFRESH: ("`refresh` of the target says so", NOTHING),
-    Code.UNCHECKED: ("What VERIFY has checked has changed since", NOTHING),
-    Code.CHECK_FAILED: (
-        "VERIFY has found rows that its checks do not allow",
-        "Correct the rows; or `lakewright decide TARGET/INSTANCE waive`",
-    ),
-    Code.SLICE_GONE: (
-        "A slice that waits has left bronze",
-        "Bring it back; or `lakewright decide ENTITY/SLICE skip`",
-    ),
-    Code.SKIPPED_CHANGED: (
-        "A skipped slice was corrected, as after an undo",
-        "`lakewright decide ENTITY/SLICE take` or `keep`",
-    ),
-    Code.INCOMPLETE: ("A program is still writing the slices", WAIT),
-    Code.UNREADABLE: ("Something in bronze looks like a slice; it is left out", "Remove or correct it"),
-    Code.NO_FILES: (
-        "There is no such folder, or nothing in it matches the entity's `from`",
-        "Correct `from`; or wait for the first file",
-    ),
-    Code.UNDATED: (
-        "Versions begin at the date in a slice's name, and these names have none",
-        "Declare `time`: the form of the date in the names, such as dd.MM.yyyy, or `now`",
-    ),
-    Code.VANISHED: (
-        "Slices were archived or removed; their rows stay",
-        "Nothing. Keep the files: a rebuild needs them. `lakewright manifest discover` lists them",
-    ),
-    Code.ELSEWHERE: (
-        "The slices were recorded before the lake was moved",
-        "Bring them into the present folder; or `lakewright manifest skip ITEM` ends the message",
-    ),
-    Code.BAD_ROWS: (
-        "Rows did not fit their columns, and `on_bad_rows: quarantine` put them aside",
-        "Correct the source, and remove the folder",
-    ),
-    Code.DISABLED: ("`enabled: false` at the entity", "Enable it; or leave it"),
-    Code.UNDECLARED: (
-        "The manifest has slices of an entity that was renamed or removed",
-        "Declare it under its former name; or process its folder under the new name; or DESTROY it",
-    ),
-    Code.UNRECORDED: (
-        "The manifest was lost, and no log has the builds of files, updates and merges",
-        "Run its job for what is to be built",
-    ),
-    Code.FAILED_ITEM: (
-        "Another program that uses the manifest has failed",
-        "`lakewright manifest show ITEM` has the error",
-    ),
-    Code.LEFT_ITEM: ("Another program has ended without an end", "`lakewright manifest release ITEM`"),
-    Code.BROKEN: (
-        "The project, the manifest, a table or a folder can't be read, or a lake was moved",
-        "Do what the remedy below it says",
-    ),
-    Code.UNKNOWN: ("Only Spark, or a run of a job, knows", "Nothing"),
+PLAN: Mapping[Code, str] = {
+    Code.HELD_UNRECORDED: "The manifest is older than the table, or was lost",
+    Code.SUPERSEDED: "Each slice of a `full` table replaces all rows",
+    Code.NEW_SLICES: "",
+    Code.LATE_SLICE: "`lakewright decide ENTITY/SLICE place`, `end` or `skip`; or declare `late_slices`",
+    Code.CHANGED_SLICE: "`lakewright decide ENTITY/SLICE take` or `keep`; or declare `changed_slices`",
+    Code.FAILED_SLICE: "Correct slice or declaration, and `lakewright decide ENTITY/SLICE retry`; or `skip`",
+    Code.FAILED_BEFORE: "Decide about that one, if it has failed",
+    Code.OTHER_ORDER: "The slice was skipped after the table had taken it",
+    Code.REDECLARED: "Key, strategy or columns have changed",
+    Code.TABLE_GONE: "Restore it; or `lakewright decide ENTITY new` makes it from its slices, "
+    "`wait` leaves it",
+    Code.TABLE_OLDER: "Restore the last one; or `lakewright decide ENTITY new` makes it anew, "
+    "`wait` leaves it",
+    Code.FILES_GONE: "Bring the files back; or skip the slices that are gone",
+    Code.UNCLAIMED: "Only a job takes the slice: run it; or declare `slices: ${day}*` at the target",
+    Code.LOCKED: "Wait for the run",
+    Code.DEAD_LOCK: "",
+    Code.FOREIGN_ROWS: "Another program wrote into the table: `lakewright decide SUBJECT keep` or `drop`",
+    Code.NO_BUILD: "",
+    Code.CUT_OFF: "The run died",
+    Code.REDEFINED: "The query, or what it uses, has changed",
+    Code.INPUT_MOVED: "",
+    Code.INPUT_MISSING: "Wait for the step that makes it; or bring what is missing",
+    Code.INPUT_DUE: "",
+    Code.OUTPUT_CHANGED: "",
+    Code.OUTPUT_GONE: "It was emptied, restored, replaced or removed",
+    Code.WITHDRAWN: "After TRUNCATE or DESTROY, `lakewright decide TARGET/INSTANCE again` builds it",
+    Code.KEPT_AS_FILLED: "It is stale, with `buildPolicy: IF_EMPTY`: to build it, empty it and run its job",
+    Code.APPENDED_BEFORE: "Its inputs have changed since: `lakewright decide TARGET/INSTANCE keep`; "
+    "or `again`",
+    Code.UNSEEN: "Only Spark, or a database, knows: run its job, or declare `refresh: daily`",
+    Code.REFRESH: "",
+    Code.UNCHECKED: "",
+    Code.CHECK_FAILED: "Correct the rows; or `lakewright decide TARGET/INSTANCE waive`",
+    Code.SLICE_GONE: "Bring it back; or `lakewright decide ENTITY/SLICE skip`",
+    Code.SKIPPED_CHANGED: "`lakewright decide ENTITY/SLICE take` or `keep`",
+    Code.INCOMPLETE: "Wait for the program that writes the slices",
+    Code.UNREADABLE: "It looks like a slice, and is left out: remove or correct it",
+    Code.NO_FILES: "Correct the entity's `from`; or wait for the first file",
+    Code.UNDATED: "Declare `time`: the form of the date in the names, such as dd.MM.yyyy, or `now`",
+    Code.VANISHED: "Their rows stay; a rebuild needs the files. `lakewright manifest discover` lists them",
+    Code.ELSEWHERE: "The lake was moved: move the slices into its folder; or `lakewright manifest skip ITEM`",
+    Code.BAD_ROWS: "By `on_bad_rows: quarantine`. Correct the source, and remove the folder",
+    Code.DISABLED: "By `enabled: false`",
+    Code.UNDECLARED: "Declare the entity under its former name; process its folder under the new one; "
+    "or DESTROY it",
+    Code.UNRECORDED: "The manifest was lost, and no log has the builds of files, updates and merges",
+    Code.FAILED_ITEM: "It is another program's: `lakewright manifest show ITEM` has the error",
+    Code.LEFT_ITEM: "It is another program's: `lakewright manifest release ITEM`",
+    Code.BROKEN: "Follow the remedy: something can't be read, or the lake was moved",
+    Code.UNKNOWN: "Only Spark, or a run of a job, knows",
 }
+"""What to do about a step or finding, and why it comes about where its text does not say that."""
 
-_CALLER = "Correct the call or the project's files"
-_WHEN = "Run again"
-_DECIDE = "`lakewright status` has the choices"
+_RUN = "Run again"
 
 ERRORS: Mapping[str, str] = {
     "error": "Do what the message says",
-    "spec": "Correct the files that the message names; `lakewright validate` looks at all of them",
-    "usage": _CALLER,
+    "spec": "Correct the named files; `lakewright validate` looks at all of them",
+    "usage": "Correct the call or the project's files",
     "not_offered": "`lakewright plan` shows what is offered now",
     "run_failed": "`lakewright status` names what failed, and what goes on by itself",
     "not_installed": "Install what the remedy names",
-    "service_ended": "Start the server again, and report the traceback in the log",
+    "service_ended": "Start the server again, and report the traceback",
     "spark_unavailable": "`lakewright doctor` looks at Java, Spark and the settings",
     "manifest_corrupt": "`lakewright manifest fsck` looks for more, and names what repairs it",
-    "illegal_transition": "`lakewright manifest show ITEM` shows what has happened to it",
-    "sequence_conflict": "Read the item again, and decide again",
-    "held": "Wait for the run that it names; or do what the remedy says",
-    "item_locked": "Wait for the run; `lakewright manifest release ITEM` frees the lock of one that died",
+    "illegal_transition": "`lakewright manifest show ITEM` shows its past",
+    "sequence_conflict": "Read the item, and decide again",
+    "held": "Wait for the run that it names; or follow the remedy",
+    "item_locked": "Wait; `lakewright manifest release ITEM` frees the lock of a run that died",
     "item_failed": "Correct the cause, then `lakewright manifest resolve ITEM`",
-    "item_waits": "Run the application that it waits for",
-    "lease_held": "Wait for the run that it names",
-    "lake_moved": "Do what the remedy says: it depends on what has moved",
-    "retryable": _WHEN,
-    "commit_conflict": _WHEN,
-    "commit_too_late": "Check whether the rows of the slice are in the table, as the remedy says",
-    "executor_lost": _WHEN,
-    "store_unavailable": "Look after the database, the disk or the network; then run again",
-    "store_busy": _WHEN,
+    "item_waits": "Run that application",
+    "lease_held": "Wait for it",
+    "lake_moved": "Follow the remedy, which depends on what has moved",
+    "retryable": _RUN,
+    "commit_conflict": _RUN,
+    "commit_too_late": "Check whether the slice's rows are in the table, as the remedy says",
+    "executor_lost": _RUN,
+    "store_unavailable": "Check the database, disk or network; then run again",
+    "store_busy": _RUN,
     "slice_unsettled": "Run again once the source has ended",
-    "storage_unavailable": "Look after access rights, the disk or the network; then run again",
-    "database_unavailable": "Look after the database; then run again",
+    "storage_unavailable": "Check access, disk or network; then run again",
+    "database_unavailable": "Check the database; then run again",
     "lease_lost": "Run again; a machine that slept or was very slow loses its lease",
     "target": "Correct what the message names; then run again",
-    "slice": f"Correct the slice; {_DECIDE}",
-    "schema_drift": f"Correct the slice or the columns of the entity; {_DECIDE}",
+    "slice": "Correct the slice",
+    "schema_drift": "Correct the slice or the entity's columns",
     "column_mismatch": "Correct the mapping, or what it reads",
-    "duplicate_business_key": f"Correct the slice or the key; {_DECIDE}",
-    "null_key": f"Correct the slice, or declare `null_keys: allow`; {_DECIDE}",
-    "bad_rows": f"Correct the slice, or raise `max_bad_rows`; {_DECIDE}",
-    "delete_brake": f"If the slice is complete, raise `max_delete_ratio` or `delete_floor`; {_DECIDE}",
-    "late_slice": _DECIDE,
+    "duplicate_business_key": "Correct the slice or the key",
+    "null_key": "Correct the slice, or declare `null_keys: allow`",
+    "bad_rows": "Correct the slice, or raise `max_bad_rows`",
+    "delete_brake": "If the slice is complete, raise `max_delete_ratio` or `delete_floor`",
+    "late_slice": "Decide",
     "backdated": "Give a later processing time, or permit it with `--allow-backdated`",
     "data_loss": "Permit it with `--allow-data-loss`, if the rows may go",
-    "migration": "Do what the remedy says: declare what the table is, or make it anew",
+    "migration": "Follow the remedy: declare what the table is, or make it anew",
     "verification": "Correct the rows or the check; `lakewright decide TARGET/INSTANCE waive` accepts them",
-    "command_failed": "Look at the output of the command; then `lakewright manifest resolve ITEM`",
-    "timeout": "Raise the `timeout` of the target, or make it faster",
+    "command_failed": "Read the command's output; then `lakewright manifest resolve ITEM`",
+    "timeout": "Raise the `timeout`, or make the target faster",
     "jvm_ended": "Run again; with more memory if the log says that it ran out of it",
-    "metrics": "Report it: nothing was committed",
+    "metrics": "Report it",
 }
 
 
 def codes_of_plan() -> str:
     """Return the table of the codes of plans."""
-    rows = [(code.value, Reason(code).severity.value, template_of(code), *PLAN[code]) for code in Code]
-    return _table(
-        ("code", "severity", "what it says", "why", "what to do"),
-        ((f"`{code}`", severity, _quoted(text), why, do) for code, severity, text, why, do in rows),
-    )
+    rows = ((f"`{code.value}`", _quoted(template_of(code)), PLAN[code]) for code in Code)
+    return _table(("code", "what it says", "why, or what to do"), rows)
 
 
 def codes_of_errors() -> str:

@@ -1,4 +1,4 @@
-"""The keys of a declared class as rows of a table."""
+"""The keys of a declared class as entries of a list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import KindOf, Model, Named, read_settings
 from lakewright.spec.models.column import ColumnKeys
 
-__all__ = ["UNUSED", "Key", "keys_of", "summary", "table"]
+__all__ = ["UNUSED", "Key", "keys_of", "listed", "summary"]
+
+REQUIRED = "required"
 
 PAGES = {
     "connection": "project.md#connections",
@@ -36,14 +38,14 @@ PAGES = {
 
 NAMES: dict[Any, str] = {
     str: "text",
-    int: "whole number",
+    int: "integer",
     float: "number",
-    bool: "`true` or `false`",
+    bool: "boolean",
     Any: "any",
     Duration: "duration",
     timedelta: "length of time",
 }
-PLURALS = {"text": "texts", "map": "maps", "list": "lists"}
+PLURALS = {"text": "texts", "integer": "integers", "map": "maps", "list": "lists"}
 
 DEFAULTS = {
     ("Entity", "name"): "the key",
@@ -63,13 +65,23 @@ UNUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One row: a key, the values it takes, and its meaning."""
+    """One entry: a key, the values it takes, and its meaning."""
 
     name: str
     type: str
     default: str
     meaning: str
     is_used: bool
+
+    @property
+    def entry(self) -> str:
+        """The key as an entry of a list."""
+        return f"- `{self.name}` ({self._takes()}): {self.meaning}"
+
+    def _takes(self) -> str:
+        if not self.default or (self.type, self.default) == (NAMES[bool], "`false`"):
+            return self.type
+        return f"{self.type}, {'' if self.default == REQUIRED else 'default '}{self.default}"
 
 
 def keys_of(
@@ -111,21 +123,12 @@ def keys_of(
             yield from keys_of(inner, before=f"{path}{suffix}.", seen=seen)
 
 
-def table(keys: Sequence[Key]) -> str:
-    """Return the keys as a Markdown table, with a sentence about those that have no effect."""
-    rows = [
-        f"| `{key.name}` | {key.type} | {key.default} | {_cell(key.meaning)} |" for key in keys if key.is_used
-    ]
-    head = ["| key | takes | default | meaning |", "|---|---|---|---|"]
-    text = "\n".join([*head, *rows]) if rows else "No keys of its own."
+def listed(keys: Sequence[Key], *others: str) -> str:
+    """Return the keys as a list, with other entries, and a sentence about keys that have no effect."""
+    entries = [*(key.entry for key in keys if key.is_used), *(f"- {other}" for other in others)]
     unused = ", ".join(f"`{key.name}`" for key in keys if not key.is_used)
-    return (
-        f"{text}\
-\
-Accepted, but without effect: {unused}."
-        if unused
-        else text
-    )
+    sentence = f"Accepted, but without effect: {unused}." if unused else ""
+    return "\n\n".join(part for part in ("\n".join(entries), sentence) if part)
 
 
 def summary(model: type[Model]) -> str:
@@ -134,15 +137,11 @@ def summary(model: type[Model]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
 def _default(model: type[Model], name: str, field: FieldInfo) -> str:
     if (model.__name__, name) in DEFAULTS:
         return DEFAULTS[model.__name__, name]
     if field.is_required():
-        return "required"
+        return REQUIRED
     if field.default_factory is not None or field.default in (None, (), ""):
         return ""
     return f"`{_text(field.default)}`"
@@ -181,7 +180,7 @@ def _marked(mark: Any) -> str | None:
     if isinstance(mark, KindOf):
         return f"[{mark.category}]({PAGES[mark.category]})"
     is_pairs = isinstance(mark, BeforeValidator) and mark.func is read_settings
-    return "map, or list of `key=value`" if is_pairs else None
+    return "pairs" if is_pairs else None
 
 
 def _choice(arguments: Sequence[Any]) -> str:
@@ -192,12 +191,12 @@ def _choice(arguments: Sequence[Any]) -> str:
 
 def _list_of(arguments: Sequence[Any]) -> str:
     inner = _type(arguments[0])
-    return "list" if inner == "any" else f"list of {_plural(inner)}"
+    return "list" if inner in ("any", "text") else f"list of {_plural(inner)}"
 
 
 def _map_of(arguments: Sequence[Any]) -> str:
     inner = _type(arguments[1])
-    return "map" if inner == "any" else f"map of names to {_plural(inner)}"
+    return "map" if inner in ("any", "text") else f"map of {_plural(inner)}"
 
 
 def _plural(inner: str) -> str:

@@ -75,13 +75,13 @@ class ForeignKeyCheck(Check):
     mapping: Input | None = Declared(default=None, description="Mapping that holds the keys.")
     column: str | None = Declared(
         default=None,
-        description="For a check of one column, the column of the other side; by default the same name.",
+        description="Check of a column: the other side's column; default: the same name.",
     )
-    columns: Texts = Declared(default=(), description="For a check of rows, the columns of the key.")
+    columns: Texts = Declared(default=(), description="Check of rows: the columns of the key.")
     references_: Texts = Declared(
         default=(),
         alias="references",
-        description="For a check of rows, the columns of the other side; by default the same names.",
+        description="Check of rows: the other side's columns; default: the same names.",
     )
 
     @model_validator(mode="after")

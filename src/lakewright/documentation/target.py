@@ -116,7 +116,7 @@ class DocumentTarget(Target):
         default=(), description="What to collect; by default everything."
     )
     generators: Listed[Generator] = Declared(
-        default=(), description="What to write; by default a page in generated-documentation."
+        default=(), description="What to write; default: a page in generated-documentation."
     )
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:

@@ -43,18 +43,16 @@ class AssemblePart(Model):
         description="`append`: columns as they are; `flatten`: nested fields as columns; `explode`: a row per"
         " element; `rename` and `lift`: single columns; `nest` and `struct`: columns as one struct.",
     )
-    path: str = Declared(
-        default="", description="Path of the struct whose fields are meant; default: the row."
-    )
+    path: str = Declared(default="", description="Path of the struct; default: the row.")
     keep: Texts = Declared(default=(), description="Only these paths; default: all.")
     drop: Texts = Declared(default=(), description="All but these paths.")
     prefix: str = Declared(default="", description="Start of the names of flattened columns.")
     naming: NamingText = Declared(
-        default=Naming.SNAKE_CASE, description="Style in which names of flattened columns are joined."
+        default=Naming.SNAKE_CASE, description="How names of flattened columns are joined: by `_` or by case."
     )
     name: str | None = Declared(default=None, description="Name of the struct, or of the exploded column.")
     columns: Annotated[dict[str, str], BeforeValidator(_columns)] = Declared(
-        default_factory=dict, description="New names with the paths of columns, or a list of paths."
+        default_factory=dict, description="New names with paths, or a list of paths."
     )
 
     @model_validator(mode="after")

@@ -53,7 +53,7 @@ class ProjectedColumn(Model):
     column: str = Declared(description="Name in the input.")
     name: str | None = Declared(default=None, description="Name in the result; default: unchanged.")
     type: TypeText | None = Declared(default=None, description="Type in the result; default: unchanged.")
-    description: str | None = Declared(default=None, description="Description; becomes the column's comment.")
+    description: str | None = Declared(default=None, description="Comment of the column.")
 
     @model_validator(mode="wrap")
     @classmethod

@@ -139,7 +139,7 @@ class UnionMapping(Mapping):
     union_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings.", min_length=1)
     columns: dict[str, TypeText] | None = Declared(
         default=None,
-        description="Columns of the result with their types; default: all columns of all inputs.",
+        description="Columns of the result; default: all of all inputs.",
     )
     distinct: bool = Declared(default=False, description="Whether to remove duplicate rows.")
 

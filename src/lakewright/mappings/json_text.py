@@ -64,8 +64,7 @@ class ExtractJsonMapping(_JsonMapping):
     )
     parse_mode: ParseMode = Declared(
         default="PERMISSIVE",
-        description="Whether JSON that can't be parsed goes to `error` (PERMISSIVE), is left out"
-        " (DROPMALFORMED), or fails the target (FAILFAST).",
+        description="JSON that can't be parsed goes to `error`, is left out, or fails the target.",
     )
 
     def outputs(self) -> tuple[str, ...]:
@@ -145,8 +144,8 @@ class UnpackJsonMapping(_JsonMapping):
     columns: Listed[JsonColumn] = Declared(min_length=1, description="The columns to unpack.")
     corrupted_column: str = Declared(
         default="_corrupt_record",
-        description="Field that receives the text of JSON that can't be parsed. If it is set here, the "
-        "struct has it; otherwise only if the schema declares it.",
+        description="Field that receives the text of JSON that can't be parsed. Without this key, only if "
+        "the schema declares the field.",
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:

@@ -77,7 +77,7 @@ class FlattenMapping(InputMapping):
     """
 
     naming: NamingText = Declared(
-        default=Naming.SNAKE_CASE, description="snakeCase joins names by `_`, camelCase by case."
+        default=Naming.SNAKE_CASE, description="How names of flattened columns are joined: by `_` or by case."
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
@@ -121,7 +121,7 @@ class ColumnChoice(Model):
     keep: Texts = Declared(default=(), description="Columns to keep even if `drop` includes them.")
     drop: Texts = Declared(default=(), description="Columns to remove.")
     rename: TextMap = Declared(
-        default_factory=dict, description="New column names, each with the path of the column to rename."
+        default_factory=dict, description="New names, each with the path of the column."
     )
 
     def named(self, source: str) -> Iterator[NamedColumn]:
@@ -172,7 +172,7 @@ class ExplodeMapping(InputMapping):
     )
     flatten: bool = Declared(default=False, description="Whether struct fields become columns.")
     naming: NamingText = Declared(
-        default=Naming.SNAKE_CASE, description="Style in which names of flattened columns are joined."
+        default=Naming.SNAKE_CASE, description="How names of flattened columns are joined: by `_` or by case."
     )
 
     def named_columns(self) -> Iterable[NamedColumn]:
@@ -213,7 +213,7 @@ class ExplodeMapping(InputMapping):
 class StackMapping(InputMapping):
     """Returns a row per stacked column with its label, its value and the kept columns."""
 
-    name_column: str = Declared(description="New column for the label of the stacked column.")
+    name_column: str = Declared(description="New column for the label.")
     value_column: str = Declared(description="New column for its value.")
     stack_columns: dict[str, str] = Declared(
         min_length=1, description="Columns to stack, each with its label."
@@ -260,8 +260,7 @@ class ConformMapping(InputMapping):
     naming: NamingText | None = Declared(default=None, description="Style of names; default: names are kept.")
     types: dict[str, TypeText] = Declared(
         default_factory=dict,
-        description="Types to replace: name of the type, and its replacement. "
-        "The run warns of types that no column has.",
+        description="Replacement for each type. The run warns of types that no column has.",
     )
     flatten: bool = Declared(default=False, description="Whether struct fields become columns.")
 

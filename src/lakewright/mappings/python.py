@@ -44,10 +44,8 @@ class PythonMapping(Mapping):
     input, `src.sparkSession`, which is not the session of the program; `createDataFrame` of it makes a frame.
     """
 
-    file: Annotated[str, FileText.OF_PROJECT] = Declared(
-        description="Python file with the function, relative to the project's folder."
-    )
-    function: str = Declared(description="Name of the function; it takes DataFrames and returns a DataFrame.")
+    file: Annotated[str, FileText.OF_PROJECT] = Declared(description="Python file with the function.")
+    function: str = Declared(description="Name of the function, which returns a DataFrame.")
     function_inputs: Listed[Input] = Declared(
         default=(), alias="inputs", description="Mappings whose frames it receives, in order."
     )

@@ -39,14 +39,14 @@ class RelationMapping(Mapping):
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
-    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+    relation: RelationReference = Declared(description="The relation, or its name.")
     partitions: Selection = Declared(
-        default_factory=dict, description="Values, lists or ranges (inclusive) of partition columns."
+        default_factory=dict, description="Values, lists or ranges of partition columns."
     )
     columns: dict[str, TypeText] | None = Declared(
         default=None,
-        description="Columns of the result with their types; default: all. The run warns of those that "
-        "the relation lacks, which are null; `validate` refuses them if the relation declares its columns.",
+        description="Columns of the result; default: all. Those that the relation lacks are null, with a "
+        "warning; `validate` refuses them if it declares its columns.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -163,7 +163,7 @@ class ReadHiveMapping(ProvidedMapping):
 
     database: str | None = Declared(default=None, description="Database of the table.")
     columns: dict[str, TypeText] | None = Declared(
-        default=None, description="Columns of the result with their types; default: all."
+        default=None, description="Columns of the result; default: all."
     )
 
     def qualified(self) -> str:

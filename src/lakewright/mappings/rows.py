@@ -106,7 +106,7 @@ class SortMapping(InputMapping):
     keeps_columns: ClassVar[bool] = True
 
     columns: Listed[dict[str, Direction]] = Declared(
-        description="Columns with their direction, most significant first."
+        description="Direction by column, most significant first."
     )
 
     def named_columns(self) -> Iterable[NamedColumn]:
@@ -256,9 +256,7 @@ class HistorizeMapping(InputMapping):
     valid_to_column: str = Declared(
         default="valid_to", description="New column with the end, exclusive; null if open."
     )
-    column_insert_position: Position = Declared(
-        default="end", description="Position of the new columns: beginning or end."
-    )
+    column_insert_position: Position = Declared(default="end", description="Position of the new columns.")
 
     def named_columns(self) -> Iterable[NamedColumn]:
         """Return the columns of the key, and the time."""

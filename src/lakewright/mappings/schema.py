@@ -155,7 +155,7 @@ class SchemaMapping(DeclaredColumns, InputMapping):
 
     char_varchar_policy: CharPolicyText = Declared(
         default=CharPolicy.PAD_AND_TRUNCATE,
-        description="What happens to texts that are shorter or longer than `char(n)` and `varchar(n)` say.",
+        description="Texts that are shorter or longer than `char(n)` and `varchar(n)`.",
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:

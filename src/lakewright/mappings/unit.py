@@ -29,7 +29,7 @@ class UnitMapping(Mapping):
     """
 
     mappings: NamedMap[Annotated[Mapping, KindOf("mapping")]] = Declared(
-        description="The unit's own mappings by name; one of them is usually `main`."
+        description="The unit's own mappings; one is usually `main`."
     )
 
     @model_validator(mode="after")

@@ -72,7 +72,7 @@ class DeltaRelation(MigratedTable):
 
     location: str | None = Declared(
         default=None,
-        description="Folder, relative to the project's folder; with `table`, where the table's files are.",
+        description="Folder; with `table`, of the table's files.",
     )
     database: str | None = Declared(default=None, description="Database in the catalog.")
     table: str | None = Declared(default=None, description="Name in the catalog.")

@@ -42,14 +42,12 @@ class EntityRelation(Relation):
     keeps_past: ClassVar[bool] = True
 
     entity: str = Declared(description="Name of the entity.")
-    current: bool = Declared(
-        default=False, description="Only current rows: the current versions that are not deleted."
-    )
+    current: bool = Declared(default=False, description="Only current rows that are not deleted.")
 
     as_of: Annotated[str, from_text(with_offset)] | None = Declared(
         default=None,
-        description="A time: the rows are those that were valid then, or without history "
-        "those of the table then. ISO 8601; without an offset it is in the lake's time zone.",
+        description="Rows that were valid at this time; without history, the table's rows at this time. "
+        "ISO 8601; without an offset in the lake's time zone.",
     )
 
     def references(self) -> Iterable[Reference]:

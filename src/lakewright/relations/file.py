@@ -68,12 +68,12 @@ class FileRelation(StoredRelation):
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})
 
-    location: str = Declared(description="Folder or file; relative to the project's folder.")
+    location: str = Declared(description="Folder or file.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
     pattern: str | None = Declared(
         default=None,
-        description="Path of a partition's files below the location, as in ${year}/*.csv. One with `*` or "
-        "`?` can only be read.",
+        description="Path of a partition's files below the location, such as ${year}/*.csv. With `*` or "
+        "`?` it can only be read.",
     )
     options: TextMap = Declared(default_factory=dict, description="Spark's options for the format.")
 

@@ -74,12 +74,10 @@ _POSTGRES_SCHEMA = "public"
 class InDatabase(Relation):
     """A relation in a database."""
 
-    connection: ConnectionReference = Declared(
-        description="Name of the connection, or the connection itself."
-    )
+    connection: ConnectionReference = Declared(description="The connection, or its name.")
     properties: TextMap = Declared(
         default_factory=dict,
-        description="Options of Spark's JDBC reader and writer; they override the connection's properties.",
+        description="Options of Spark's JDBC; they override the connection's.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -206,7 +204,7 @@ class IndexSpec(Model):
     unique: bool = Declared(default=False, description="Whether the columns must be unique.")
     clustered: bool = Declared(
         default=False,
-        description="Whether rows are stored in its order; PostgreSQL and others ignore it.",
+        description="Rows are stored in its order; PostgreSQL and others ignore it.",
     )
 
 
@@ -220,20 +218,20 @@ class JdbcTableRelation(InDatabase, MigratedTable):
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
     database: str | None = Declared(
-        default=None, description="Schema of the database that contains the table; created if missing."
+        default=None, description="Schema that contains the table; created if missing."
     )
     table: str = Declared(description="Name of the table.")
     staging_table: str | None = Declared(
-        default=None, description="Name of the staging table that rows are written to first."
+        default=None, description="Staging table that rows are written to first."
     )
     primary_key: Texts = Declared(default=(), description="Columns of the primary key; never null.")
     merge_key: Texts = Declared(
-        default=(), description="Columns that identify a row in mode UPDATE; default: the primary key."
+        default=(), description="Columns that identify a row in mode UPDATE; default: primary key."
     )
     indexes: Listed[IndexSpec] = Declared(default=(), description="Indexes to create.")
     sql: Texts = Declared(
         default=(),
-        description="Statements that create the table, instead of columns; such a table is never migrated.",
+        description="Statements that create the table; it is never migrated.",
     )
 
     @model_validator(mode="after")

@@ -319,10 +319,10 @@ class MigratedRelation(ManagedRelation):
     """Whether CREATE makes it again even if it does not differ."""
 
     migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences require a migration: RELAXED or STRICT."
+        default=None, description="Differences that require a migration."
     )
     migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
+        default=None, description="What a migration does."
     )
 
     def policy(self, workspace: Workspace) -> MigrationPolicy:
@@ -452,10 +452,10 @@ class MigratedView(MigratedRelation):
 
     migration_policy: MigrationPolicyText | None = Declared(
         default=None,
-        description="Accepted for Flowman's projects: a view differs if its query does, in both policies.",
+        description="Without effect: a view differs if its query does.",
     )
     migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
+        default=None, description="NEVER and FAIL keep a view that differs, others replace it."
     )
 
     def strategy(self, workspace: Workspace) -> MigrationStrategy:

@@ -95,15 +95,15 @@ class TableRelation(InCatalog, MigratedTable):
         default_factory=dict, description="Properties of the SerDe: separators, quotes, the text for null."
     )
     writer: Literal["hive", "spark"] | None = Declared(
-        default=None, description="Accepted for Flowman's projects; Spark writes the files in both cases."
+        default=None, description="Without effect: Spark writes the files."
     )
     location: str | None = Declared(
         default=None,
-        description="Location of the files, relative to the project; default: chosen by the catalog.",
+        description="Location of the files; default: chosen by the catalog.",
     )
     external: bool = Declared(
         default=False,
-        description="Whether others may use the files too; DESTROY removes them, as in Flowman.",
+        description="Others may use the files too; DESTROY removes them, as in Flowman.",
     )
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
     properties: TextMap = Declared(
@@ -338,17 +338,17 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
     table_database: str | None = Declared(default=None, description="Database of the tables.")
     table_prefix: str = Declared(description="Start of the names of the tables.")
     location_prefix: str | None = Declared(
-        default=None, description="Start of the locations of the tables; default: chosen by the catalog."
+        default=None, description="Start of the tables' locations; default: chosen by the catalog."
     )
     external: bool = Declared(default=False, description="As for a `hiveTable`.")
     format: TableFormat | None = Declared(default=None, description="Format of the files.")
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
     properties: TextMap = Declared(default_factory=dict, description="Properties of new tables.")
     migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences require a migration: RELAXED or STRICT."
+        default=None, description="Differences that require a migration."
     )
     migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER keeps the tables, FAIL refuses; all others add columns or a table."
+        default=None, description="NEVER keeps the tables, FAIL refuses, others add columns or a table."
     )
 
     @model_validator(mode="after")

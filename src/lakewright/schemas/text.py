@@ -46,7 +46,7 @@ class TextSchema(Schema):
     """A schema in a JSON format, written in the project or in a file."""
 
     file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
-        default=None, description="File with the schema; relative to the project's folder."
+        default=None, description="File with the schema."
     )
     url: str | None = Declared(
         default=None, description="Address of the schema: https, http or file; read each time it is needed."

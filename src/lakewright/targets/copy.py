@@ -37,7 +37,7 @@ class SchemaFile(Model):
     format: Annotated[Literal["spark"], from_text(str.lower)] = Declared(
         default="spark", description="Format of the description."
     )
-    file: str = Declared(description="Path of the file, relative to the project's folder.")
+    file: str = Declared(description="Path of the file.")
 
 
 class CopyTarget(RowTarget):
@@ -51,14 +51,12 @@ class CopyTarget(RowTarget):
     target: Annotated[Dataset, KindOf("dataset")] = Declared(
         description="Dataset to copy to: file or relation."
     )
-    mode: OutputModeText | None = Declared(
-        default=None, description="What happens to rows that the target already holds."
-    )
+    mode: OutputModeText | None = Declared(default=None, description="What happens to existing rows.")
     schema_file: SchemaFile | None = Declared(
         default=None, alias="schema", description="File to write a description of the columns to."
     )
     parallelism: int | None = Declared(
-        default=None, description="Largest number of files to write; 0 leaves it to Spark."
+        default=None, description="Largest number of files to write; 0: Spark decides."
     )
     rebalance: bool | None = Declared(default=None, description="Distribute the rows evenly over the files.")
 

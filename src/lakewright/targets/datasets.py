@@ -82,7 +82,7 @@ class _RelationLike(Dataset):
 class FileDataset(_RelationLike):
     """Reads and writes files."""
 
-    location: str = Declared(description="Folder or file, relative to the project's folder.")
+    location: str = Declared(description="Folder or file.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
     options: TextMap = Declared(default_factory=dict, description="Options of Spark for the format.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
@@ -127,9 +127,9 @@ class RelationDataset(_RelationLike):
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
-    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+    relation: RelationReference = Declared(description="The relation, or its name.")
     partition: TextMap = Declared(
-        default_factory=dict, description="Value of each partition column; by default the whole relation."
+        default_factory=dict, description="Value of each partition column; default: the whole relation."
     )
 
     def references(self) -> Iterable[Reference]:

@@ -106,9 +106,9 @@ class FileOutput(Target):
 class FileCopy(FileOutput):
     """Makes one file, or a folder of files, of another."""
 
-    source: str = Declared(description="Path or URI of what is read, from the project's folder.")
+    source: str = Declared(description="Path or URI of what is read.")
     target: str = Declared(description="Path or URI of what is written.")
-    overwrite: bool = Declared(default=True, description="Whether BUILD may replace a file that is there.")
+    overwrite: bool = Declared(default=True, description="Whether BUILD may replace an existing file.")
 
     def place(self, workspace: Workspace) -> str:
         """Return the path or URI of what is written."""
@@ -170,7 +170,7 @@ class LocalTarget(FileOutput):
     """Writes the rows of a mapping to one CSV file of the machine that runs the job."""
 
     mapping: Input = Declared(description="Mapping whose rows to write.")
-    filename: str = Declared(description="Path of the file, relative to the project's folder.")
+    filename: str = Declared(description="Path of the file.")
     format: Annotated[Literal["csv"], from_text(str.lower)] = Declared(
         default="csv", description="Format of the file."
     )
@@ -244,9 +244,9 @@ class SchemaTarget(FileOutput):
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] = Declared(
         alias="schema", description="The schema to write."
     )
-    file: str = Declared(description="Path of the file, relative to the project's folder.")
+    file: str = Declared(description="Path of the file.")
     format: Annotated[Literal["avro", "spark"], from_text(str.lower)] = Declared(
-        default="avro", description="`avro`, or `spark` for Spark's JSON form."
+        default="avro", description="Avro, or Spark's JSON form."
     )
 
     def references(self) -> Iterable[Reference]:

@@ -36,9 +36,7 @@ class HiveDatabaseTarget(Target):
 
     database: str = Declared(description="Name of the database.")
     catalog: str | None = Declared(default=None, description="Catalog that holds it; default: Spark's.")
-    location: str | None = Declared(
-        default=None, description="Folder of its tables, relative to the project's folder."
-    )
+    location: str | None = Declared(default=None, description="Folder of its tables.")
 
     @property
     def qualified(self) -> str:

@@ -34,7 +34,7 @@ class CommandAction(Model):
     sql: Texts = Declared(min_length=1, description="Statements in the SQL of the database.")
     condition: str | None = Declared(
         default=None,
-        description="Query whose first value must be 1 or more for them to run; no row counts as 0.",
+        description="Query whose first value must be at least 1 for them to run; no row counts as 0.",
     )
     transactional: bool = Declared(
         default=False,
@@ -66,9 +66,7 @@ class JdbcCommandTarget(Target):
     The effects of the statements are not known, so declare with `after` and `before` when they run.
     """
 
-    connection: ConnectionReference = Declared(
-        description="Name of the connection, or the connection itself."
-    )
+    connection: ConnectionReference = Declared(description="The connection, or its name.")
     properties: TextMap = Declared(
         default_factory=dict, description="Properties for the driver; they override those of the connection."
     )

@@ -44,7 +44,7 @@ class RelationTarget(WritingTarget):
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
-    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+    relation: RelationReference = Declared(description="The relation, or its name.")
 
     def references(self) -> Iterable[Reference]:
         """Return the mapping and the relation."""
@@ -93,7 +93,7 @@ class RelationTarget(WritingTarget):
 class FileTarget(WritingTarget):
     """Writes files to a location; with a partition, to a folder named after it."""
 
-    location: str = Declared(description="Folder, relative to the project's folder.")
+    location: str = Declared(description="Folder.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
     options: TextMap = Declared(default_factory=dict, description="Options of Spark for the format.")
 
@@ -113,14 +113,14 @@ class MergeClause(Model):
     """An action on the rows that meet a condition."""
 
     action: Annotated[Literal["insert", "update", "delete"], BeforeValidator(lower)] = Declared(
-        description="insert rows without a match; update or delete matched rows."
+        description="insert is for rows without a match, the others for matches."
     )
     condition: Annotated[str | None, SqlText.CONDITION] = Declared(
         default=None, description="SQL condition on `source` and `target`; by default all rows."
     )
     columns: Annotated[TextMap, SqlText.EXPRESSION] = Declared(
         default_factory=dict,
-        description="SQL expression for each column to set; by default the source column of the same name.",
+        description="SQL expression for each column to set; default: the source column of that name.",
     )
 
     @model_validator(mode="after")
@@ -138,13 +138,13 @@ class MergeTarget(RelationTarget):
     """
 
     merge_key: Texts = Declared(
-        default=(), description="Columns by which rows match; by default the merge key of the relation."
+        default=(), description="Columns by which rows match; default: the relation's merge key."
     )
     condition: Annotated[str | None, SqlText.CONDITION] = Declared(
         default=None, description="SQL condition by which rows match, instead of a key."
     )
     clauses: Listed[MergeClause] = Declared(
-        min_length=1, description="Actions on the rows; the first clause that matches a row applies."
+        min_length=1, description="Actions on rows; the first that matches a row applies."
     )
 
     @model_validator(mode="after")

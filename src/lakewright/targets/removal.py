@@ -42,7 +42,7 @@ class _RelationTarget(Target):
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
-    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+    relation: RelationReference = Declared(description="The relation, or its name.")
 
     def references(self) -> Iterable[Reference]:
         """Return the relation."""
@@ -125,7 +125,7 @@ class TruncateTarget(_RelationTarget):
 
     partitions: Selection = Declared(
         default_factory=dict,
-        description="Values, lists or ranges (both ends included); by default all partitions.",
+        description="Values, lists or ranges; default: all partitions.",
     )
 
     def stored(self, workspace: Workspace) -> StoredRelation:
@@ -198,9 +198,7 @@ class DeleteFileTarget(Target):
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD})
 
-    location: str = Declared(
-        min_length=1, description="Path or URI; a path is relative to the project's folder."
-    )
+    location: str = Declared(min_length=1, description="Path or URI.")
     recursive: bool = Declared(default=True, description="Whether a folder that holds files is removed too.")
 
     def place(self, workspace: Workspace) -> str:
@@ -276,7 +274,7 @@ class DeltaVacuumTarget(_RelationTarget):
     )
     compaction: bool = Declared(default=False, description="Merge small files first.")
     min_files: int = Declared(
-        default=16, ge=1, description="Accepted for Flowman's projects; Delta chooses the sizes of files."
+        default=16, ge=1, description="Without effect: Delta chooses the sizes of files."
     )
     max_files: int = Declared(default=64, ge=1, description="Compact only if the table has more files.")
 

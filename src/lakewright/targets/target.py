@@ -71,14 +71,14 @@ class Target(Named):
     )
     refresh: RefreshText = Declared(
         default=Refresh.NEVER,
-        description="When `apply` builds the target if it can't look at what it reads: `always`, `daily` "
-        "(once in a day of UTC) or `never`.",
+        description="When `apply` builds the target if it can't observe its inputs; `daily` is once per "
+        "UTC day.",
     )
     verify_policy: VerifyPolicyText | None = Declared(
         default=None, description="Whether VERIFY accepts an empty result."
     )
     retries: int = Declared(
-        default=0, ge=0, description="Number of further attempts after an error that a retry may cure."
+        default=0, ge=0, description="Further attempts after an error that a retry may cure."
     )
     timeout: DurationText | None = Declared(
         default=None, description="Longest time that a phase may take, such as PT1H."

@@ -84,7 +84,7 @@ class AssertionTarget(Target):
     assertions: Assertions = Declared(default_factory=dict, description="Assertions to check, by name.")
     mode: ErrorModeText = Declared(
         default=ErrorMode.FAIL_AT_END,
-        description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
+        description="A failed assertion stops the target, fails it at the end, or only warns.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -147,7 +147,7 @@ class ValidateTarget(AssertionTarget):
 
     mode: ErrorModeText = Declared(
         default=ErrorMode.FAIL_FAST,
-        description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
+        description="A failed assertion stops the target, fails it at the end, or only warns.",
     )
 
 

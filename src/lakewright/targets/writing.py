@@ -199,15 +199,13 @@ class WritingTarget(RowTarget):
     """
 
     mapping: Input | None = Declared(default=None, description="Mapping whose rows to write.")
-    mode: OutputModeText | None = Declared(
-        default=None, description="What happens to rows that the relation already holds."
-    )
+    mode: OutputModeText | None = Declared(default=None, description="What happens to existing rows.")
     partition: TextMap = Declared(
         default_factory=dict,
-        description="Value of each partition column; by default the whole relation is written.",
+        description="Value of each partition column; default: the whole relation.",
     )
     parallelism: int | None = Declared(
-        default=None, description="Largest number of files to write; 0 leaves it to Spark."
+        default=None, description="Largest number of files to write; 0: Spark decides."
     )
     rebalance: bool | None = Declared(default=None, description="Distribute the rows evenly over the files.")
 

@@ -50,7 +50,7 @@ class QueryText(Named):
 
     sql: str | None = Declared(default=None, description="The query.")
     file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
-        default=None, description="File with the query, relative to the project's folder."
+        default=None, description="File with the query."
     )
 
     @model_validator(mode="after")

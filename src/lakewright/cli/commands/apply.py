@@ -103,7 +103,7 @@ def _do(*parts: str) -> Branch:
     help="Allow what destroys something or costs much.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what is due.")
-@author_option("Who applies it.")
+@author_option
 @click.pass_obj
 def apply(
     call: Call, /, names: tuple[str, ...], *, allowed: tuple[str, ...], dry_run: bool, author: str

@@ -111,10 +111,17 @@ def rows_option(help: str, default: int = 20) -> Callable[[F], F]:
     return click.option("-n", "--rows", type=limits, default=default, show_default=True, help=help)
 
 
-def entity_option(help: str, *names: str, **settings: Any) -> Callable[[F], F]:
+def entity_option(*names: str, **settings: Any) -> Callable[[F], F]:
     """Return the option that chooses the slices of an entity."""
     completed = names_of("entities")
-    return click.option("--entity", *names, metavar="NAME", shell_complete=completed, help=help, **settings)
+    return click.option(
+        "--entity",
+        *names,
+        metavar="NAME",
+        shell_complete=completed,
+        help="Only slices of this entity.",
+        **settings,
+    )
 
 
 def run_options(function: F) -> F:

@@ -44,7 +44,7 @@ __all__ = ["doctor", "maintain", "setup"]
 )
 @click.option("--yes", "-y", is_flag=True, help="Repair without asking.")
 @click.option("--allow-data-loss", is_flag=True, help="Allow the repair to remove duplicate rows.")
-@author_option("Who repairs it.")
+@author_option
 @click.option("--reason", metavar="TEXT", default="none given", help="Why; kept with the commit.")
 @despite_faults
 @click.pass_obj

@@ -95,7 +95,7 @@ _When = Annotated[
     Conditions,
     Declared(
         default_factory=dict,
-        description="Regular expressions for variables of the event; without any, all events match.",
+        description="Regular expressions for variables of the event; default: all events.",
     ),
 ]
 
@@ -103,13 +103,11 @@ _When = Annotated[
 class RestHook(Hook):
     """Sends an HTTP request."""
 
-    url: str = Declared(min_length=1, description="URL to call; expressions can use the event's variables.")
+    url: str = Declared(min_length=1, description="URL to call, with expressions over the event's variables.")
     when: _When
-    method: _Method = Declared(default="GET", description="GET, POST or PUT; POST and PUT send a body.")
+    method: _Method = Declared(default="GET", description="POST and PUT send a body.")
     headers: dict[str, str] = Declared(default_factory=dict, description="Headers of the request.")
-    body: str | None = Declared(
-        default=None, description="Body of POST and PUT; by default the whole event as JSON."
-    )
+    body: str | None = Declared(default=None, description="Body of POST and PUT; default: the event as JSON.")
 
     def texts(self) -> Iterator[str]:
         """Yield the URL, the values of the headers, and the body."""
@@ -146,7 +144,7 @@ class CommandHook(Hook):
     """
 
     command: Annotated[tuple[str, ...], BeforeValidator(_words)] = Declared(
-        min_length=1, description="Program and arguments, as a list or as one line with shell quoting."
+        min_length=1, description="Program and arguments, as a list or a line with shell quoting."
     )
     when: _When
 
@@ -188,9 +186,7 @@ class StatementCall:
 class JdbcHook(MomentHook):
     """Runs SQL statements in a database when phases of the job and targets in them start and finish."""
 
-    connection: ConnectionReference = Declared(
-        description="Name of the connection, or the connection itself."
-    )
+    connection: ConnectionReference = Declared(description="The connection, or its name.")
 
     def references(self) -> Iterable[Reference]:
         """Return the connection."""
@@ -260,9 +256,9 @@ class FileCall:
 class SimpleReportHook(Hook):
     """Writes a text file with a line for each target and phase that has finished."""
 
-    location: str = Declared(min_length=1, description="Path of the file, relative to the project's folder.")
+    location: str = Declared(min_length=1, description="Path of the file.")
     mode: Annotated[Literal["overwrite", "append"], from_text(str.lower)] = Declared(
-        default="overwrite", description="Whether a run begins the file anew or adds to it."
+        default="overwrite", description="Whether a run replaces the file or adds to it."
     )
 
     def texts(self) -> Iterator[str]:
@@ -287,7 +283,7 @@ class ReportHook(SimpleReportHook):
     """Writes the same file as `simpleReport`, with the metrics that a board selects."""
 
     metrics: MetricBoard | None = Declared(
-        default=None, description="The metrics to show, with their names; default: those of the targets."
+        default=None, description="The metrics to show; default: those of the targets."
     )
 
     def texts(self) -> Iterator[str]:

@@ -52,31 +52,29 @@ class Adoption(SnakeModel):
 
     like: Annotated[Literal["dbt_snapshot", "datalake_foundation"] | None, BeforeValidator(lower)] = Field(
         default=None,
-        description="Tool that made the table; presets the column names. Keys here override the preset.",
+        description="Tool that made the table, which presets the other keys.",
     )
     valid_from: str | None = Field(default=None, description="Column with the start of a version.")
     valid_to: str | None = Field(default=None, description="Column with the end of a version.")
     is_current: str | None = Field(default=None, description="Column that marks current versions.")
     deleted: str | None = Field(default=None, description="Column that marks deleted records.")
-    last_seen: str | None = Field(
-        default=None, description="Column with the time at which a row was last seen."
-    )
+    last_seen: str | None = Field(default=None, description="Column with the time a row was last seen.")
     sentinel: Texts = Field(
         default=(),
-        description="Values of valid_to that mean that the version has no end, such as 9999-12-31.",
+        description="Values of valid_to for no end, such as 9999-12-31.",
     )
     ends: Annotated[Literal["exclusive", "inclusive"], BeforeValidator(lower)] = Field(
         default="exclusive",
-        description="inclusive: valid_to is the last instant, or the last day, of a version. "
-        "exclusive: it is the first one after.",
+        description="inclusive: valid_to is a version's last instant or day. exclusive: it is the first "
+        "one after.",
     )
     deletes: Annotated[Literal["flag", "row"] | None, BeforeValidator(lower)] = Field(
         default=None,
-        description="flag: the last version before the delete is marked as deleted. row: a version that "
-        "begins with the delete is, as for dbt's hard_deletes: new_record.",
+        description="What marks a delete. flag: the last version before it. row: a version that begins "
+        "with it, as dbt's hard_deletes: new_record.",
     )
     columns: TextMap = Field(
-        default_factory=dict, description="Column of the table by its name in silver, where they differ."
+        default_factory=dict, description="Column of the table by its name in silver, where different."
     )
     drop: Texts = Field(default=(), description="Columns of the table that are dropped.")
 

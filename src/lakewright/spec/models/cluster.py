@@ -24,18 +24,18 @@ class ClusterSettings(SnakeModel):
     master: str = Field(
         default="",
         description="Spark's master: `spark://host:7077` (several: `spark://a:7077,b:7077`), `yarn`, "
-        "`k8s://https://host:443`, a server of Spark Connect as `sc://host:15002`, or `local[*]` for this "
-        "machine; default: this machine.",
+        "`k8s://https://host:443`, Spark Connect's `sc://host:15002`, or `local[*]`; default: "
+        "this machine.",
     )
     shared: bool = Field(
         default=False,
-        description="Whether all machines of the cluster see local folders, such as that of the lake, under "
-        "the same path. Without it, local folders are refused on a cluster.",
+        description="Whether all machines of the cluster see local folders under the same path. Otherwise "
+        "a cluster refuses local folders.",
     )
     timeout: str = Field(
         default="2m",
-        description="How long to wait for the first executor, such as `30s` or `10m`, before the run ends "
-        "without having claimed anything.",
+        description="How long to wait for the first executor, such as `30s`, before the run ends. It has "
+        "then claimed nothing.",
     )
 
     @field_validator("master")

@@ -60,20 +60,18 @@ class ColumnKeys(SnakeModel):
         default=None, description="Spark SQL expression that calculates the column."
     )
     description: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="What the column contains; becomes the comment of the table's column."
+        default=None, description="Comment of the table's column."
     )
-    optional: bool = Field(
-        default=False, description="A slice may lack the column; it is null in its rows then."
-    )
+    optional: bool = Field(default=False, description="A slice may lack the column, which is then null.")
     format: str | None = Field(
         default=None,
         min_length=1,
-        description="Pattern of dates or times in texts, in Spark's letters, such as dd.MM.yyyy.",
+        description="Pattern of dates or times in texts, such as dd.MM.yyyy.",
     )
     unit: Annotated[Unit | None, BeforeValidator(lower)] = Field(
         default=None,
-        description="What numbers count: `days` since 1970 or those of `excel` for a date; `s`, `ms`, `us` "
-        "or `ns` since 1970 for a timestamp.",
+        description="What numbers count since 1970: `days`, or `excel`'s, for a date; the others for a "
+        "timestamp.",
     )
     rounding: Annotated[Literal["half_up"] | None, BeforeValidator(lower)] = Field(
         default=None, description="Round numbers with more decimal places than the `datatype` has."
@@ -81,7 +79,7 @@ class ColumnKeys(SnakeModel):
     values: dict[str, bool] | None = Field(
         default=None,
         min_length=1,
-        description="Texts that stand for true and false, such as {J: true, N: false}.",
+        description="Texts for true and false, such as {J: true, N: false}.",
     )
     omit: bool = Field(default=False, description="Leave the column of the source out.")
 
@@ -91,18 +89,18 @@ class Column(ColumnKeys):
 
     name: str = Field(
         default="",
-        description="Name in the source; `customer.id` is also the field `id` of the column `customer`. May "
-        "be empty for a calculated column.",
+        description="Name in the source; `customer.id` may be the field `id` of `customer`. Empty for a "
+        "calculated column.",
     )
     newname: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Name in silver, if it differs."
     )
     datatype: Annotated[TypeText | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="Type in silver: string, integer, long, decimal(10,2), date, timestamp …"
+        default=None, description="Type in silver."
     )
     fieldroles: Annotated[tuple[Role, ...], BeforeValidator(_lower_all)] = Field(
         default=(),
-        description="Roles: part of the business key, partition column, calculated by its expression.",
+        description="Part of the business key, partition column, calculated by its expression.",
     )
 
     @model_validator(mode="after")

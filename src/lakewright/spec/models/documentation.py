@@ -73,7 +73,7 @@ class Collector(Model):
     """One part of the documentation that is collected."""
 
     kind: Literal["relations", "mappings", "targets", "entities", "lineage", "checks", "tests"] = Field(
-        description="relations, mappings, targets, entities, lineage (of columns), or checks (runs them)."
+        description="What is collected; `lineage` is that of columns, `checks` runs them."
     )
 
 
@@ -89,11 +89,9 @@ class Generator(Model):
     """One output of the documentation."""
 
     kind: Literal["file"] = Field(default="file", description="file.")
-    location: str = Field(
-        default=DEFAULT_LOCATION, description="Output folder. A relative path starts at the project's folder."
-    )
+    location: str = Field(default=DEFAULT_LOCATION, description="Output folder.")
     template: Annotated[DocumentationFormat, BeforeValidator(_template)] = Field(
-        default=DocumentationFormat.HTML, description="html, html+css, markdown or json."
+        default=DocumentationFormat.HTML, description="Form of the output."
     )
     include_relations: Patterns = _patterns("of the relations to include; default all")
     exclude_relations: Patterns = _patterns("of the relations to leave out")

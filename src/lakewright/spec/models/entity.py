@@ -53,7 +53,7 @@ class Entity(Named):
     model_config = ConfigDict(alias_generator=None)
 
     id: str = Field(min_length=1, description="Stable identity, a number in Datalake Foundation.")
-    name: str = Field(min_length=1, description="Name in the source, which is part of the bronze path.")
+    name: str = Field(min_length=1, description="Name in the source, and in the bronze path.")
     description: str | None = Field(default=None, description="What a row describes.")
     group: str | None = Field(
         default=None, description="Group of entities; `-t tag:group=NAME` selects it in a job."
@@ -61,18 +61,18 @@ class Entity(Named):
     connectiongroup: str | None = Field(
         default=None, description="Group of source systems; `-t tag:connectiongroup=NAME` selects it."
     )
-    destination: str = Field(default="", description="Name of the silver table; default the entity's name.")
+    destination: str = Field(default="", description="Name of the silver table.")
     enabled: bool = Field(default=True, description="Whether the entity is processed.")
     secure: bool = Field(
-        default=False, description="Whether its data lies apart, in folders with the lake's suffix."
+        default=False, description="Whether its folders have the lake's suffix for secure data."
     )
     connection: str = Field(min_length=1, description="The connection of its source.")
     processtype: Annotated[Literal["full", "merge", "historic", "delta"], BeforeValidator(lower)] = Field(
-        description="The strategy; delta is another name for merge."
+        description="The strategy; delta means merge."
     )
     after: Listed[str] = Field(
         default=(),
-        description="Applications, `name` or `name:instance`, that must process a slice before the entity.",
+        description="Applications, `name[:instance]`, that must process a slice first.",
     )
     watermark: Listed[Watermark] = Field(
         default=(), description="Columns that tell how far slices were processed."

@@ -72,8 +72,8 @@ class EntitySettings(SnakeModel):
     slices_from: str | None = Field(
         default=None,
         min_length=1,
-        description="Place of the slices outside of the lake: a folder, or a pattern of files such as "
-        "`exports/{date}/orders.csv`, relative to the project's folder or a URI.",
+        description="Slices outside of the lake: a folder, or a pattern of files such as "
+        "`exports/{date}/orders.csv`, as a path or URI.",
     )
     bronze_table: str | None = Field(
         default=None,
@@ -81,68 +81,64 @@ class EntitySettings(SnakeModel):
     )
     silver_table: str | None = Field(default=None, description="Template of the catalog table.")
     output_method: OutputText | None = Field(
-        default=None, description="How its table is found: by path or in the catalog. Overrides the lake's."
+        default=None, description="How its table is found; overrides the lake's."
     )
     delete_missing: bool = Field(
-        default=False, description="Whether records that are missing from a slice are soft-deleted."
+        default=False, description="Soft-delete records that are missing from a slice."
     )
     delete_scope: Annotated[Literal["closed", "open", "full"], BeforeValidator(lower)] = Field(
         default="closed",
-        description="Window of delete_missing: closed, open (without its lower end), or full (each slice is "
-        "the whole source).",
+        description="Window of delete_missing. open: without its lower end. full: each slice is the whole "
+        "source.",
     )
     max_delete_ratio: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="Largest share of the rows in its window that delete_missing may delete; more fail the "
-        "slice.",
+        description="Share of its window that delete_missing may delete; more fails the slice.",
     )
     delete_floor: int = Field(
         default=20,
         ge=0,
-        description="Number of rows that delete_missing may delete whatever max_delete_ratio says.",
+        description="Rows that delete_missing may always delete.",
     )
     sequence_by: str | None = Field(
         default=None,
-        description="Column that orders the states of a record: a row replaces only one with a smaller or "
-        "equal value.",
+        description="Column that orders a record's states: a row replaces only a smaller or equal one.",
     )
     duplicates: Annotated[Literal["refuse", "latest"], BeforeValidator(lower)] = Field(
         default="refuse",
-        description="What happens to rows of one slice with the same business key. refuse: the slice fails. "
-        "latest: the greatest value of sequence_by wins.",
+        description="Rows of one slice with the same business key. refuse: the slice fails. latest: the "
+        "greatest sequence_by wins.",
     )
     last_seen: Annotated[Literal["column", "on_change"], BeforeValidator(lower)] = Field(
         default="column",
-        description="column: lastSeen of unchanged rows is updated too. on_change: it is not.",
+        description="column: lastSeen of unchanged rows is updated too.",
     )
     null_keys: Annotated[Literal["error", "allow"], BeforeValidator(lower)] = Field(
-        default="error", description="Whether null is a valid value in the business key."
+        default="error", description="Nulls in the business key."
     )
     schema_drift: Annotated[Literal["evolve", "ignore", "fail"], BeforeValidator(lower)] = Field(
-        default="evolve", description="What happens when columns are added, removed or changed."
+        default="evolve", description="Added, removed or changed columns."
     )
     allow_empty: bool = Field(
-        default=False, description="Whether an empty slice may empty the table (strategy full)."
+        default=False, description="Let an empty slice empty the table (strategy full)."
     )
     late_slices: Annotated[Literal["refuse", "apply"], BeforeValidator(lower)] = Field(
-        default="refuse", description="What happens to a slice that is older than one already processed."
+        default="refuse", description="A slice that is older than one already processed."
     )
     fold: bool = Field(
         default=True,
-        description="Whether several pending slices may be processed in one commit, if that gives the same "
-        "table.",
+        description="Process several pending slices in one commit, if that gives the same table.",
     )
     changed_slices: Annotated[Literal["warn", "fail", "requeue", "ignore"], BeforeValidator(lower)] = Field(
         default="warn",
-        description="What happens when a processed slice has other files: warn (the run ends with errors), "
-        "fail (no slice of the entity is processed), requeue (it and those after it are processed again), "
-        "or ignore.",
+        description="What happens when a processed slice has other files. fail: no slice of the entity is "
+        "processed. requeue: it and those after it are processed again.",
     )
     partition_moves: Annotated[Literal["allow", "never"], BeforeValidator(lower)] = Field(
         default="allow",
-        description="never: records keep their partition, so that a merge needs to search only that.",
+        description="never: records keep their partition, so a merge searches only that.",
     )
     hash_exclude: Texts = Field(default=(), description="Columns whose changes do not count.")
     bronze_format: Annotated[Literal["parquet", "csv", "json", "avro", "orc"], BeforeValidator(lower)] = (
@@ -155,43 +151,43 @@ class EntitySettings(SnakeModel):
     )
     on_bad_rows: Annotated[Literal["fail", "quarantine"], BeforeValidator(lower)] = Field(
         default="fail",
-        description="What happens to rows that do not parse, lack a key or do not fit a type. fail: the "
-        "slice fails. quarantine: they are put aside.",
+        description="Rows that do not parse, lack a key or do not fit a type fail the slice, or are put "
+        "aside.",
     )
     max_bad_rows: int = Field(
         default=100,
         ge=0,
         le=100_000,
-        description="Number of rows of a slice that may be put aside; more, or all of them, fail the slice.",
+        description="Rows of a slice that may be put aside; more, or all, fail the slice.",
     )
     adopt: AdoptionValue = Field(
-        default=None, description="Roles of the columns of an existing table that the entity adopts."
+        default=None, description="Columns of an existing table that the entity adopts."
     )
     history_from: HistoryFrom | None = Field(
         default=None,
-        description="Past versions that stand before the first slice (historic): dated exports in a folder, "
-        "or a table of versions that another tool made.",
+        description="Past versions before the first slice (historic): dated exports in a folder, or "
+        "another tool's table of versions.",
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
     readers: Annotated[Literal["deletion_vectors", "any"], BeforeValidator(lower)] = Field(
         default="deletion_vectors",
-        description="Who reads its table. deletion_vectors: readers that know Delta's deletion vectors. "
-        "any: others too, such as pandas; CREATE drops the feature from a table that has it.",
+        description="Readers of its table: those that know Delta's deletion vectors, or any, such as "
+        "pandas. CREATE then drops the feature from the table.",
     )
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
     )
     time: Annotated[TimeColumn | str | None, BeforeValidator(_column_or_text)] = Field(
         default=None,
-        description="Processing time of a slice if neither its job nor the caller gives one: `name` (the "
-        "date in its name), the form of that date such as dd.MM.yyyy, an expression such as "
-        "`${slice.date}T06:00:00`, `{from: COLUMN}` (the latest value of a column), or `now`.",
+        description="Processing time of a slice, unless its job or the caller gives one: `name`, a form "
+        "of date such as dd.MM.yyyy, an expression such as `${slice.date}T06:00:00`, `{from: "
+        "COLUMN}` or `now`.",
     )
     undo_window: str | None = Field(
         default=None,
         pattern=r"^[1-9][0-9]{0,4}d$",
-        description="For how many days, such as `30d`, slices can be undone: files and log of old versions "
-        "are kept for that long. Default: Delta's 7 days of files.",
+        description="How long slices can be undone, such as `30d`: files and log of old versions are "
+        "kept. Default: Delta's 7 days.",
     )
 
     @model_validator(mode="before")

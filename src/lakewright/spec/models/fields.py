@@ -91,9 +91,7 @@ class Field(Model):
     name: str = Declared(min_length=1, description="Name of the column.")
     type: TypeText = Declared(description="Type, such as bigint or decimal(10,2).")
     nullable: bool = Declared(default=True, description="Whether the column may be null.")
-    description: str | None = Declared(
-        default=None, description="What the column contains; becomes the comment of the table's column."
-    )
+    description: str | None = Declared(default=None, description="Comment of the table's column.")
     default: str | None = Declared(default=None, description="Value of the column in rows that lack it.")
     format: str | None = Declared(
         default=None, description="Format of the values in files, for file formats that need it."

@@ -23,32 +23,30 @@ class HistoryFrom(SnakeModel):
     folder: str | None = Field(
         default=None,
         min_length=1,
-        description="Folder of dated exports: a path or a URI; one without a leading slash is below the "
-        "lake's root folder.",
+        description="Folder of dated exports: a URI, or a path below the lake's root folder.",
     )
     table: str | None = Field(
         default=None,
         min_length=1,
-        description="Table of versions: a name in the catalog, or the path or URI of a Delta table, which "
-        "has a slash.",
+        description="Table of versions: a name in the catalog, or the path or URI, with a slash, of a "
+        "Delta table.",
     )
     valid_from: str = Field(min_length=1, description="Column with the start of a version.")
     valid_to: str | None = Field(
         default=None,
         min_length=1,
-        description="Column with the end of a version. Without it, a version ends when the next one of its "
-        "record begins.",
+        description="Column with the end of a version; default: a version ends when the next one begins.",
     )
     sentinel: Texts = Field(
         default=(),
-        description="Values of valid_to that mean that the version has no end, such as 9999-12-31.",
+        description="Values of valid_to for no end, such as 9999-12-31.",
     )
     columns: TextMap = Field(
         default_factory=dict,
-        description="Column of the history by its name in the slices, where they differ.",
+        description="Column of the history by its name in the slices, where different.",
     )
     format: SliceFormatValue = Field(
-        default=None, description="Format of the files in the folder. Default: that of the slices."
+        default=None, description="Format of the files in the folder; default: that of the slices."
     )
 
     @model_validator(mode="after")

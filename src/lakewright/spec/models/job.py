@@ -52,11 +52,11 @@ class Parameter(Model):
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z][A-Za-z0-9_]*$", description="Name, used as $name.")
     type: Annotated[ValueType, from_text(ValueType.parse)] = Field(
-        default=ValueType.STRING, description="string, integer, float, boolean, date, timestamp or duration."
+        default=ValueType.STRING, description="Type of its values."
     )
     granularity: str | None = Field(
         default=None,
-        description="Values are rounded down to its multiples, ranges step by it: P1D, PT15M or a number.",
+        description="Values are rounded down to its multiples, ranges step by it: P1D or a number.",
     )
     default: str | None = Field(default=None, description="Value if none is given.")
     description: str | None = Field(default=None, description="What it is for.")
@@ -140,12 +140,10 @@ class Parameter(Model):
 class Execution(Model):
     """One entry of a job's `executions`: a phase, and the instances and targets for which it is active."""
 
-    phase: Annotated[str, BeforeValidator(upper)] = Field(
-        description="validate, create, build, verify, truncate or destroy."
-    )
+    phase: Annotated[str, BeforeValidator(upper)] = Field(description="Phase, in any case.")
     cycle: Annotated[Literal["always", "first", "last", "never"], BeforeValidator(lower)] = Field(
         default="always",
-        description="Instances of a range in which the phase is active: always, first, last or never.",
+        description="Instances of a range in which the phase is active.",
     )
     targets: Patterns = Field(
         default=(".*",), description="Regular expressions that match whole names of targets."
@@ -179,7 +177,7 @@ class Metric(Model):
     name: str | None = Field(default=None, description="Name under which the metric is published.")
     labels: dict[str, str] = Field(
         default_factory=dict,
-        description="Labels; $category, $kind, $name and ${phase} are those of the selected metric.",
+        description="Labels; $category, $kind, $name and ${phase} are the metric's.",
     )
     selector: MetricSelector = Field(default_factory=MetricSelector, description="The metrics to publish.")
 
@@ -200,7 +198,7 @@ class Job(Named):
     description: str | None = Field(default=None, description="What it is for.")
     extends: Texts = Field(
         default=(),
-        description="Jobs from which it inherits parameters, environment, targets and so on.",
+        description="Jobs that it inherits from.",
     )
     parameters: Listed[Parameter] = Field(
         default=(), description="Parameters, whose values each run is given."

@@ -39,16 +39,16 @@ class LakeSettings(SnakeModel):
     name: str = Field(default="", description="Name of the environment, for people.")
     root_folder: str = Field(
         default="",
-        description="Folder or URI of the lake. A relative path starts at the project's folder.",
+        description="Folder or URI of the lake.",
     )
     timezone: str = Field(
         default="UTC",
-        description="IANA name of the time zone for processing times without offset, and for times without "
-        "offset in slices, in adopted tables and in `history_from`.",
+        description="IANA time zone of times without an offset: processing times, and those in slices, "
+        "adopted tables and `history_from`.",
     )
     raw_path: str = Field(
         default="${connection}/${entity}",
-        description="Path below `raw` of deliveries before they become slices. Only loaders use it.",
+        description="Path below `raw` of deliveries, for loaders.",
     )
     bronze_path: str = Field(
         default="${connection}/${entity}", description="Path below `bronze` of an entity's slices."
@@ -60,22 +60,19 @@ class LakeSettings(SnakeModel):
         default="", description="Suffix of `bronze` and `silver` for secure entities."
     )
     systemfield_prefix: str = Field(default="dlf_", description="Prefix of the names of system columns.")
-    output_method: OutputText = Field(
-        default=TableOutput.PATHS, description="How tables are found: paths or catalog."
-    )
+    output_method: OutputText = Field(default=TableOutput.PATHS, description="How tables are found.")
     bronze_output: OutputText | None = Field(
         default=None,
-        description="`catalog` is accepted with a warning, without effect: slices are files or folders.",
+        description="`catalog` has no effect, and a warning: slices are files or folders.",
     )
     silver_output: OutputText | None = Field(
-        default=None, description="The same for silver tables alone; overrides output_method."
+        default=None, description="Overrides output_method for silver tables."
     )
 
     registered_in: str = Field(
         default="",
         alias="register",
-        description="Database, or `catalog.database`, in which tables that are stored by path get a name "
-        "too, so that other engines find them.",
+        description="Database, or `catalog.database`, that names tables stored by path for other engines.",
     )
 
     @field_validator("registered_in")

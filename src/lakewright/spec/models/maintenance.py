@@ -26,21 +26,21 @@ class Maintenance(SnakeModel):
         default=True, description="Whether runs do maintenance. `lakewright maintain` always does."
     )
     small_files: int = Field(
-        default=20, ge=2, description="Number of small files in a partition from which they are compacted."
+        default=20, ge=2, description="Small files in a partition from which they are compacted."
     )
     file_mib: int = Field(
-        default=64, ge=1, description="Files below this size in MiB are small; compaction aims at this size."
+        default=64, ge=1, description="Size in MiB below which files are small, and at which compaction aims."
     )
     marked_rows: float = Field(
         default=0.2,
         gt=0,
         lt=1,
-        description="Share of rows marked as deleted by deletion vectors above which they are cleared out.",
+        description="Share of rows in deletion vectors above which they are removed.",
     )
     vacuum: bool = Field(
         default=False,
-        description="Whether files that no version of the last week needs are removed after a compaction "
-        "(the table property `delta.deletedFileRetentionDuration` sets another time).",
+        description="Whether files that no version of the last week needs are removed after a compaction. "
+        "The table property `delta.deletedFileRetentionDuration` sets another time.",
     )
 
     @property

@@ -20,7 +20,7 @@ class ImportSpec(Model):
     job: str | None = Field(default=None, description="The job whose environment its definitions use.")
     arguments: TextMap = Field(
         default_factory=dict,
-        description="Values of that job's parameters, one each; without a job, of its environment.",
+        description="Values of that job's parameters; without a job, of its environment.",
     )
 
 
@@ -30,7 +30,5 @@ class ProjectFile(Model):
     name: str = Field(min_length=1, pattern=r"^[^/\s]+$", description="Name of the project.")
     version: str | None = Field(default=None, description="Version, for people.")
     description: str | None = Field(default=None, description="What the project is.")
-    modules: Texts = Field(
-        default=(), description="Files and folders with further sections, which this file may have, too."
-    )
+    modules: Texts = Field(default=(), description="Files and folders with further sections.")
     imports: Listed[ImportSpec] = Field(default=(), description="Projects whose definitions are used.")

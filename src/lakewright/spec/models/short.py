@@ -58,7 +58,7 @@ def _typed(declared: Any) -> Any:
 class ShortColumn(ColumnKeys):
     """One column: its type alone, or a map."""
 
-    type: TypeText | None = Field(default=None, description="Type: string, long, decimal(10,2), date …")
+    type: TypeText | None = Field(default=None, description="Type in silver.")
     rename: str | None = Field(default=None, description="Name in the table, if it differs.")
     checks: Checks = Field(default=(), description="Checks of its values.")
 
@@ -77,18 +77,17 @@ class ShortEntity(EntitySettings):
         default=None,
         alias="from",
         min_length=1,
-        description="Its files: a folder, or a pattern such as `landing/customers/*.csv` or "
-        "`s3://acme/orders/{date}/*.parquet`; default `bronze/<name>` in the lake.",
+        description="Its files: a folder or a pattern; default: `bronze/<name>` in the lake.",
     )
     key: Texts = Field(default=(), description="The columns that identify a record.")
     strategy: Annotated[Literal["full", "merge", "historic"] | None, BeforeValidator(lower)] = Field(
-        default=None, description="full, merge or historic; default merge with a key, full without."
+        default=None, description="Default: merge with a key, full without."
     )
     columns: Columns = Field(default_factory=dict, description="Columns with a type or more, by name.")
     deletes: Annotated[str | TextMap, BeforeValidator(_deletes)] = Field(
         default="none",
-        description="none; snapshot: each slice is the whole source, so that missing records are deleted; "
-        "window: the same between watermarks; `flag COLUMN`: a column says which records are.",
+        description="snapshot: each slice is the whole source, so missing records are deleted. window: "
+        "the same between watermarks. `flag COLUMN`: a column marks deletes.",
     )
     order_by: str | None = Field(default=None, description="Column that orders the states of a record.")
     partition_by: Texts = Field(default=(), description="Columns by which the table is partitioned.")

@@ -37,29 +37,26 @@ class SliceFormat(SnakeModel):
     )
     encoding: str = Field(
         default="UTF-8",
-        description="Character encoding of csv and json, such as ISO-8859-1 or windows-1252. Bytes that it "
-        "does not have fail the slice.",
+        description="Encoding of csv and json, such as windows-1252. Invalid bytes fail the slice.",
     )
     separator: Annotated[str, BeforeValidator(_sign)] = Field(
-        default=",", min_length=1, description="csv: what separates fields; `tab` for a tab."
+        default=",", min_length=1, description="csv: separator of fields, or `tab`."
     )
-    quote: str = Field(
-        default='"', max_length=1, description="csv: what encloses fields; empty if nothing does."
-    )
+    quote: str = Field(default='"', max_length=1, description="csv: quote around fields; empty for none.")
     escape: str | None = Field(
         default=None,
         min_length=1,
         max_length=1,
-        description="csv: what precedes a quote inside quotes; default the quote itself.",
+        description="csv: what precedes a quote inside quotes; default: the quote.",
     )
     header: bool = Field(
         default=True,
         description="csv: whether the first line of each file names the columns; otherwise they are _c0, "
-        "_c1, … in their order.",
+        "_c1, …",
     )
     trim_names: bool = Field(
         default=True,
-        description="csv: whether spaces and tabs at the ends of names in the header are left out.",
+        description="csv: trim spaces and tabs around names in the header.",
     )
 
     @model_validator(mode="after")

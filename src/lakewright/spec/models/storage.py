@@ -33,25 +33,24 @@ class S3Storage(SnakeModel):
     endpoint_url: str = Field(
         default="",
         pattern=r"^(https?://.+)?$",
-        description="URL of the store, such as `http://127.0.0.1:9000`; default: Amazon's, by region.",
+        description="URL of the store, such as `http://127.0.0.1:9000`; default: Amazon's.",
     )
     region: str = Field(
         default="", description="Region; default: the variable AWS_REGION, otherwise us-east-1."
     )
     path_style: bool | None = Field(
         default=None,
-        description="Whether the bucket is a part of the URL's path instead of its host; "
-        "default: yes if there is an endpoint_url.",
+        description="Whether the bucket is in the URL's path instead of its host; default: true with an "
+        "endpoint_url.",
     )
     credentials: Annotated[Credentials, BeforeValidator(lower)] = Field(
         default=Credentials.ENVIRONMENT,
-        description="Where credentials come from: `environment` (the variables AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY, otherwise the role of the machine), `profile` (a profile in ~/.aws) or "
-        "`static` (access_key and secret_key).",
+        description="`environment` is AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, otherwise the "
+        "machine's role; `profile` one in ~/.aws; `static` access_key and secret_key.",
     )
     profile: str = Field(default="", description="Name of the profile in ~/.aws/credentials.")
     access_key: str = Field(default="", description="Access key of static credentials.")
-    secret_key: str = Field(default="", description="Secret key; take it from a secret, as `$System.getenv`.")
+    secret_key: str = Field(default="", description="Secret key, from a secret such as `$System.getenv`.")
     session_token: str = Field(default="", description="Session token of temporary static credentials.")
 
     @model_validator(mode="after")
@@ -86,15 +85,14 @@ class AzureStorage(SnakeModel):
     endpoint_url: str = Field(
         default="",
         pattern=r"^(https?://[^/]+:\d+/?)?$",
-        description="URL of an emulator with the interface of Blob Storage, as `http://127.0.0.1:10000`; "
-        "default: the account's own.",
+        description="URL of an emulator of Blob Storage, such as `http://127.0.0.1:10000`.",
     )
     credentials: Annotated[CloudCredentials, BeforeValidator(lower)] = Field(
         default=CloudCredentials.ENVIRONMENT,
-        description="Where credentials come from: `environment` (the variable AZURE_STORAGE_ACCOUNT_KEY; or "
-        "AZURE_TENANT_ID and AZURE_CLIENT_ID, with AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE; "
-        "otherwise the managed identity of the machine) or `static` (account_key, or tenant_id, client_id "
-        "and client_secret).",
+        description="`environment` is AZURE_STORAGE_ACCOUNT_KEY; or AZURE_TENANT_ID and AZURE_CLIENT_ID, "
+        "with AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE; otherwise the machine's "
+        "managed identity. `static` is account_key, or tenant_id, client_id and "
+        "client_secret.",
     )
     account_key: str = Field(default="", description="Key of the account; take it from a secret.")
     tenant_id: str = Field(default="", description="Tenant of the application that signs in.")
@@ -128,18 +126,17 @@ class GoogleStorage(SnakeModel):
     endpoint_url: str = Field(
         default="",
         pattern=r"^(https?://.+)?$",
-        description="URL of an emulator, which takes no credentials, such as `http://127.0.0.1:4443`; "
-        "default: Google's.",
+        description="URL of an emulator without credentials, such as `http://127.0.0.1:4443`.",
     )
     credentials: Annotated[CloudCredentials, BeforeValidator(lower)] = Field(
         default=CloudCredentials.ENVIRONMENT,
-        description="Where credentials come from: `environment` (the file that the variable "
-        "GOOGLE_APPLICATION_CREDENTIALS names, or `gcloud auth application-default login`, otherwise the "
-        "service account of the machine) or `static` (key_file).",
+        description="`environment` is the file named by GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth "
+        "application-default login`, otherwise the machine's service account; `static` is "
+        "key_file.",
     )
     key_file: str = Field(
         default="",
-        description="File with the JSON key of a service account, on each machine that runs Spark.",
+        description="JSON key file of a service account, on each machine that runs Spark.",
     )
 
     @model_validator(mode="after")
@@ -160,22 +157,21 @@ class StorageSettings(SnakeModel):
     """How object stores are reached: by Spark, and by what runs without it."""
 
     s3: S3Storage | None = Field(
-        default=None, description="S3, for locations with `s3://`; default: Amazon's, if the lake is there."
+        default=None, description="S3, for `s3://`; default: Amazon's, if the lake is there."
     )
     azure: AzureStorage | None = Field(
         default=None,
-        description="Azure, for locations with `abfss://`; default: credentials of the environment, if the "
-        "lake is there.",
+        description="Azure, for `abfss://`; default: credentials of the environment, if the lake is there.",
     )
     gcs: GoogleStorage | None = Field(
         default=None,
-        description="Google Cloud Storage, for locations with `gs://`; default: credentials of the "
-        "environment, if the lake is there.",
+        description="Google Cloud Storage, for `gs://`; default: credentials of the environment, if the "
+        "lake is there.",
     )
     single_driver: bool = Field(
         default=False,
-        description="Whether only one process at a time ever writes to the lake. Then a manifest on this "
-        "machine and a store without conditional writes are allowed, at your risk.",
+        description="Whether only one process at a time writes to the lake. This allows, at your risk, a "
+        "manifest on this machine and a store without conditional writes.",
     )
 
     @property

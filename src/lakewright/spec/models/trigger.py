@@ -68,15 +68,16 @@ class Trigger(Named):
     job: str | None = Field(default=None, description="The job to run.")
     phase: Annotated[TriggerPhase, BeforeValidator(_phase)] | None = Field(
         default=None,
-        description="The phase up to which the job runs: validate, create, build or verify. A job needs it.",
+        description="The phase up to which the job runs; required for a job.",
     )
     parameters: TextMap = Field(
         default_factory=dict,
-        description="Arguments of the job. Expressions are evaluated at each run, as of the time it is due.",
+        description="Arguments of the job. Expressions are evaluated as of the time each run is due.",
     )
     entities: Texts = Field(default=(), description="The entities to process, instead of a job.")
     cron: Annotated[str, from_text(check_cron)] | None = Field(
-        default=None, description="When it is due: minute, hour, day, month, weekday; or `@daily` and so on."
+        default=None,
+        description="When it is due: minute, hour, day, month, weekday; or `@daily` and the like.",
     )
     timezone: Annotated[str, BeforeValidator(lambda text: find_zone(text).key)] = Field(
         default="UTC", description="Time zone of `cron`, and of dates in `parameters`."
@@ -84,25 +85,23 @@ class Trigger(Named):
     catch_up: Annotated[CatchUp, BeforeValidator(lower)] = Field(
         default=CatchUp.LAST,
         alias="catch_up",
-        description="Which of the times missed while no server ran still count: `none`, `last` or `all`.",
+        description="Which times missed while no server ran still count.",
     )
     on: Annotated[TriggerEvent, BeforeValidator(lower)] | None = Field(
-        default=None, description="What it waits for: `arrival` of slices, or slices being `processed`."
+        default=None, description="What it waits for: slices that arrive, or that were processed."
     )
-    of: Texts = Field(
-        default=(), description="The entities whose slices it waits for; by default its `entities`."
-    )
+    of: Texts = Field(default=(), description="Entities whose slices it waits for; default: its `entities`.")
     settle: Length = Field(
         default=timedelta(seconds=2),
         le=LONGEST,
-        description="How long a slice without `_SUCCESS` must stay unchanged to count as complete; with "
-        "`on: processed`, how long no further slice must have been processed.",
+        description="Time without changes after which a slice without `_SUCCESS` is complete; with `on: "
+        "processed`, time without a further processed slice.",
     )
     every: Length = Field(
         default=timedelta(seconds=10),
         ge=LEAST_POLL,
         le=LONGEST,
-        description="How often bronze is listed as a whole; on local disks, new slices are noticed sooner.",
+        description="How often bronze is listed; on local disks, new slices are noticed sooner.",
     )
     enabled: bool = Field(default=True, description="Whether it starts runs.")
     description: str | None = Field(default=None, description="What it is for.")

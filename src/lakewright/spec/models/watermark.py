@@ -49,17 +49,17 @@ _ALLOWED = "only ${last_value} and calls of date helpers are allowed"
 class Watermark(SnakeModel):
     """One watermark column of an entity."""
 
-    column_name: str = Field(min_length=1, description="Name of the column in the source, or its new name.")
+    column_name: str = Field(min_length=1, description="Its name in the source, or its new name.")
     operation: Annotated[Operation, BeforeValidator(lower)] = Field(
-        default=Operation.AND, description="How its condition is combined with the previous ones: and, or."
+        default=Operation.AND, description="How its condition is combined with the previous ones."
     )
     operation_group: int = Field(
         default=0,
-        description="Consecutive watermarks of one group are put in parentheses, which are combined by the "
-        "operation of the first one.",
+        description="Consecutive watermarks of one group are in parentheses, combined by the operation of "
+        "the first.",
     )
     expression: str = Field(
-        description="Lower end of the next window: ${last_value}, or a date helper applied to it, such as "
+        description="Lower end of the next window: ${last_value}, or a date helper on it, such as "
         "${LocalDate.addDays(${last_value}, -3)}."
     )
 

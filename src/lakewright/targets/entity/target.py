@@ -58,24 +58,21 @@ class EntityTarget(Target):
 
     entity: str = Declared(description="Name of the entity.")
     strategy: Annotated[Strategy, BeforeValidator(_strategy_name)] | None = Declared(
-        default=None, description="Strategy to use instead of the entity's own."
+        default=None, description="Overrides the entity's strategy."
     )
     processing_time: str | None = Declared(
         default=None,
-        description="Processing time of the slice: ISO 8601, or an expression over the slice such as "
-        "`${slice.date}`, so that each slice has its own.",
+        description="Processing time: ISO 8601, or an expression for each slice such as `${slice.date}`.",
     )
     slices: str | None = Declared(
         default=None,
         min_length=1,
-        description="Pattern of the names of the slices to process, such as `${day}*`; "
-        "default: all pending slices.",
+        description="Pattern of the names of the slices to process, such as `${day}*`; default: all pending.",
     )
     until: str | None = Declared(
         default=None,
         min_length=1,
-        description="Process slices up to this name, in natural order, and those whose name begins with it; "
-        "default: all pending slices.",
+        description="Process slices up to this name, in natural order, and those whose name begins with it.",
     )
 
     deferred: ClassVar[frozenset[str]] = frozenset({"processingTime", "processing_time"})

@@ -74,7 +74,7 @@ __all__ = [
     help="What this application has before it, and what each item waits for.",
 )
 @click.option("--after", multiple=True, metavar="APP", help="With --for: an application to wait for.")
-@entity_option("Only slices of this entity.")
+@entity_option()
 @click.option("--stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
 @despite_faults
@@ -155,7 +155,7 @@ def stats(call: Call, /) -> None:
     name="discover",
     examples=["lakewright manifest discover", "lakewright manifest discover --entity regions"],
 )
-@entity_option("Only slices of this entity.", "entities", multiple=True)
+@entity_option("entities", multiple=True)
 @despite_faults
 @click.pass_obj
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
@@ -182,7 +182,7 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 )
 @click.option("--repair", is_flag=True, help="Show what would repair it; only --yes writes anything.")
 @click.option("--yes", "-y", is_flag=True, help="With --repair: repair it, then check again.")
-@author_option("Who repairs it.")
+@author_option
 @click.pass_obj
 def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """Check all records, the verdicts derived from them, leases and watermarks.
@@ -247,7 +247,7 @@ STATES = [state.value.lower() for state in State]
     help="Only records of this state.",
 )
 @click.option("--application", metavar="NAME", help="Only for this application: name, or name:instance.")
-@entity_option("Only slices of this entity.")
+@entity_option()
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),

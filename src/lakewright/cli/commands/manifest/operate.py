@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def operator_options(function: F) -> F:
     """Add the options by which an operator says who they are and why they act, and `--despite-faults`."""
     for decorate in (
-        author_option("Who did it."),
+        author_option,
         click.option("--reason", metavar="TEXT", default="none given", help="Why; kept in the record."),
         despite_faults,
     ):
@@ -45,16 +45,16 @@ def operator_options(function: F) -> F:
     return function
 
 
-def author_option(help: str) -> Callable[[F], F]:
-    """Return the option that names the author of a change; an empty name is refused."""
+def author_option(function: F) -> F:
+    """Add the option that names the author of a change; an empty name is refused."""
     return click.option(
         "--author",
         metavar="NAME",
         default=_user,
         show_default="your user name",
         callback=_check_author,
-        help=help,
-    )
+        help="Who does it.",
+    )(function)
 
 
 def _user() -> str:
@@ -77,7 +77,7 @@ def items_argument(function: F) -> F:
         ),
         click.option("--all", "is_all", is_flag=True, help="Select all items that it is meant for."),
         click.option("--state", "states", multiple=True, metavar="WORD", help="Select by verdict or state."),
-        entity_option("Select slices of this entity."),
+        entity_option(),
         click.argument("items", nargs=-1, metavar="[ITEM]..."),
     ):
         function = decorate(function)
