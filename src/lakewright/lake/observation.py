@@ -50,6 +50,7 @@ __all__ = [
     "latest_instant_since",
     "latest_instant_told",
     "local_table_path",
+    "log_stamp",
     "may_be_clustered",
     "missing_files",
     "observe_table",
@@ -115,7 +116,24 @@ def open_log(lake: Lake, address: Address) -> OpenedLog:
         LakewrightError: The log can't be read.
     """
     log = table_log(lake, address)
-    return lake.observed(("log", str(log)), lambda: read_log(log))
+
+    def read() -> OpenedLog:
+        _stamp_of(lake, log)  # a commit after the stamp may be read, but none before it is missed
+        return read_log(log)
+
+    return lake.observed(("log", str(log)), read)
+
+
+def log_stamp(lake: Lake, address: Address) -> str | None:
+    """Return a text that differs after each commit to a table; None if only its log tells that.
+
+    In an `observing` block it is never newer than the log as it is read there.
+    """
+    return _stamp_of(lake, table_log(lake, address))
+
+
+def _stamp_of(lake: Lake, log: TableLog | None) -> str | None:
+    return None if log is None else lake.observed(("stamp", str(log)), log.stamp)
 
 
 def table_log(lake: Lake, address: Address) -> TableLog | None:

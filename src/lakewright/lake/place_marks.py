@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.files import digest_of_listing, is_pattern
-from lakewright.lake.observation import observe_table, open_log
+from lakewright.lake.observation import log_stamp, observe_table, open_log
 from lakewright.lake.paths import is_stored, local_path
 from lakewright.spec.models.places import Address
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.plan.resource import Resource
 
-__all__ = ["ABSENT", "UNSEEN", "mark_of", "may_be_table", "version_of"]
+__all__ = ["ABSENT", "UNSEEN", "mark_of", "may_be_table", "stamp_of", "version_of"]
 
 ABSENT = ""
 """The mark of a place at which nothing is."""
@@ -46,6 +46,15 @@ def mark_of(lake: Lake, place: Resource, *, with_spark: bool = False) -> str:
         return ABSENT if digest is None else digest[:16]
     except (LakewrightError, OSError):
         return UNSEEN
+
+
+def stamp_of(lake: Lake, place: Resource) -> str:
+    """Return a text that differs whenever the mark of a place does; no log on this machine is read for it."""
+    if place.category == "file" and local_path(place.name) is not None and may_be_table(place.name):
+        stamp = log_stamp(lake, Address(location=place.name))
+        if stamp is not None:
+            return stamp
+    return mark_of(lake, place)
 
 
 def may_be_table(name: str) -> bool:

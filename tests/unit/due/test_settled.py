@@ -209,6 +209,44 @@ def test_a_plan_reads_only_the_builds_of_what_may_have_changed(
     assert {each.value["target"] for each in read} == {"g0", "g2"}  # which read `e0`
 
 
+def test_logs_of_settled_targets_are_not_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+
+    def open_table(self: DeltaTable, path: Path, *args: Any, **options: Any) -> None:
+        read.append(path.name)
+        own(self, path, *args, **options)
+
+    own = DeltaTable.__init__
+    monkeypatch.setattr(DeltaTable, "__init__", open_table)
+    assert plan(lake)["steps"] == []
+    assert sorted(read) == ["e0", "e1"]
+    commit(lake / "lake/gold/g1")
+    plan(lake)
+    assert sorted(read) == ["e0", "e0", "e1", "e1", "g1"]
+
+
+def test_a_commit_while_targets_are_settled_is_not_passed_over(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget(lake)
+    own = DeltaTable.version
+
+    def version(self: DeltaTable) -> int:
+        monkeypatch.setattr(DeltaTable, "version", own)
+        found = own(self)
+        for name in ("gold/g0", "gold/g1", "silver/e0"):
+            commit(lake / "lake" / name, operation="TRUNCATE")
+        return found
+
+    monkeypatch.setattr(DeltaTable, "version", version)
+    settle(opened(lake))
+    monkeypatch.setattr(DeltaTable, "version", own)
+    found = plan(lake)
+    forget(lake)
+    assert found == plan(lake)
+    assert (found["steps"] or found["findings"]) != []
+
+
 def test_a_build_unsettles_its_target_until_it_is_looked_at_again(lake: Path) -> None:
     record(lake, "g0")
     assert settled(lake) == {"g1", "g2"}

@@ -18,7 +18,7 @@ from lakewright.due.facts import Check, Facts, Kind, Output, Subject
 from lakewright.due.outputs import Moves, output_plan
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import TableHistories
-from lakewright.lake.place_marks import ABSENT, UNSEEN
+from lakewright.lake.place_marks import ABSENT, UNSEEN, stamp_of
 from lakewright.manifest.journal import SETTLED
 from lakewright.manifest.record import format_instant
 from lakewright.plan.dirtiness import BuildPolicy, Refresh
@@ -182,13 +182,13 @@ class OutputObserver:
         return any(not self._makers_at(place).isdisjoint(moving) for place in settled.reads)
 
     def _digest(self, name: str, places: Iterable[Resource]) -> str:
-        """Return a digest of what is declared of a target, and of the marks of places."""
+        """Return a digest of what is declared of a target, and of the stamps of places."""
         declared = [
             (each.job.name, each.definition, each.is_append, each.only_if_empty, _named(each.node))
             for each in self.targets[name].values()
         ]
-        marks = sorted((str(place), self._marks.now(place)) for place in places)
-        return digest_of(self._declared, declared, marks)
+        stamps = sorted((str(place), stamp_of(self.app.lake, place)) for place in places)
+        return digest_of(self._declared, declared, stamps)
 
     @cached_property
     def _declared(self) -> str:

@@ -1,7 +1,7 @@
 """Targets and entities for which nothing was due: none is looked at again until something has moved.
 
 This is a cache. The document of each has a digest of all from which follows that nothing is due: of a target,
-what is declared and the marks of the places that its builds have read and written; of an entity, the slices
+what is declared and the stamps of the places that its builds have read and written; of an entity, the slices
 in bronze, the version of its table and what the manifest counts of its items. If the digest is another one
 now, the target or entity is looked at. Whatever records a build empties the document of its target.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_PLACES", "Settled", "SettledDocuments", "digest_of"]
 
-SETTLED_BY = 2
+SETTLED_BY = 3
 """The rules by which targets and entities count as settled; another number unsettles all of them."""
 
 MOST_PLACES = 50
