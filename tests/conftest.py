@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -15,12 +16,12 @@ from tests.sessions import BOTH_COMPILERS
 from tests.shared_jvm import ADDRESS, SharedJvm, session_in
 from tests.stores.cluster import programs, running_cluster
 
-from lakewright.cli.output import PYSPARKS, silence
 from lakewright.lake.s3 import LOG_STORE
 from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.jars import POSTGRES_DRIVER
+from lakewright.spark.query_logs import LOGGERS
 from lakewright.strategies import tuning
 from lakewright.strategies.tuning import INTERPRETED
 
@@ -34,8 +35,18 @@ settings.load_profile("untimed")
 settings.register_profile("nightly", max_examples=2000, deadline=None, print_blob=True)
 
 
+class _Silent(logging.Logger):
+    """Takes the arguments of PySpark's logger, and logs nothing."""
+
+    def exception(self, msg: object, *args: object, **kwargs: Any) -> None:
+        """Do nothing."""
+
+
 # pytest adds its handlers to loggers that do not propagate; those of PySpark would change their formatter.
-silence(PYSPARKS)
+logging.setLoggerClass(_Silent)
+for each in LOGGERS:
+    logging.getLogger(each)
+logging.setLoggerClass(logging.Logger)
 
 
 def pytest_configure(config: pytest.Config) -> None:

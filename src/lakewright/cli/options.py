@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from lakewright.errors import UsageError
 from lakewright.spec.expressions.secrets import is_secret_name
 
 __all__ = [
+    "Decorator",
     "Settings",
     "despite_faults",
     "global_arguments",
@@ -21,12 +23,14 @@ __all__ = [
     "is_json_wanted",
     "repeated_options",
     "settings_of",
+    "stacked",
     "takes_despite_faults",
 ]
 
 META = "lakewright.settings"
 
-F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Adds an argument, an option or several to the function of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +106,9 @@ def global_options() -> list[click.Option]:
     ]
 
 
-def despite_faults(function: F) -> F:
-    """Add the option `--despite-faults`, which stores its value in the context's settings."""
-    decorate = click.option(
-        "--despite-faults",
-        is_flag=True,
-        expose_value=False,
-        callback=_remember,
-        help="Use what no fault of the project touches.",
-    )
-    return decorate(function)
+def stacked(*decorators: Decorator) -> Decorator:
+    """Return a decorator that adds the arguments and options of several, in this order."""
+    return lambda function: reduce(lambda made, add: add(made), reversed(decorators), function)
 
 
 def takes_despite_faults() -> bool:
@@ -158,6 +155,16 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     elif name in ("definitions", "conf"):
         value = _assignments(value, parameter.opts[-1])
     context.meta[META] = settings_of(context).merged(name, value)
+
+
+despite_faults: Decorator = click.option(
+    "--despite-faults",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember,
+    help="Use what no fault of the project touches.",
+)
+"""Adds the option `--despite-faults`, which stores its value in the context's settings."""
 
 
 def _assignments(texts: Sequence[str], option: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.errors.surfaces import message_of, on_terminal, typed
 from lakewright.manifest.plain import finite
 from lakewright.manifest.redact import Redactor
+from lakewright.spark.query_logs import quiet_pyspark
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -292,7 +293,6 @@ def _fitting(widths: Iterable[int], width: int) -> int:
 
 OURS = "lakewright"
 SILENT = logging.CRITICAL + 1
-PYSPARKS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 SAME = frozenset({"run_id", "job"})
 """Fields that are the same on every line of a console; only collectors of JSON lines need them."""
 
@@ -362,27 +362,6 @@ class LineHandler(logging.Handler):
             self.handleError(record)
 
 
-class Silent(logging.Logger):
-    """A logger without `exception`, with which PySpark logs each error and its Java trace.
-
-    The code that catches an error of Spark reports it once, in plain words and without secrets.
-    """
-
-    def exception(self, msg: object, *args: object, **kwargs: Any) -> None:
-        """Do nothing."""
-
-
-def silence(names: Iterable[str]) -> None:
-    """Make the loggers of these names silent, unless they exist already."""
-    usual = logging.getLoggerClass()
-    logging.setLoggerClass(Silent)
-    try:
-        for name in names:
-            logging.getLogger(name)
-    finally:
-        logging.setLoggerClass(usual)
-
-
 @contextmanager
 def logging_to(
     write: Callable[[str], None],
@@ -396,6 +375,7 @@ def logging_to(
 
     Only Lakewright's own loggers get `level`; those of libraries stay at warnings. Py4J is silent: it logs a
     traceback for every call that an interruption, or the end of its JVM, cuts short, some by the root logger.
+    So is PySpark of queries that fail: whoever catches the error reports it.
 
     Args:
         write: Writes a line.
@@ -404,7 +384,6 @@ def logging_to(
         redacted: Removes secrets.
         shown: Returns a text with commands as they are typed; JSON has the plain text.
     """
-    silence(PYSPARKS)
     handler = LineHandler(write)
     handler.addFilter(lambda record: record.module != "java_gateway")
     handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted, shown))
@@ -415,7 +394,8 @@ def logging_to(
     try:
         for logger, own in wanted.items():
             logger.setLevel(own)
-        yield
+        with quiet_pyspark():
+            yield
     finally:
         root.removeHandler(handler)
         for logger, own in before.items():

@@ -35,6 +35,7 @@ MODULES = (
     "encodings.utf_8_sig",
     "pandas",
     "psutil",
+    "pyspark.logger",
     "pyspark.testing",
     "rich.live",
     "sqlalchemy.dialects.sqlite",

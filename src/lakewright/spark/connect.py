@@ -18,6 +18,7 @@ from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.cluster import check_master
 from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
 from lakewright.spark.jvm import has_stopped
+from lakewright.spark.query_logs import filter_query_logs
 from lakewright.spark.releases import check_release
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def _connected(url: str) -> SparkSession:
     try:
         from pyspark.sql import SparkSession
 
+        filter_query_logs()
         return SparkSession.builder.remote(url).create()
     except ImportError as error:
         raise NotInstalled(

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["filter_query_logs", "quiet_pyspark"]
+__all__ = ["LOGGERS", "filter_query_logs", "quiet_pyspark"]
 
-_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class _Quiet(logging.Filter):
@@ -44,7 +44,7 @@ def quiet_pyspark() -> Iterator[None]:
         with _lock:
             _quiet.blocks -= 1
             if not _quiet.blocks:
-                for name in _LOGGERS:
+                for name in LOGGERS:
                     if name in logging.root.manager.loggerDict:
                         logging.getLogger(name).removeFilter(_quiet)
 
@@ -59,5 +59,5 @@ def filter_query_logs() -> None:
             return
         from pyspark.logger import PySparkLogger  # a plain logger of the name would fail PySpark
 
-        for name in _LOGGERS:
+        for name in LOGGERS:
             PySparkLogger.getLogger(name).addFilter(_quiet)

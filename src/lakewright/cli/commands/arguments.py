@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakewright.cli.completion import complete_arguments, names_of
+from lakewright.cli.options import Decorator, stacked
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.spec.suggestions import hint
@@ -24,8 +24,6 @@ __all__ = [
     "run_options",
     "slice_named",
 ]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def phase_named(text: str) -> Phase:
@@ -77,41 +75,25 @@ def job_request(
     return JobRequest(job, phase, arguments, is_alone=no_lifecycle, permissions=permissions, **options)
 
 
-def job_arguments(*, is_required: bool = True) -> Callable[[F], F]:
+def job_arguments(*, is_required: bool = True) -> Decorator:
     """Return what adds the arguments JOB, PHASE and PARAM=VALUE."""
-
-    def add(function: F) -> F:
-        for decorate in (
-            click.argument(
-                "parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments
-            ),
-            click.argument(
-                "phase",
-                type=phase_named,
-                metavar="PHASE" if is_required else "[PHASE]",
-                required=is_required,
-                shell_complete=_complete_phase,
-            ),
-            click.argument(
-                "name",
-                metavar="JOB" if is_required else "[JOB]",
-                required=is_required,
-                shell_complete=names_of("jobs"),
-            ),
-        ):
-            function = decorate(function)
-        return function
-
-    return add
+    job, phase = ("JOB", "PHASE") if is_required else ("[JOB]", "[PHASE]")
+    return stacked(
+        click.argument("name", metavar=job, required=is_required, shell_complete=names_of("jobs")),
+        click.argument(
+            "phase", type=phase_named, metavar=phase, required=is_required, shell_complete=_complete_phase
+        ),
+        click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments),
+    )
 
 
-def rows_option(help: str, default: int = 20) -> Callable[[F], F]:
+def rows_option(help: str, default: int = 20) -> Decorator:
     """Return the option that limits how many rows are shown."""
     limits = click.IntRange(min=1)
     return click.option("-n", "--rows", type=limits, default=default, show_default=True, help=help)
 
 
-def entity_option(*names: str, **settings: Any) -> Callable[[F], F]:
+def entity_option(*names: str, **settings: Any) -> Decorator:
     """Return the option that chooses the slices of an entity."""
     completed = names_of("entities")
     return click.option(
@@ -124,14 +106,7 @@ def entity_option(*names: str, **settings: Any) -> Callable[[F], F]:
     )
 
 
-def run_options(function: F) -> F:
-    """Add the options that `job_request` takes."""
-    for decorate in reversed(_RUN_OPTIONS):
-        function = decorate(function)
-    return function
-
-
-_RUN_OPTIONS = (
+run_options = stacked(
     click.option("-f", "--force", is_flag=True, help="Run clean targets, too."),
     click.option(
         "-t",
@@ -161,3 +136,4 @@ _RUN_OPTIONS = (
     click.option("--allow-data-loss", is_flag=True, help="Allow migrations to drop data."),
     click.option("--allow-backdated", is_flag=True, help="Allow a processing time earlier than the table's."),
 )
+"""Adds the options that `job_request` takes."""

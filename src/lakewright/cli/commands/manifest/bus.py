@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,32 +40,23 @@ __all__ = [
 ]
 
 
-def as_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that names the application on whose behalf the command acts."""
-    return click.option(
-        "--as",
-        "application",
-        metavar="APP[:INSTANCE]",
-        required=True,
-        help="The application, and one of its destinations.",
-    )(function)
-
-
-def after_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that names the applications to wait for."""
-    return click.option(
-        "--after",
-        multiple=True,
-        metavar="APP[:INSTANCE]",
-        help="Only items that this application has processed; may be repeated.",
-    )(function)
-
-
-def payload_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that gives a payload."""
-    return click.option(
-        "--payload", metavar="JSON|@FILE", help="A JSON object to record; @- reads it from stdin."
-    )(function)
+as_option = click.option(
+    "--as",
+    "application",
+    metavar="APP[:INSTANCE]",
+    required=True,
+    help="The application, and one of its destinations.",
+)
+after_option = click.option(
+    "--after",
+    multiple=True,
+    metavar="APP[:INSTANCE]",
+    help="Only items that this application has processed; may be repeated.",
+)
+payload_option = click.option(
+    "--payload", metavar="JSON|@FILE", help="A JSON object to record; @- reads it from stdin."
+)
+claim_argument = click.argument("claim", metavar="CLAIM")
 
 
 @contextmanager
@@ -315,9 +306,6 @@ def state(call: Call, /, *, application: str) -> None:
             call.output.out.write(json.dumps(call.output.redacted(each.as_json()), ensure_ascii=False) + "\n")
 
 
-CLAIM = "CLAIM"
-
-
 @command(
     name="acquire",
     examples=["lakewright manifest acquire ITEM --as acme/loader --lease 10m > claim.json"],
@@ -353,7 +341,7 @@ def acquire(
 
 
 @command(name="renew", examples=["lakewright manifest renew @claim.json"])
-@click.argument("claim", metavar=CLAIM)
+@claim_argument
 @click.pass_obj
 def renew(call: Call, /, *, claim: str) -> None:
     """Let a claim last as long again from now; CLAIM is JSON, @FILE, or @- for stdin."""
@@ -368,7 +356,7 @@ def renew(call: Call, /, *, claim: str) -> None:
     name="processed",
     examples=["lakewright manifest processed @claim.json --payload '{\"rows\": 3}'"],
 )
-@click.argument("claim", metavar=CLAIM)
+@claim_argument
 @payload_option
 @click.pass_obj
 def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
@@ -383,7 +371,7 @@ def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
 
 
 @command(name="failed", examples=["lakewright manifest failed @claim.json --message 'disk full'"])
-@click.argument("claim", metavar=CLAIM)
+@claim_argument
 @click.option("--message", metavar="TEXT", default="no reason was given", help="Why; kept in the record.")
 @click.pass_obj
 def failed(call: Call, /, *, claim: str, message: str) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import entity_option
 from lakewright.cli.group import Command, command
-from lakewright.cli.options import despite_faults
+from lakewright.cli.options import Decorator, despite_faults, stacked
 from lakewright.cli.page import Span, counted, line, status
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.spec.words import first_of
@@ -31,31 +31,6 @@ __all__ = [
 
 MOST_NAMED = 10
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def operator_options(function: F) -> F:
-    """Add the options by which an operator says who they are and why they act, and `--despite-faults`."""
-    for decorate in (
-        author_option,
-        click.option("--reason", metavar="TEXT", default="none given", help="Why; kept in the record."),
-        despite_faults,
-    ):
-        function = decorate(function)
-    return function
-
-
-def author_option(function: F) -> F:
-    """Add the option that names the author of a change; an empty name is refused."""
-    return click.option(
-        "--author",
-        metavar="NAME",
-        default=_user,
-        show_default="your user name",
-        callback=_check_author,
-        help="Who does it.",
-    )(function)
-
 
 def _user() -> str:
     from lakewright.stores.process import user_name
@@ -69,19 +44,31 @@ def _check_author(_context: click.Context, _option: click.Parameter, name: str) 
     return name
 
 
-def items_argument(function: F) -> F:
-    """Add the argument and the options that say which items an action is for."""
-    for decorate in (
-        click.option(
-            "--yes", "-y", is_flag=True, help="Change what is selected; without it, it is only shown."
-        ),
-        click.option("--all", "is_all", is_flag=True, help="Select all items that it is meant for."),
-        click.option("--state", "states", multiple=True, metavar="WORD", help="Select by verdict or state."),
-        entity_option(),
-        click.argument("items", nargs=-1, metavar="[ITEM]..."),
-    ):
-        function = decorate(function)
-    return function
+author_option = click.option(
+    "--author",
+    metavar="NAME",
+    default=_user,
+    show_default="your user name",
+    callback=_check_author,
+    help="Who does it.",
+)
+"""Adds the option that names the author of a change; an empty name is refused."""
+
+operator_options = stacked(
+    despite_faults,
+    click.option("--reason", metavar="TEXT", default="none given", help="Why; kept in the record."),
+    author_option,
+)
+"""Adds the options by which an operator says who they are and why they act, and `--despite-faults`."""
+
+items_argument = stacked(
+    click.argument("items", nargs=-1, metavar="[ITEM]..."),
+    entity_option(),
+    click.option("--state", "states", multiple=True, metavar="WORD", help="Select by verdict or state."),
+    click.option("--all", "is_all", is_flag=True, help="Select all items that it is meant for."),
+    click.option("--yes", "-y", is_flag=True, help="Change what is selected; without it, it is only shown."),
+)
+"""Adds the argument and the options that say which items an action is for."""
 
 
 def _chosen(
@@ -123,7 +110,7 @@ def _ids(call: Call, action: str, chosen: Iterable[str]) -> Iterable[str]:
 def _action(
     name: str,
     text: str,
-    *options: Callable[[F], F],
+    *options: Decorator,
     examples: Sequence[str],
     more: str = "",
     shown: str = "Selected items are shown first; --yes changes them.",
@@ -139,6 +126,7 @@ def _action(
         shown: What its help says of items that are selected.
     """
 
+    @stacked(items_argument, *options, operator_options)
     @click.pass_obj
     def run(call: Call, /, items: tuple[str, ...], **given: Any) -> None:
         from lakewright.usecases.operate_items import ACTIONS
@@ -165,11 +153,8 @@ def _action(
         page = [line(status(verdict), text) for verdict, text in named]
         call.output.result([row.as_json() for row in rows], page)
 
-    changed: Callable[..., None] = run
-    for decorate in (operator_options, *reversed(options), items_argument):
-        changed = decorate(changed)
     explained = f"{more}ITEM is `ENTITY/SLICE`, a path or an id. {shown}"
-    return command(name=name, examples=examples, help=f"{text}\n\n{explained}")(changed)
+    return command(name=name, examples=examples, help=f"{text}\n\n{explained}")(run)
 
 
 resolve = _action(
