@@ -35,7 +35,7 @@ MODULES = (
     "encodings.utf_8_sig",
     "pandas",
     "psutil",
-    "pyspark.logger",
+    "pyspark.logger.worker_io",
     "pyspark.testing",
     "rich.live",
     "sqlalchemy.dialects.sqlite",

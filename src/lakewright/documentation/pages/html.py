@@ -8,7 +8,7 @@ read it.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lakewright.checks.check import CheckResult, CheckStatus
 from lakewright.documentation.document import CATEGORIES, Document, Item, Ref
-from lakewright.documentation.pages.layout import Box, lay_out
+from lakewright.documentation.pages.layout import Box, lay_out, shortened, svg_path
 from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, left_out_of, where
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ __all__ = ["Graph", "GraphBox", "GraphLine", "html_files", "lineage_graph"]
 MOST_BOXES = 300
 """A larger drawing leaves the mappings out."""
 
-LONGEST = 28
 LETTER, PADDING, MARGIN = 7.2, 26.0, 10.0
 
 _ROUNDING = {"mapping": 15.0, "target": 2.0}
@@ -69,7 +68,7 @@ def lineage_graph(document: Document) -> Graph | None:
     items = {item.ref: item for item in document.items}
     if len({ref for edge in document.edges() for ref in edge}) > MOST_BOXES:
         document = document.only(lambda ref: ref.category != "mapping")
-    widths = {ref: len(_short(ref.name)) * LETTER + PADDING for ref in items}
+    widths = {ref: len(shortened(ref.name)) * LETTER + PADDING for ref in items}
     drawing = lay_out(widths, document.edges())
     if not drawing.boxes:
         return None
@@ -77,7 +76,7 @@ def lineage_graph(document: Document) -> Graph | None:
         drawing.width + 2 * MARGIN,
         drawing.height + 2 * MARGIN,
         MARGIN,
-        tuple(GraphLine(a, b, " ".join(_segments(points))) for (a, b), points in drawing.lines.items()),
+        tuple(GraphLine(a, b, svg_path(points)) for (a, b), points in drawing.lines.items()),
         tuple(_box(items[ref], place) for ref, place in drawing.boxes.items()),
     )
 
@@ -85,26 +84,7 @@ def lineage_graph(document: Document) -> Graph | None:
 def _box(item: Item, place: Box) -> GraphBox:
     description = f": {item.description}" if item.description else ""
     title = f"{where(item.ref)} ({item.kind}){description}"
-    return GraphBox(item, place, _short(item.ref.name), title, _ROUNDING.get(item.ref.category, 6.0))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-
-
-def _segments(points: Sequence[tuple[float, float]]) -> Iterator[str]:
-    """Yield the commands of an SVG path: straight where two points are level, else a curve."""
-    x, y = points[0]
-    yield f"M{x:.1f} {y:.1f}"
-    for next_x, next_y in points[1:]:
-        half = (next_x - x) / 2
-        is_level = abs(next_y - y) < 0.5
-        yield (
-            f"L{next_x:.1f} {next_y:.1f}"
-            if is_level
-            else f"C{x + half:.1f} {y:.1f} {next_x - half:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
-        )
-        x, y = next_x, next_y
+    return GraphBox(item, place, shortened(item.ref.name), title, _ROUNDING.get(item.ref.category, 6.0))
 
 
 STYLE, SCRIPT = "page.css", "page.js"

@@ -13,13 +13,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["Box", "Drawing", "lay_out"]
+__all__ = ["Box", "Drawing", "lay_out", "shortened", "svg_path"]
 
 N = TypeVar("N", bound=Hashable)
 
 BOX_HEIGHT, DUMMY_HEIGHT = 30.0, 10.0
-BOX_GAP, LAYER_GAP, PART_GAP = 12.0, 64.0, 28.0
+BOX_GAP, LAYER_GAP, PART_GAP = 12.0, 64.0, 36.0
 """Pixels between the boxes of a layer, between layers, and between connected parts of the graph."""
+
+ROW_WIDTH = 1100.0
+"""Connected parts are drawn beside each other up to this width."""
+
+LONGEST = 30
+"""Letters of the longest label."""
 
 SWEEPS = 8
 """Passes over the layers, to and fro, for order and position."""
@@ -50,7 +56,7 @@ class Drawing(Generic[N]):
 
 
 def lay_out(widths: Mapping[N, float], edges: Iterable[tuple[N, N]]) -> Drawing[N]:
-    """Return the positions of all nodes that have an edge.
+    """Return the positions of all nodes that have an edge: connected parts in rows, the highest first.
 
     Args:
         widths: Width of each node's box.
@@ -59,17 +65,41 @@ def lay_out(widths: Mapping[N, float], edges: Iterable[tuple[N, N]]) -> Drawing[
     known = dict.fromkeys((a, b) for a, b in edges if a != b and a in widths and b in widths)
     boxes: dict[N, Box] = {}
     lines: dict[tuple[N, N], Sequence[tuple[float, float]]] = {}
-    top, width = 0.0, 0.0
-    for part in _parts(known):
-        layers = _Layers(widths, part)
-        layers.arrange()
-        low, right = layers.place(top, boxes, lines)
-        top, width = low + PART_GAP, max(width, right)
-    return Drawing(width, max(0.0, top - PART_GAP), boxes, lines)
+    left, top, low, right = 0.0, 0.0, 0.0, 0.0
+    for part in sorted(
+        (_Layers(widths, each).drawn() for each in _parts(known)), key=lambda part: -part.height
+    ):
+        if left and left + part.width > ROW_WIDTH:
+            left, top = 0.0, low + PART_GAP
+        boxes |= {node: box._replace(x=box.x + left, y=box.y + top) for node, box in part.boxes.items()}
+        lines |= {edge: [(x + left, y + top) for x, y in way] for edge, way in part.lines.items()}
+        low, right = max(low, top + part.height), max(right, left + part.width)
+        left += part.width + PART_GAP
+    return Drawing(right, low, boxes, lines)
+
+
+def svg_path(points: Sequence[tuple[float, float]]) -> str:
+    """Return a line through points as an SVG path: straight where two are level, else a curve."""
+    x, y = points[0]
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for next_x, next_y in points[1:]:
+        half = (next_x - x) / 2
+        parts.append(
+            f"L{next_x:.1f} {next_y:.1f}"
+            if abs(next_y - y) < 0.5
+            else f"C{x + half:.1f} {y:.1f} {next_x - half:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
+        )
+        x, y = next_x, next_y
+    return " ".join(parts)
+
+
+def shortened(name: str) -> str:
+    """Return a name as a label, cut if it is long."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def _parts(edges: Iterable[tuple[N, N]]) -> list[list[tuple[N, N]]]:
-    """Return the edges of each connected part, the largest first."""
+    """Return the edges of each connected part."""
     owner: dict[N, N] = {}
 
     def root(node: N) -> N:
@@ -83,7 +113,7 @@ def _parts(edges: Iterable[tuple[N, N]]) -> list[list[tuple[N, N]]]:
     parts: dict[N, list[tuple[N, N]]] = defaultdict(list)
     for edge in kept:
         parts[root(edge[0])].append(edge)
-    return sorted(parts.values(), key=len, reverse=True)
+    return list(parts.values())
 
 
 class _Dummy(NamedTuple):
@@ -104,7 +134,27 @@ class _Layers(Generic[N]):
     after: dict[N | _Dummy, list[N | _Dummy]] = field(init=False, default_factory=dict)
     chains: dict[tuple[N, N], list[N | _Dummy]] = field(init=False, default_factory=dict)
 
-    def arrange(self) -> None:
+    def drawn(self) -> Drawing[N]:
+        """Return the drawing of this part."""
+        self._arrange()
+        middles = self._middles()
+        highest = min(middles[n] - _height(n) / 2 for layer in self.layers for n in layer)
+        x = 0.0
+        boxes: dict[N, Box] = {}
+        sides: dict[N | _Dummy, tuple[float, float]] = {}
+        wides = [max(self._width(node) for node in layer) for layer in self.layers]
+        for layer, wide in zip(self.layers, wides, strict=True):
+            for node in layer:
+                y = middles[node] - highest
+                sides[node] = (x, y)
+                if not isinstance(node, _Dummy):
+                    boxes[node] = Box(x, y - BOX_HEIGHT / 2, self._width(node), BOX_HEIGHT)
+            x += wide + LAYER_GAP
+        lines = {edge: list(self._points(chain, sides, wides)) for edge, chain in self.chains.items()}
+        low = max(y + _height(node) / 2 for node, (_, y) in sides.items())
+        return Drawing(x - LAYER_GAP, low, boxes, lines)
+
+    def _arrange(self) -> None:
         """Assign each node to a layer and order the layers."""
         forward = _acyclic(self.edges)
         ranks = _ranks(forward)
@@ -135,30 +185,6 @@ class _Layers(Generic[N]):
                 wanted = {n: _middle([places[o] for o in neighbours[n]], places[n]) for n in layer}
                 layer.sort(key=wanted.__getitem__)
                 places |= {node: at for at, node in enumerate(layer)}
-
-    def place(
-        self,
-        top: float,
-        boxes: dict[N, Box],
-        lines: dict[tuple[N, N], Sequence[tuple[float, float]]],
-    ) -> tuple[float, float]:
-        """Add the boxes and lines of this part below `top`, and return its lowest and rightmost point."""
-        middles = self._middles()
-        highest = min(middles[n] - _height(n) / 2 for layer in self.layers for n in layer)
-        x = 0.0
-        sides: dict[N | _Dummy, tuple[float, float]] = {}
-        wides = [max(self._width(node) for node in layer) for layer in self.layers]
-        for layer, wide in zip(self.layers, wides, strict=True):
-            for node in layer:
-                y = middles[node] - highest + top
-                sides[node] = (x, y)
-                if not isinstance(node, _Dummy):
-                    boxes[node] = Box(x, y - BOX_HEIGHT / 2, self._width(node), BOX_HEIGHT)
-            x += wide + LAYER_GAP
-        for edge, chain in self.chains.items():
-            lines[edge] = list(self._points(chain, sides, wides))
-        low = max(y + _height(node) / 2 for node, (_, y) in sides.items())
-        return low, x - LAYER_GAP
 
     def _points(
         self,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from lakewright.documentation.document import Ref
-from lakewright.documentation.pages.layout import Box, lay_out
+from lakewright.documentation.pages.layout import Box, lay_out, shortened, svg_path
 from lakewright.lake.row_counts import RowCount
 from lakewright.serve.page.render import link
 from lakewright.usecases.data_flow import Flows
@@ -35,9 +35,6 @@ STEP, THICK = 14.0, 10.0
 COLOURS = {"inserted": "in", "updated": "up", "deleted": "del"}
 
 LETTER, PADDING = 7.4, 34.0
-LONGEST = 30
-ROW_WIDTH, PART_GAP = 1100.0, 36.0
-"""Connected parts are drawn beside each other up to this width, with this gap."""
 
 
 class Segment(NamedTuple):
@@ -203,73 +200,25 @@ def _named(ref: Ref) -> str:
     return f"{ref.category}:{ref.name}"
 
 
-def _flow_box(ref: Ref, place: Box, label: str) -> FlowBox:
+def _flow_box(ref: Ref, place: Box) -> FlowBox:
     x, y, width, height = place
     shape = (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
         f'<circle cx="{x + 13:.1f}" cy="{y + height / 2:.1f}" r="4"/>'
     )
     text_at = f'x="{x + 24:.1f}" y="{y + height / 2 + 4:.1f}"'
-    return FlowBox(ref, place, label, focus_link(ref), _named(ref), Markup(shape), Markup(text_at))  # noqa: S704
+    label, href = shortened(ref.name), focus_link(ref)
+    return FlowBox(ref, place, label, href, _named(ref), Markup(shape), Markup(text_at))  # noqa: S704
 
 
 def draw_flows(flows: Flows) -> FlowDrawing:
-    """Return the drawing of a flow of data: connected parts beside each other, the largest first."""
-    labels = {ref: _short(ref.name) for ref in flows.nodes}
-    widths = {ref: len(label) * LETTER + PADDING for ref, label in labels.items()}
-    parts = [lay_out(widths, edges) for edges in _parts(flows)]
-    boxes: list[FlowBox] = []
-    lines: list[FlowLine] = []
-    x, y, row_height, right = 0.0, 0.0, 0.0, 0.0
-    for part in sorted(parts, key=lambda part: -part.height):
-        if x and x + part.width > ROW_WIDTH:
-            x, y, row_height = 0.0, y + row_height + PART_GAP, 0.0
-        for ref, place in part.boxes.items():
-            moved = Box(place.x + x, place.y + y, place.width, place.height)
-            boxes.append(_flow_box(ref, moved, labels[ref]))
-        lines += [
-            FlowLine(_named(a), _named(b), _path([(px + x, py + y) for px, py in way]))
-            for (a, b), way in part.lines.items()
-        ]
-        x, row_height, right = (
-            x + part.width + PART_GAP,
-            max(row_height, part.height),
-            max(right, x + part.width),
-        )
-    drawn = {box.ref for box in boxes}
-    alone = tuple(ref for ref in flows.nodes if ref not in drawn)
-    return FlowDrawing(right + 20, y + row_height + 20, tuple(boxes), tuple(lines), alone)
-
-
-def _parts(flows: Flows) -> list[list[tuple[Ref, Ref]]]:
-    """Return the edges of each connected part."""
-    part_of: dict[Ref, list[tuple[Ref, Ref]]] = {}
-    for edge in flows.edges:
-        first, second = (part_of.setdefault(end, []) for end in edge)
-        if first is not second:
-            small, large = sorted((first, second), key=len)
-            large += small
-            for ends in small:
-                part_of.update(dict.fromkeys(ends, large))
-            part_of.update(dict.fromkeys(edge, large))
-            first = large
-        first.append(edge)
-    return list({id(part): part for part in part_of.values()}.values())
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-
-
-def _path(points: Sequence[tuple[float, float]]) -> Markup:
-    x, y = points[0]
-    parts = [f"M{x:.1f} {y:.1f}"]
-    for next_x, next_y in points[1:]:
-        half = (next_x - x) / 2
-        parts.append(
-            f"L{next_x:.1f} {next_y:.1f}"
-            if abs(next_y - y) < 0.5
-            else f"C{x + half:.1f} {y:.1f} {next_x - half:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
-        )
-        x, y = next_x, next_y
-    return Markup(" ".join(parts))  # noqa: S704 - it is only numbers
+    """Return the drawing of a flow of data."""
+    widths = {ref: len(shortened(ref.name)) * LETTER + PADDING for ref in flows.nodes}
+    drawing = lay_out(widths, flows.edges)
+    boxes = tuple(_flow_box(ref, place) for ref, place in drawing.boxes.items())
+    lines = tuple(
+        FlowLine(_named(a), _named(b), Markup(svg_path(way)))  # noqa: S704 - it is only numbers
+        for (a, b), way in drawing.lines.items()
+    )
+    alone = tuple(ref for ref in flows.nodes if ref not in drawing.boxes)
+    return FlowDrawing(drawing.width + 20, drawing.height + 20, boxes, lines, alone)
