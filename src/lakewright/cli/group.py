@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.flowman import command_for
 from lakewright.cli.options import global_options, settings_of
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command", "when_alone"]
 
-T = TypeVar("T")
 
+T = TypeVar("T")
 HELP_OPTIONS = ["-h", "--help"]
 LONGEST_SHORT_HELP = 100
 WITHOUT_SCHEMA = frozenset(("maintain", "manifest stats", "manifest acquire", "manifest renew"))
@@ -119,7 +118,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
         """Return the named command; the error for an unknown command suggests similar names."""
         known = {*self._lazy, *super().list_commands(ctx)}
         if args and not args[0].startswith("-") and args[0] not in known:
-            ours = command_for(args) if ctx.parent is None else None
+            ours = _command_for(args) if ctx.parent is None else None
             near = suggestion(args[0], self.list_commands(ctx), shown=40)
             near = near if ours is None else f"for Flowman's `{' '.join(args[:2])}`, use {ours}"
             raise click.UsageError(f"there is no command {args[0]!r}; {near}", ctx)
@@ -170,3 +169,51 @@ def _write_options(
     if records:
         with formatter.section(title):
             formatter.write_dl(records)
+
+
+_COMMANDS = {
+    ("project", "validate"): "lakewright validate",
+    ("project", "inspect"): "lakewright ls",
+    ("project", "list"): "lakewright ls jobs",
+    ("project",): "lakewright job JOB PHASE for each job",
+    ("job", "list"): "lakewright ls jobs",
+    ("job", "inspect"): "lakewright show job NAME",
+    ("target", "list"): "lakewright ls targets",
+    ("target", "inspect"): "lakewright show target NAME",
+    ("target", "dependencies"): "lakewright graph JOB",
+    ("target",): "lakewright job JOB PHASE -nl -t NAME",
+    ("mapping", "list"): "lakewright ls mappings",
+    ("mapping", "inspect"): "lakewright show mapping NAME",
+    ("mapping", "show"): 'lakewright sql "SELECT * FROM mapping.NAME"',
+    ("mapping", "describe"): 'lakewright sql "DESCRIBE mapping.NAME"',
+    ("mapping", "count"): 'lakewright sql "SELECT count(*) FROM mapping.NAME"',
+    ("mapping", "explain"): 'lakewright sql "EXPLAIN SELECT * FROM mapping.NAME"',
+    ("mapping", "validate"): "lakewright validate",
+    ("mapping", "dependencies"): "lakewright graph JOB",
+    ("mapping",): "lakewright show mapping NAME, or lakewright sql",
+    ("relation", "list"): "lakewright ls relations",
+    ("relation", "inspect"): "lakewright show relation NAME",
+    ("relation", "show"): 'lakewright sql "SELECT * FROM gold.NAME"',
+    ("relation", "describe"): 'lakewright sql "DESCRIBE gold.NAME"',
+    ("relation", "count"): 'lakewright sql "SELECT count(*) FROM gold.NAME"',
+    ("relation",): "lakewright job JOB PHASE -nl -t TARGET, with the target that writes it",
+    ("model",): 'lakewright ls relations, lakewright sql "SELECT * FROM gold.NAME"',
+    ("history",): "lakewright history, lakewright history show RUN",
+    ("test",): "lakewright test",
+    ("documentation",): "lakewright docs",
+    ("namespace",): "lakewright show connection NAME",
+    ("info",): "lakewright doctor",
+    ("version",): "lakewright --version",
+    ("shell",): "lakewright sql, or Python: lakewright.Project.load()",
+}
+"""By the words of Flowman's command; a single word stands for all its other subcommands."""
+
+
+def _command_for(words: Sequence[str]) -> str | None:
+    """Return the command that does what a command of Flowman does, or None if Flowman has no such command.
+
+    Example:
+        >>> _command_for(["mapping", "count", "stations"])
+        'lakewright sql "SELECT count(*) FROM mapping.NAME"'
+    """
+    return _COMMANDS.get(tuple(words[:2])) or _COMMANDS.get(tuple(words[:1]))

@@ -1,33 +1,250 @@
-"""Repair of a silver table: the commit of a planned repair, and its entry in the history of runs.
+"""Repair of a silver table: its plan, which has the rows that the table should have, and its commit.
 
-Source: `processing-strategies.md`, "Version Lifecycle".
+Only rows under the keys with broken rules are examined. No row is removed unless that is allowed.
+
+Source: `processing-strategies.md`, "Version Lifecycle" (a version ends where the next one begins).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.doctor.plan_repair import RepairPlan
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.commit import Token, carrying_token
+from lakewright.lake.commit import Token, carrying_token, strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.journal import Run
+from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import StructField
 from lakewright.slices.application import application_of
+from lakewright.spark.engine import materialized
 from lakewright.strategies.slice_load import check_unchanged, table_lock
+from lakewright.targets.entity.table_rules import (
+    OWN_KEY,
+    ExaminedTable,
+    Finding,
+    find_violations,
+    has_rules,
+)
 from lakewright.targets.lease import hold_leases, table_resource
+from lakewright.transform.steps import find_name, with_columns
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.delta_log import TableState
     from lakewright.manifest.journal import Journal
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address
     from lakewright.targets.context import Context
 
-__all__ = ["repair"]
+__all__ = ["RepairPlan", "plan_repair", "repair"]
+
+
+SHOWN = 20
+"""Number of changed rows that a plan shows."""
+_P = "_lakewright_"
+NEXT, KEPT, WAS = (f"{_P}{name}" for name in ("following", "kept", "was_"))
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """A repair that can be made.
+
+    Attributes:
+        session: The Spark session in which the rows were computed.
+        address: The table.
+        state: The table's state when the repair was planned.
+        table: The rows of that version.
+        rows: All rows of the affected keys after the repair, already computed.
+        keys: Primary keys, as `k`, whose rows are replaced; null stands for rows without a key.
+        changed: Number of rows that would change.
+        removed: Number of rows that would be removed.
+        doubled: Number of rows that only a removal can repair; they stay unless removal is allowed.
+        shown: Some of the changed rows: their key, their beginning, and column to values before and after.
+        left: Rules that would still be broken.
+    """
+
+    session: SparkSession
+    address: Address
+    state: TableState
+    table: ExaminedTable
+    rows: DataFrame
+    keys: DataFrame
+    changed: int
+    removed: int
+    doubled: int
+    shown: tuple[Mapping[str, Any], ...]
+    left: tuple[Finding, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as `doctor -o json` prints it."""
+        return {
+            "changed": self.changed,
+            "removed": self.removed,
+            "needs_data_loss": self.doubled,
+            "rows": list(self.shown),
+            "left": [finding.as_json() for finding in self.left],
+        }
+
+
+def plan_repair(context: Context, entity: Entity) -> RepairPlan | None:
+    """Return the repair of an entity's table, or None if nothing is wrong; nothing is written.
+
+    A version ends where the next one of its key begins; the last one is current unless it has an end, or is
+    flagged as deleted. Missing or wrong keys and hashes are computed from the row's values. Of rows that
+    share a key, or begin at the same instant, only the one last seen can stay; with `sequence_by`, the one
+    with the greatest value.
+    """
+    lake = context.workspace.lake
+    address = entity.places(lake.settings).silver
+    state = observe_table(lake, address)
+    if not state.exists or not has_rules(lake, entity, state.names):
+        return None
+    session = strict_session(lake)
+    table = ExaminedTable.of(lake, entity, session, state)
+    mended = materialized(_mended(table))
+    doubled = mended.where(f"not {KEPT}").count()
+    columns = _mended_columns(table)
+    allow_data_loss = context.options.permissions.allow_data_loss
+    kept = mended.where(KEPT) if allow_data_loss else with_columns(mended, _reverted(table, columns))
+    is_changed = " or ".join(f"not {name_sql(name)} <=> {name_sql(WAS + name)}" for name in columns)
+    changed = kept.where(is_changed)
+    rows = kept.select(*(name_sql(name) for name in table.frame.columns))
+    plan = RepairPlan(
+        session=session,
+        address=address,
+        state=state,
+        table=table,
+        rows=rows,
+        keys=mended.selectExpr(f"{name_sql(WAS + table.system.key)} as k").distinct(),
+        changed=changed.count(),
+        removed=doubled if allow_data_loss else 0,
+        doubled=0 if allow_data_loss else doubled,
+        shown=_shown(table, changed, columns),
+        left=find_violations(replace(table, frame=rows)),
+    )
+    return plan if plan.changed or plan.removed or plan.doubled or plan.left else None
+
+
+def _mended(table: ExaminedTable) -> DataFrame:
+    """Return all rows under keys with broken rules in their repaired form, with their former values."""
+    from pyspark.sql import functions
+
+    rows = table.annotated()
+    condition = " or ".join(f"coalesce({rule.condition}, false)" for rule in table.rules().values())
+    own = f"coalesce({OWN_KEY}, {name_sql(table.system.key)})"
+    broken = rows.where(condition)
+    keys = broken.selectExpr(f"inline(array(struct({own} as k), struct({name_sql(table.system.key)} as k)))")
+    found = table.frame.withColumn(OWN_KEY, functions.expr(table.own_key() or "cast(null as string)"))
+    concerned = found.join(keys.distinct(), functions.expr(f"{own} <=> k"), "left_semi")
+    return _mended_versions(table, concerned) if table.is_historic else _mended_records(table, concerned)
+
+
+def _reverted(table: ExaminedTable, columns: Sequence[str]) -> dict[str, str]:
+    """Return the former columns for keys of which a row would be removed, and repaired ones for others."""
+    lost = f"count_if(not {KEPT}) over (partition by {name_sql(table.system.key)})"
+    return {name: f"if({lost} > 0, {name_sql(WAS + name)}, {name_sql(name)})" for name in columns}
+
+
+def _mended_columns(table: ExaminedTable) -> tuple[str, ...]:
+    """Return the columns that a repair may change."""
+    system = table.system
+    times = system.temporal if table.is_historic else ()
+    return (system.key, system.hash, *times, system.deleted)
+
+
+def _prepared(table: ExaminedTable, rows: DataFrame) -> DataFrame:
+    """Return the rows with repaired key, hash and flag, together with the former values."""
+    system = table.system
+    key, hash_, deleted = (name_sql(n) for n in (system.key, system.hash, system.deleted))
+    was = {WAS + name: name_sql(name) for name in _mended_columns(table)}
+    made = {
+        system.key: f"coalesce({OWN_KEY}, {key})",
+        system.hash: f"if(length({hash_}) = 64, {hash_}, {_row_hash(table)})",
+        system.deleted: f"coalesce({deleted}, false)",
+    }
+    return with_columns(with_columns(rows, was), made)
+
+
+def _row_hash(table: ExaminedTable) -> str:
+    """Return SQL of the hash of a row's values in silver, under the names of the source."""
+    sources = {column.silver.lower(): column.source for column in table.entity.columns}
+    excluded = {name.lower() for name in table.entity.settings.hash_exclude}
+    values = []
+    for field in columns_of(table.frame.schema):
+        source = sources.get(field.name.lower(), field.name)
+        if field.name.lower() in table.system.all or {source.lower(), field.name.lower()} & excluded:
+            continue
+        values.append((StructField(source, field.type), name_sql(field.name)))
+    return table.form.hash_of(values)
+
+
+def _mended_records(table: ExaminedTable, rows: DataFrame) -> DataFrame:
+    """Return repaired rows of Merge; of rows with the same key, the latest or last seen one is kept."""
+    system = table.system
+    key, seen, hash_ = (name_sql(n) for n in (system.key, system.last_seen, system.hash))
+    latest = "".join(f"{name_sql(name)} desc nulls last, " for name in _sequence(table))
+    over = f"over (partition by {key} order by {latest}{seen} desc nulls last, {hash_})"
+    return with_columns(_prepared(table, rows), {KEPT: f"{key} is null or row_number() {over} = 1"})
+
+
+def _sequence(table: ExaminedTable) -> tuple[str, ...]:
+    """Return the column of `sequence_by`, if the entity has one and the table too."""
+    declared = table.entity.settings.sequence_by
+    found = None if declared is None else find_name(table.frame.columns, table.entity.silver_name(declared))
+    return () if found is None else (found,)
+
+
+def _mended_versions(table: ExaminedTable, rows: DataFrame) -> DataFrame:
+    """Return repaired versions of Historic; of versions that begin at the same time, the last is kept."""
+    system = table.system
+    start, end, current = (name_sql(n) for n in system.temporal)
+    key, seen, deleted = (name_sql(n) for n in (system.key, system.last_seen, system.deleted))
+    found = with_columns(_prepared(table, rows), {system.valid_from: f"coalesce({start}, {seen})"})
+    latest = "".join(f"{name_sql(name)} nulls first, " for name in _sequence(table))
+    order = f"{start}, {end} is null, {end}, {latest}{seen} nulls first, {name_sql(system.hash)}"
+    over = f"over (partition by {key} order by {order})"
+    found = with_columns(found, {NEXT: f"lead({start}) {over}"})
+    mended = f"""case
+        when {NEXT} is null and {end} is null and {deleted} then greatest({seen}, {start})
+        when {NEXT} is null and {end} < {start} then if({current}, null, {start})
+        when {NEXT} is null then {end}
+        when {end} is null or {end} < {start} or {end} > {NEXT} or not {deleted} then {NEXT}
+        else {end} end"""
+    found = with_columns(found, {KEPT: f"{key} is null or {NEXT} is null or {NEXT} <> {start}"})
+    found = with_columns(found, {system.valid_to: mended})
+    return with_columns(found, {system.is_current: f"{end} is null"})
+
+
+def _shown(table: ExaminedTable, changed: DataFrame, columns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+    names = table.key_columns
+    begin = (table.system.valid_from,) if table.is_historic else ()
+    picked = [*(f"cast({name_sql(n)} as string) as {name_sql('key ' + n)}" for n in (*names, *begin))]
+    for name in columns:
+        before, after = name_sql(WAS + name), name_sql(name)
+        picked += [
+            f"not {before} <=> {after} as {name_sql('is ' + name)}",
+            f"cast({before} as string) as {name_sql('before ' + name)}",
+            f"cast({after} as string) as {name_sql('after ' + name)}",
+        ]
+    ordered = changed.selectExpr(*picked).orderBy(*(name_sql("key " + n) for n in (*names, *begin)))
+    return tuple(
+        {
+            "key": {name: row["key " + name] for name in names},
+            **({"valid_from": row["key " + begin[0]]} if begin else {}),
+            "changes": {
+                name: [row["before " + name], row["after " + name]] for name in columns if row["is " + name]
+            },
+        }
+        for row in ordered.limit(SHOWN).collect()
+    )
+
 
 PHASE = "REPAIR"
 """Phase under which a repair is listed in the history of runs."""
-
 MOST_KEYS = 2_000
 """Keys up to which only their rows are replaced, and not the whole table: the query lists them."""
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.files import Files
 from lakewright.lake.parquet_footer import footer_of
-from lakewright.profiling.parquet_values import parquet_values
+from lakewright.lake.paths import local_path
 from lakewright.profiling.places import FoundFile
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.sample import NotData, Sample, sample_of, text_of
@@ -24,13 +26,14 @@ from lakewright.reader.avro import schema_text
 from lakewright.reader.json_look import Look, look_at_records
 from lakewright.reader.json_types import json_columns
 from lakewright.reader.parquet_types import Footers, homeless, true_type
-from lakewright.schema.types import TEXT, Type
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import TEXT, Decimal, Type
 
 __all__ = ["MOST_ROWS", "Table", "read_table"]
 
+
 MOST_ROWS = 20_000
 """Rows of a file that are looked at."""
-
 _SEPARATORS = (",", ";", "\t", "|")
 _FIRST_RECORDS = 200
 _ORC = b"ORC"
@@ -99,9 +102,6 @@ def _text(kind: str, sample: Sample) -> Table:
         return _json(text, form, is_whole=sample.is_whole)
     last = "" if encoding in ("UTF-16", "UTF-32") else sample.last.decode(encoding, "replace")
     return _csv(text, last, form, is_sure=bool(kind), is_whole=sample.is_whole)
-
-
-# CSV
 
 
 def _csv(text: str, last: str, form: dict[str, Any], *, is_sure: bool, is_whole: bool) -> Table:
@@ -216,9 +216,6 @@ def _faults_of_rows(ragged: int) -> tuple[Reason, ...]:
     return (Reason.of(Code.RAGGED, rows=ragged),) if ragged else ()
 
 
-# JSON
-
-
 def _json(text: str, form: dict[str, Any], *, is_whole: bool) -> Table:
     lines = text.splitlines()
     if not is_whole:
@@ -263,9 +260,6 @@ def _plain(value: Any) -> Hashable:
     return json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
 
 
-# Parquet and Avro
-
-
 def _parquet(file: FoundFile, system: Files) -> Table:
     if not file.size:
         raise NotData(Code.NO_CONTENT)
@@ -280,7 +274,9 @@ def _parquet(file: FoundFile, system: Files) -> Table:
     for each in footer.columns.fields:
         if (found := homeless(each.type, each.name)) is not None:
             findings.append(Reason.of(Code.NO_TYPE, column=found[0], type=found[1]))
-    values = parquet_values(file, system, {each.name: each.type for each in footer.columns.fields}, MOST_ROWS)
+    values = _parquet_values(
+        file, system, {each.name: each.type for each in footer.columns.fields}, MOST_ROWS
+    )
     rows = zip(*(values.get(name, [None] * _length(values)) for name in types), strict=True)
     return Table(
         "parquet",
@@ -304,3 +300,61 @@ def _avro(sample: Sample) -> Table:
         raise NotData(Code.DAMAGED, why=str(error)) from error
     fields = schema.get("fields", []) if isinstance(schema, dict) else []
     return Table("avro", tuple(str(each.get("name")) for each in fields), has_values=False)
+
+
+_NAMES = {
+    "string": "string",
+    "tinyint": "byte",
+    "smallint": "short",
+    "int": "integer",
+    "bigint": "long",
+    "date": "date",
+    "timestamp": "timestamp",
+    "boolean": "boolean",
+}
+"""Types of columns whose values are looked at, with their names in Delta's log."""
+_MOST_BYTES = 16 << 20
+"""Bytes of a file in an object store that is copied to be looked into."""
+_ACTIONS: tuple[dict[str, Any], ...] = ({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},)
+
+
+def _parquet_values(
+    file: FoundFile, system: Files, types: Mapping[str, Type], most: int
+) -> Mapping[str, list[Hashable]]:
+    """Return the first values of the columns that have a plain type; none where they can't be read."""
+    wanted = {name: _NAMES[kind.ddl] for name, kind in types.items() if kind.ddl in _NAMES}
+    wanted |= {
+        name: kind.ddl for name, kind in types.items() if isinstance(kind, Decimal) and kind.precision <= 38
+    }
+    local = local_path(file.path)
+    if not wanted or (local is None and file.size > _MOST_BYTES):
+        return {}
+    with tempfile.TemporaryDirectory(prefix="lakewright-") as folder:
+        if local is None:
+            local = Path(folder, "copy.parquet")
+            local.write_bytes(system.read_range(file.path, 0, file.size))
+        return _read(Path(folder), local, wanted, most)
+
+
+def _read(folder: Path, file: Path, types: Mapping[str, str], most: int) -> Mapping[str, list[Hashable]]:
+    from deltalake import DeltaTable, QueryBuilder
+
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in types.items()]
+    meta = {
+        "id": "0",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [],
+        "configuration": {},
+    }
+    add = {"path": file.absolute().as_uri(), "partitionValues": {}, "size": file.stat().st_size}
+    actions = (*_ACTIONS, {"metaData": meta}, {"add": {**add, "modificationTime": 0, "dataChange": True}})
+    log = folder / "_delta_log"
+    log.mkdir()
+    (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)), "utf-8")
+    query = f"SELECT {', '.join(map(name_sql, types))} FROM looked LIMIT {most}"  # noqa: S608 - quoted names
+    try:
+        found = QueryBuilder().register("looked", DeltaTable(str(folder))).execute(query).read_all()
+    except Exception:
+        return {}  # the library does not know all that Spark reads
+    return {name: list(found.column(index).to_pylist()) for index, name in enumerate(types)}

@@ -20,9 +20,8 @@ from lakewright.relations.relation import Relation
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.relation import RelationTarget
-from lakewright.workspace.declared_tables import DeclaredTables
 from lakewright.workspace.query import table_resource as named_resource
-from lakewright.workspace.sql_check import SqlChecker
+from lakewright.workspace.sql_check import DeclaredTables, SqlChecker
 
 if TYPE_CHECKING:
     from lakewright.plan.last_build import LastBuild

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import lakewright_client as client
 from lakewright.errors import SparkUnavailable
-from lakewright.serve.installation import CODE
 from lakewright.serve.requests import Request
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import Gauges, Serving
-from lakewright.serve.worker_host import BEGUN, CHANGED, ENDED, READY
+from lakewright.serve.worker_host import BEGUN, CHANGED, CODE, ENDED, READY
 
 __all__ = ["WARM_UP", "WarmService", "make"]
 

@@ -16,8 +16,10 @@ import selectors
 import signal
 import socket
 import sys
+import sysconfig
+import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,23 +27,20 @@ from pathlib import Path
 from typing import Any
 
 import lakewright_client as client
-from lakewright.serve.installation import Installation
 from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.attached import AttachedSession
 
-__all__ = ["BEGUN", "CHANGED", "ENDED", "READY", "WorkerHost"]
+__all__ = ["BEGUN", "CHANGED", "CODE", "ENDED", "READY", "Installation", "WorkerHost"]
+
 
 READY, CHANGED, BEGUN, ENDED = b"ready\n", b"changed\n", b"begun\n", b"ended\n"
 """What the host tells the server: it takes requests; it no longer does, as the installation has changed; a
 request has begun, or ended. Lines that begin with `waiting` or `heap` tell how many requests wait, and how
 much of the JVM's heap is used."""
-
 LIMIT = max(8, 4 * (os.cpu_count() or 1))
 """Requests that run at once; the others wait, but for those that a running one has started."""
-
 FAILED = 70
-
 Run = Callable[[Sequence[str], AttachedSession], tuple[int, Sequence[FollowUp]]]
 
 
@@ -283,6 +282,49 @@ class WorkerHost:
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, self._lifeline)
         os.close(null)
+
+
+CODE = (Path(__file__).parents[1], Path(sysconfig.get_paths()["purelib"]))
+"""The folders with the code of this installation: Lakewright's, and that of all packages."""
+PAUSE = 1.0
+"""Seconds between two looks at the files."""
+
+
+@dataclass(slots=True)
+class Installation:
+    """The time of the newest file of the first folder, and of the last change of the others."""
+
+    folders: Sequence[Path]
+    newest: int
+    clock: Callable[[], float] = time.monotonic
+    looked: float = float("-inf")
+
+    @classmethod
+    def of(cls, folders: Sequence[Path], clock: Callable[[], float] = time.monotonic) -> Installation:
+        """Return the installation as it is now; call it before most modules are imported."""
+        return cls(folders, _newest(folders), clock)
+
+    def has_changed(self) -> bool:
+        """Return whether code was changed, installed or removed; files are looked at once a second."""
+        now = self.clock()
+        if now - self.looked < PAUSE:
+            return False
+        self.looked = now
+        return _newest(self.folders) != self.newest
+
+
+def _newest(folders: Sequence[Path]) -> int:
+    # Installing anything changes the folder of installed packages itself.
+    return max([*(folder.stat().st_mtime_ns for folder in folders), *_times(str(folders[0]))])
+
+
+def _times(folder: str) -> Iterator[int]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir() and entry.name != "__pycache__":
+                yield from _times(entry.path)
+            elif entry.name.endswith(".py"):
+                yield entry.stat().st_mtime_ns
 
 
 def main(arguments: Sequence[str]) -> int:

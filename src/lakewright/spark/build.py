@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import re
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +32,11 @@ from lakewright.spark.launch import environment_set, has_jvm, interrupts_kept
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 from lakewright.spark.query_logs import filter_query_logs
 from lakewright.spark.releases import Jar, delta_jars, installed_release
-from lakewright.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["build_session"]
+__all__ = ["build_session", "remove_leftovers", "scratch_folder"]
 
 log = logging.getLogger(__name__)
 
@@ -119,3 +124,46 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
 def _java_message(error: Exception) -> str | None:
     java = getattr(error, "java_exception", None)
     return None if java is None else java.getMessage() or java.toString()
+
+
+PREFIX = "lakewright-run-"
+_NAME = re.compile(rf"{PREFIX}(?P<process>\d+)-.*")
+OLD = 24 * 3600
+"""Seconds after which the folder of a process that doesn't run is removed. Another container may share the
+temporary folder of this machine, but not its numbers of processes."""
+
+
+@cache
+def scratch_folder() -> Path:
+    """Return the folder, which is made on first use and removed when the process ends."""
+    remove_leftovers(Path(tempfile.gettempdir()), time.time())
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def remove_leftovers(place: Path, now: float) -> None:
+    """Remove the scratch folders of processes that ended without removing them."""
+    for folder in _leftovers(place, now):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _leftovers(place: Path, now: float) -> Iterator[Path]:
+    for folder in place.glob(f"{PREFIX}*"):
+        found = _NAME.fullmatch(folder.name)
+        try:
+            is_old = folder.is_dir() and now - folder.stat().st_mtime > OLD
+        except OSError:
+            continue
+        if found and is_old and not _runs(int(found["process"])):
+            yield folder
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it belongs to somebody else
+        return True
+    return True

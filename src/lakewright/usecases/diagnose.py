@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakewright.app import App
-from lakewright.doctor import plan_repair as planning
 from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
-from lakewright.doctor.plan_repair import RepairPlan
+from lakewright.doctor.repair import RepairPlan
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_cluster_settings, lake_master
@@ -282,7 +281,7 @@ def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS
     Raises:
         SpecError: There is no such entity.
     """
-    return planning.plan_repair(_context(app, permissions), app.project.entity(entity))
+    return repairing.plan_repair(_context(app, permissions), app.project.entity(entity))
 
 
 def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, reason: str) -> int | None:

@@ -1,22 +1,32 @@
-"""The parts of relations and mappings that the workspace uses, and relations of imported projects.
+"""The parts of relations and mappings that the workspace uses, and fields that hold them.
 
 Their methods take the `Workspace`, whose module imports this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
+
+from pydantic import Discriminator, Tag
 
 from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
+from lakewright.spec.models.base import KindOf, Named, Reference
 from lakewright.spec.models.fields import Field, PartitionField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation", "read_relation"]
+__all__ = [
+    "ImportedRelation",
+    "ReadableMapping",
+    "ReadableRelation",
+    "RelationReference",
+    "read_relation",
+    "referenced",
+]
 
 
 Workspace: TypeAlias = Any
@@ -169,3 +179,22 @@ def read_relation(
     if past is not None and not relation.keeps_past:
         past.notes.append(f"the relation {relation.name} keeps no past: its rows are those of today")
     return relation.read(workspace, partitions)
+
+
+def _which(declared: Any) -> str:
+    return "name" if isinstance(declared, str) else "relation"
+
+
+RelationReference: TypeAlias = Annotated[
+    Annotated[str, Tag("name")] | Annotated[ReadableRelation, KindOf("relation"), Tag("relation")],
+    Discriminator(_which),
+]
+"""A relation's name, or the relation itself."""
+
+
+def referenced(relation: str | ReadableRelation, *path: str | int) -> Iterable[Reference]:
+    """Return the reference to a relation given by name, or the references of a relation written in place."""
+    where = path or ("relation",)
+    if isinstance(relation, str):
+        return [Reference("relation", relation, where)]
+    return relation.references_below(*where) if isinstance(relation, Named) else []

@@ -18,30 +18,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from lakewright.errors import LakewrightError
 from lakewright.spec.suggestions import meant
-from lakewright.workspace.declared_tables import DeclaredTables
+from lakewright.workspace.query import all_rows, table_resource
+from lakewright.workspace.readable import ReadableRelation
 from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.optimizer.scope import Scope
 
+    from lakewright.plan.resource import Resource
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ColumnsOf", "ColumnsOfTable", "SqlAnalysis", "SqlChecker"]
+__all__ = ["ColumnsOf", "ColumnsOfTable", "DeclaredTables", "SqlAnalysis", "SqlChecker"]
+
 
 ColumnsOf = Callable[[str], Sequence[str] | None]
 """Returns the columns of a table with a name of one part, or None if they are not known."""
-
 ColumnsOfTable = Callable[[Sequence[str]], Sequence[str] | None]
 """Returns the columns of a table with a name of these parts, or None if they are not known."""
-
 MOST_KEPT = 2_000
 """The number of results that are kept: more than the texts of a large project, and less than a megabyte."""
-
 _RULES = 3
 """Raised when the checks here change, so that kept results are not used any more."""
-
 _METADATA = "_metadata"
 """A column that Spark gives to all tables of files."""
 
@@ -299,3 +299,50 @@ def _made_names(query: exp.Select) -> frozenset[str] | None:
         elif not isinstance(part, exp.Values):
             return None
     return frozenset(names)
+
+
+class DeclaredTables:
+    """The relations of a workspace by the table of the catalog, or the path, by which a query names them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._relations: dict[Resource, list[ReadableRelation]] | None = None
+        self._columns: dict[Resource, tuple[str, ...] | None] = {}
+
+    def relations(self, parts: Sequence[str]) -> Sequence[ReadableRelation]:
+        """Return the relations whose table has a name of these parts."""
+        if self._relations is None:
+            self._relations = {}
+            for name in self.workspace.project.relations:
+                self._add(name, self._relations)
+        return self._relations.get(table_resource(parts), ())
+
+    def columns(self, parts: Sequence[str]) -> Sequence[str] | None:
+        """Return the declared columns of the table with a name of these parts; None if they are not known."""
+        table = table_resource(parts)
+        if table not in self._columns:
+            found = [_declared(each, self.workspace) for each in self.relations(parts)]
+            known = [names for names in found if names is not None]
+            is_known = bool(found) and len(known) == len(found)
+            self._columns[table] = tuple(dict.fromkeys(sum(known, ()))) if is_known else None
+        return self._columns[table]
+
+    def _add(self, name: str, found: dict[Resource, list[ReadableRelation]]) -> None:
+        try:
+            relation = self.workspace.relation(name)
+            table = relation.table_sql(self.workspace)
+        except LakewrightError:  # it has a fault of its own
+            return
+        if table is not None and not table.startswith("("):  # a query has no name
+            for parts in table_names(all_rows(table)):
+                found.setdefault(table_resource(parts), []).append(relation)
+
+
+def _declared(relation: ReadableRelation, workspace: Workspace) -> tuple[str, ...] | None:
+    schema = getattr(relation, "declared_schema", None)
+    if schema is None or schema.mappings():  # only Spark knows the columns of a mapping
+        return None
+    try:
+        return tuple(field.name for field in relation.fields(workspace))
+    except LakewrightError:
+        return None

@@ -17,8 +17,7 @@ from tests.projects import make_workspace
 from tests.sessions import same
 
 from lakewright.doctor.examine import examine
-from lakewright.doctor.plan_repair import plan_repair
-from lakewright.doctor.repair import repair
+from lakewright.doctor.repair import plan_repair, repair
 from lakewright.errors import CommitConflict, LeaseHeld
 from lakewright.lake.commit import read_commits
 from lakewright.lake.observation import observe_table

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from lakewright.bus.guard import Guard
+from lakewright.bus.command import Guard
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.run_commands import CommandRun, Worked, run_commands
 from lakewright.errors import StoreUnavailable, UsageError
@@ -288,7 +288,7 @@ def test_the_guard_leaves_alone_what_has_ended(tmp_path: Path) -> None:
 def test_without_a_shell_the_run_says_that_it_has_no_guard(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("lakewright.bus.guard.SHELL", "/no/such/sh")
+    monkeypatch.setattr("lakewright.bus.command.SHELL", "/no/such/sh")
     bench.manifest.add("a", "b", application=LANDING)
     assert bench.sh("true").count("processed") == 2
     assert [each.message for each in caplog.records if "if this run is killed" in each.message] == [

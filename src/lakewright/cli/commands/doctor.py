@@ -21,7 +21,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.targets.entity.maintenance import Maintenance
 
 if TYPE_CHECKING:
-    from lakewright.doctor.plan_repair import RepairPlan
+    from lakewright.doctor.repair import RepairPlan
     from lakewright.usecases.diagnose import Check
 
 __all__ = ["doctor", "maintain", "setup"]

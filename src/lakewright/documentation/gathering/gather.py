@@ -6,15 +6,13 @@ An error while one item is gathered becomes a note of that item; the others are 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from lakewright.documentation.document import Document, Ending, Item, LastRun, Ref
-from lakewright.documentation.gathering.entities import entity_item
-from lakewright.documentation.gathering.items import mapping_item, relation_item, target_item
-from lakewright.documentation.lineage.connect import connect_items
+from lakewright.documentation.document import Column, Document, Ending, Item, LastRun, Ref, Source
+from lakewright.documentation.gathering.items import entity_item, mapping_item, relation_item, target_item
 from lakewright.errors import LakewrightError
 from lakewright.lake.spark_errors import message_of
 from lakewright.manifest.journal import Journal, Run
@@ -33,9 +31,15 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from lakewright.manifest.store import Store
 
-__all__ = ["DataFlow", "DocumentRequest", "declared_flow", "endings_of", "gather_document", "last_run_of"]
+__all__ = [
+    "DataFlow",
+    "DocumentRequest",
+    "declared_flow",
+    "gather_document",
+]
 
 log = logging.getLogger(__name__)
+
 
 _COLLECTORS = {"relation": "relations", "mapping": "mappings", "target": "targets", "entity": "entities"}
 """Name of the collector of each category."""
@@ -73,8 +77,8 @@ def gather_document(context: Context, request: DocumentRequest) -> Document:
         job=request.job,
         parameters=request.parameters,
         jobs=tuple(map(_job, project.jobs.values())),
-        items=tuple(connect_items(list(_Gatherer(context, request).items()))),
-        last_run=None if run is None else last_run_of(run),
+        items=tuple(_connect_items(list(_Gatherer(context, request).items()))),
+        last_run=None if run is None else _last_run_of(run),
     ).redacted(context.redact)
 
 
@@ -136,7 +140,7 @@ class _Gatherer:
     @cached_property
     def _endings(self) -> Mapping[str, tuple[Ending, ...]]:
         run = self.request.last_run
-        return {} if run is None else endings_of(run, self.context.ledger.store, self.request.parameters)
+        return {} if run is None else _endings_of(run, self.context.ledger.store, self.request.parameters)
 
     def _with_endings(self, item: Item) -> Item:
         is_target = item.ref.category == "target"
@@ -168,7 +172,6 @@ class _Gatherer:
 
 Flow: TypeAlias = tuple[tuple[Ref, ...], tuple[Ref, ...]]
 """The items that are read, and those that are written."""
-
 _WRITING_PHASES = (Phase.CREATE, Phase.BUILD)
 
 
@@ -226,7 +229,7 @@ def _items(references: Iterable[Reference]) -> list[Ref]:
     )
 
 
-def last_run_of(run: Run) -> LastRun:
+def _last_run_of(run: Run) -> LastRun:
     """Return a run as the documentation shows it."""
     return LastRun(
         run_id=run.run_id,
@@ -239,7 +242,7 @@ def last_run_of(run: Run) -> LastRun:
     )
 
 
-def endings_of(run: Run, store: Store, parameters: Mapping[str, str]) -> dict[str, tuple[Ending, ...]]:
+def _endings_of(run: Run, store: Store, parameters: Mapping[str, str]) -> dict[str, tuple[Ending, ...]]:
     """Return how each target ended in each phase of a run, by the target's name.
 
     Args:
@@ -262,3 +265,123 @@ def endings_of(run: Run, store: Store, parameters: Mapping[str, str]) -> dict[st
             error=error.get("message"),
         )
     return {name: tuple(phases.values()) for name, phases in found.items()}
+
+
+Columns: TypeAlias = Mapping[Source, Column]
+
+
+def _connect_items(items: Sequence[Item]) -> list[Item]:
+    """Return the items with all their neighbours, and their columns with sources, origins and descriptions.
+
+    A gathered target lists the items that it writes in `read_by`.
+    """
+    items = _with_neighbours(items)
+    items = _with_column_sources(items)
+    known = {_key(item.ref, column.name): column for item in items for column in item.columns}
+    return [
+        replace(
+            item,
+            columns=tuple(
+                replace(
+                    column,
+                    origins=tuple(_origins(Source(item.ref, column.name), known)),
+                    description=column.description or _inherited(column, known),
+                )
+                for column in item.columns
+            ),
+        )
+        for item in items
+    ]
+
+
+def _with_neighbours(items: Sequence[Item]) -> list[Item]:
+    """Return the items with `reads` and `read_by` completed, so that each edge is in both of its items."""
+    reads = {item.ref: dict.fromkeys(item.reads) for item in items}
+    for item in items:
+        for written in item.read_by:
+            if written in reads:
+                reads[written][item.ref] = None
+    read_by: dict[Ref, dict[Ref, None]] = {item.ref: dict.fromkeys(item.read_by) for item in items}
+    for ref, others in reads.items():
+        for other in others:
+            read_by.setdefault(other, {})[ref] = None
+    return [
+        replace(item, reads=tuple(reads[item.ref]), read_by=tuple(r for r in read_by[item.ref] if r in reads))
+        for item in items
+    ]
+
+
+def _with_column_sources(items: Sequence[Item]) -> list[Item]:
+    """Return the items with sources for the columns of relations and entities, which targets write."""
+    by_ref = {item.ref: item for item in items}
+    return [
+        replace(item, columns=tuple(_with_sources(item, column, by_ref) for column in item.columns))
+        if item.ref.category in ("relation", "entity")
+        else item
+        for item in items
+    ]
+
+
+def _with_sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Column:
+    if column.sources or column.made:
+        return column
+    return replace(column, sources=tuple(_sources(item, column, by_ref)))
+
+
+def _sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Iterator[Source]:
+    """Yield the column of the same name, in any case, of each item that the column's rows come from."""
+    for ref in item.reads:
+        is_target = ref.category == "target" and ref in by_ref
+        for origin in by_ref[ref].reads if is_target else (ref,):
+            name = _source_name(column) if origin.category == "relation" else column.name
+            found = _column_named(by_ref.get(origin), name)
+            if found is not None:
+                yield Source(origin, found.name)
+
+
+def _source_name(column: Column) -> str:
+    """Return the column's name in bronze, which an entity may have renamed."""
+    renamed = next((mark for mark in column.marks if mark.startswith("from ")), None)
+    return renamed.removeprefix("from ") if renamed else column.name
+
+
+def _column_named(item: Item | None, name: str) -> Column | None:
+    columns = item.columns if item is not None else ()
+    return next((each for each in columns if each.name.lower() == name.lower()), None)
+
+
+def _key(ref: Ref, column: str) -> Source:
+    return Source(ref, column.lower())
+
+
+def _origins(start: Source, known: Columns) -> Iterable[Source]:
+    """Yield the columns at the start of a column's lineage; none if it starts with the column itself."""
+    seen: set[Source] = set()
+    waiting = [start]
+    while waiting:
+        source = waiting.pop()
+        key = _key(*source)
+        if key in seen:
+            continue
+        seen.add(key)
+        column = known.get(key)
+        if column is not None and column.sources:
+            waiting += reversed(column.sources)
+        elif source != start:
+            yield source
+
+
+def _inherited(column: Column, known: Columns) -> str | None:
+    """Return the description of the nearest source, as long as each column has one source of its name."""
+    seen: set[Source] = set()
+    while len(column.sources) == 1:
+        (source,) = column.sources
+        key = _key(*source)
+        found = known.get(key)
+        if found is None or key in seen or found.name.lower() != column.name.lower():
+            return None
+        seen.add(key)
+        if found.description:
+            return found.description
+        column = found
+    return None

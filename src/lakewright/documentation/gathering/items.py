@@ -1,7 +1,8 @@
-"""Relations, mappings and targets as items of the documentation."""
+"""Relations, mappings, targets and entities as items of the documentation."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,25 +10,39 @@ from typing import TYPE_CHECKING, Any
 from lakewright.checks.check import Check, CheckResult
 from lakewright.checks.run import CheckRequest, check_not_run, run_checks
 from lakewright.documentation.document import Column, Item, Ref, Source
-from lakewright.documentation.lineage.spark_plan import column_sources
-from lakewright.errors import TargetError
+from lakewright.documentation.gathering.spark_plan import column_sources
+from lakewright.errors import LakewrightError, TargetError
+from lakewright.lake.observation import observe_table
 from lakewright.lake.spark_errors import message_of
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.store import Query
+from lakewright.manifest.watermarks import Watermarks
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.plan.phase import Phase
 from lakewright.relations.relation import Relation
+from lakewright.slices.application import application_of
+from lakewright.spec.models.column import Column as DeclaredColumn
 from lakewright.spec.models.documentation import Documentation
+from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field
+from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
+from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["mapping_item", "relation_item", "target_item", "with_documentation"]
+__all__ = [
+    "entity_item",
+    "mapping_item",
+    "relation_item",
+    "target_item",
+]
+
 
 _NO_PLAN = "where its columns come from is not known: Spark Connect shows no plans"
-
 _NOTHING = Documentation()
 
 
@@ -125,7 +140,7 @@ def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> It
     return _checked(workspace, item, documentation, read, is_checked=is_checked)
 
 
-def with_documentation(
+def _with_documentation(
     item: Item, documentation: Documentation | None, results: Sequence[CheckResult]
 ) -> Item:
     """Return an item with the descriptions of its documentation block and the results of its checks.
@@ -184,8 +199,8 @@ def _checked(
         if isinstance(check, Check)
     ]
     if not is_checked:
-        return with_documentation(item, documentation, [check_not_run(each) for each in requests])
-    return with_documentation(item, documentation, run_checks(workspace, read, requests) if requests else [])
+        return _with_documentation(item, documentation, [check_not_run(each) for each in requests])
+    return _with_documentation(item, documentation, run_checks(workspace, read, requests) if requests else [])
 
 
 def _try(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
@@ -236,3 +251,95 @@ def _target_facts(target: Target) -> Iterable[tuple[str, str]]:
 
 def _nonempty(facts: Mapping[str, object]) -> Iterable[tuple[str, str]]:
     return ((name, " ".join(str(value).split())) for name, value in facts.items() if value not in (None, ""))
+
+
+def entity_item(context: Context, name: str) -> Item:
+    """Return an entity with the columns of its silver table; without a table, with its declared columns."""
+    entity = context.workspace.entity(name)
+    present, note = _silver_columns(context, entity)
+    return Item(
+        Ref("entity", name),
+        entity.strategy.value,
+        description=entity.description,
+        facts=tuple(_facts(context, entity)),
+        code="\n".join(_transformations(entity)) or None,
+        note=note,
+        columns=tuple(_columns(context, entity, present)),
+    )
+
+
+def _silver_columns(context: Context, entity: Entity) -> tuple[tuple[Field, ...], str | None]:
+    lake = context.workspace.lake
+    try:
+        state = observe_table(lake, entity.places(lake.settings).silver)
+    except LakewrightError as error:
+        return (), error.message
+    return state.columns, None if state.exists else "has no table yet: the first slice creates it"
+
+
+def _columns(context: Context, entity: Entity, present: Iterable[Field]) -> Iterable[Column]:
+    declared = {column.silver.lower(): column for column in entity.columns}
+    prefix = context.workspace.lake.settings.systemfield_prefix
+    system = {each.lower() for each in SystemColumns(prefix, entity.destination).all}
+    found = [
+        Column(each.name, each.type.ddl, nullable=each.nullable, description=each.description)
+        for each in present
+    ]
+    if not found:
+        found = [
+            Column(each.silver, each.type.ddl if each.type else "", description=each.description)
+            for each in entity.columns
+        ]
+    for column in found:
+        own = declared.get(column.name.lower())
+        if own is not None:
+            description = own.description or column.description
+            marks = tuple(_marks(entity, own))
+            yield replace(column, marks=marks, made=own.expression, description=description)
+        else:
+            yield replace(column, marks=("system",) if column.name.lower() in system else ())
+
+
+def _marks(entity: Entity, column: DeclaredColumn) -> Iterable[str]:
+    if column.is_business_key:
+        yield "business key"
+    if column.is_partition:
+        yield "partition"
+    if column.is_calculated:
+        yield "calculated"
+    elif column.source != column.silver:
+        yield f"from {column.source}"
+    if any(mark.column_name in (column.source, column.result) for mark in entity.watermarks):
+        yield "watermark"
+
+
+def _facts(context: Context, entity: Entity) -> Iterable[tuple[str, str]]:
+    places = entity.places(context.workspace.lake.settings)
+    yield "strategy", entity.strategy.value
+    yield "business key", ", ".join(each.silver for each in entity.columns if each.is_business_key) or "none"
+    yield "connection", entity.connection
+    yield "slices in", places.bronze_table or places.slices.pattern
+    yield "table", str(places.silver)
+    application = application_of(context.workspace.project.name, entity)
+    last = Watermarks(context.ledger.store).last(application)
+    for mark in entity.watermarks:
+        value = last.get(mark.column_name)
+        yield f"watermark {mark.column_name}", "none yet" if value is None else str(value.python)
+    if entity.settings.delete_missing:
+        yield "missing records", f"are soft-deleted ({entity.settings.delete_scope})"
+    items = context.ledger.store.select(Query(application=application))
+    counts = Counter(item.verdict(application) for item in items)
+    summary = ", ".join(
+        f"{counts[verdict]} {verdict.value.lower()}" for verdict in Verdict if counts[verdict]
+    )
+    yield "slices", summary or "none seen yet"
+    if not entity.enabled:
+        yield "enabled", "no"
+
+
+def _transformations(entity: Entity) -> Iterable[str]:
+    for step in entity.transformations:
+        if step.column:
+            yield f"{step.column} = {step.expression}"
+        else:
+            yield f"SELECT {', '.join(step.select)}"

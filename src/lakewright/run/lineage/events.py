@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from lakewright.documentation.lineage.spark_plan import column_sources
+from lakewright.documentation.gathering.spark_plan import column_sources
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.delta_log import state_of
 from lakewright.lake.observation import open_log

@@ -21,18 +21,23 @@ from lakewright.manifest.batch import is_storable
 from lakewright.manifest.item import Item
 from lakewright.manifest.readiness import FORWARDS, Queue, Reading, belongs
 from lakewright.manifest.record import Record
-from lakewright.manifest.standing import Standing
+from lakewright.manifest.replay import replay
+from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
 from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.keys import SHARDS, in_order, merged, record_sort_key, shard, sort_key_prefix
 from lakewright.stores.dynamodb.large_write import PENDING, finish, finish_all
-from lakewright.stores.dynamodb.rebuild import all_records, list_by_standing, rebuild
 from lakewright.stores.dynamodb.rows import (
     Key,
+    Row,
+    count_key,
     document_key,
     document_of,
     item_key,
     item_of,
+    item_row,
+    key_of,
+    listing_rows,
     number,
     record_key,
     record_of,
@@ -42,7 +47,8 @@ from lakewright.stores.dynamodb.rows import (
 from lakewright.stores.dynamodb.table import BY_STATE, Change, Refused, Table, if_absent, if_equal
 from lakewright.stores.dynamodb.writer import Cache, Writer
 
-__all__ = ["MIGRATIONS", "DynamoDbStore", "migrate"]
+__all__ = ["MIGRATIONS", "DynamoDbStore", "all_records", "migrate", "rebuild"]
+
 
 VERSION: Key = ("schema", "=")
 """The key of the row that holds the version of the layout."""
@@ -50,10 +56,6 @@ VERSION: Key = ("schema", "=")
 
 def _keep_empty(_table: Table) -> None:
     """Leave a new table empty: the first layout."""
-
-
-MIGRATIONS: Sequence[Callable[[Table], None]] = (_keep_empty, list_by_standing)
-"""Each step takes the rows from one version of the layout to the next, and may be repeated."""
 
 
 def migrate(table: Table) -> None:
@@ -275,3 +277,64 @@ class DynamoDbStore(Store):
 
     def close(self) -> None:
         self._table.close()
+
+
+def all_records(table: Table) -> Iterator[Record | Damage]:
+    """Yield every record by item id and sequence; damage takes the place of an unreadable one."""
+    parts = [
+        in_order((row["item"]["S"], row) for row in table.query(f"record/{part}")) for part in range(SHARDS)
+    ]
+    return (record_of(row) for _, row in merged(parts))
+
+
+def rebuild(table: Table) -> None:
+    """Recompute items, their lists and counts from the records; no one else may write meanwhile.
+
+    If it is interrupted it must be repeated: until then some items are missing from the answers.
+    """
+    table.delete_all(_derived(table))
+    counted: Counter[Standing] = Counter()
+    table.put_all(_folded(all_records(table), counted))
+    table.put_all(_count_row(standing, n) for standing, n in counted.items())
+
+
+def _list_by_standing(table: Table) -> None:
+    """Replace the lists of the first layout, which were by application and verdict."""
+    tallies = list(table.query("tally"))
+    if not tallies:
+        return
+    for name in sorted({key_of(row)[1].rpartition("/")[0] for row in tallies}):
+        table.delete_all(map(key_of, table.query(f"verdict/{name}")))
+    rebuild(table)
+    # They go last, because they name the lists: an interrupted migration is repeated.
+    table.delete_all(map(key_of, tallies))
+
+
+def _derived(table: Table) -> Iterator[Key]:
+    """Yield the keys of all derived rows; the counts come last, because they name the lists."""
+    counts = list(table.query("standings"))
+    # A list under a standing that no item should have also has a count, which may be zero.
+    for key in sorted({key_of(row)[1].rpartition("/")[0] for row in counts}):
+        for kind in ("standing", "arrival"):
+            yield from map(key_of, table.query(f"{kind}/{key}"))
+    for part in range(SHARDS):
+        yield from map(key_of, table.query(f"item/{part}"))
+    yield from map(key_of, counts)
+
+
+def _folded(records: Iterable[Record | Damage], counted: Counter[Standing]) -> Iterator[Row]:
+    for item_id, of_item in groupby(records, key=lambda record: record.item_id):
+        item, _ = replay(item_id, of_item)
+        yield item_row(item)
+        yield from listing_rows(item)
+        if (standing := standing_of(item)) is not None:
+            counted[standing] += 1
+
+
+def _count_row(standing: Standing, count: int) -> Row:
+    pk, sk = count_key(standing, 0)
+    return {"pk": text(pk), "sk": text(sk), "standing": text(standing.text), "number": number(count)}
+
+
+MIGRATIONS: Sequence[Callable[[Table], None]] = (_keep_empty, _list_by_standing)
+"""Each step takes the rows from one version of the layout to the next, and may be repeated."""

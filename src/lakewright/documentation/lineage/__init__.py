@@ -1,1 +1,0 @@
-"""Lineage: which items read which, and which columns each column is computed from."""
