@@ -74,7 +74,6 @@ types: setup ## Check the types
 	$(BIN)/mypy
 
 docs: setup ## Make the pages of docs/reference from the code, and the site in site/ from docs/
-	@$(BIN)/python -m lakewright.cli.reference >docs/reference/commands.md
 	@$(BIN)/python -m scripts.reference
 	@$(BIN)/python -m scripts.architecture
 	@$(BIN)/zensical build --strict

@@ -46,7 +46,6 @@ __all__ = [
     "job_arguments",
     "job_request",
     "key_text",
-    "of_numpy",
     "texts_by_name",
     "texts_of",
     "time_text",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["Output", "Terminal", "is_colourful", "logging_to"]
+__all__ = ["Output", "logging_to"]
 
 
 @dataclass(slots=True)

@@ -33,7 +33,6 @@ __all__ = [
     "plan_parts",
     "plan_rows",
     "reason_text",
-    "step_text",
     "step_words",
     "template_of",
 ]

@@ -51,7 +51,6 @@ __all__ = [
     "TableHistories",
     "TableHistory",
     "find_effective",
-    "read_table_history",
 ]
 
 Partition: TypeAlias = Mapping[str, str]

@@ -21,8 +21,6 @@ from lakewright.spec.words import counted
 
 __all__ = [
     "DAMAGED",
-    "IN_PLACE",
-    "LACKS",
     "damage_in_text",
     "damaged_commits",
     "damaged_log_error",

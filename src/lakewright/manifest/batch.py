@@ -19,7 +19,6 @@ from lakewright.manifest.record import Application, Author, Draft, Record
 from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Write, Written
 
 __all__ = [
-    "LONGEST_ID",
     "LONGEST_NAME",
     "Batch",
     "document_keys",

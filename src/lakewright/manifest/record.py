@@ -15,7 +15,6 @@ from typing import Any
 __all__ = [
     "ANYONE",
     "FOREIGN",
-    "MANIFEST_VERSION",
     "Agent",
     "Application",
     "Author",

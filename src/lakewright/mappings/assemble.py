@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["AssembleEntry", "AssembleMapping", "AssemblePart"]
+__all__ = [
+    "AssembleMapping",
+]
 
 Path: TypeAlias = tuple[str, ...]
 

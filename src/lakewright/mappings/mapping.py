@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
-    "CacheLevel",
     "ColumnName",
     "Input",
     "InputMapping",

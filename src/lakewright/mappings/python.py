@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["PythonMapping", "load_function", "no_frame"]
+__all__ = ["PythonMapping", "no_frame"]
 
 
 _LOADING = Lock()

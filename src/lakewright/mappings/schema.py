@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
-    "CharPolicy",
-    "CharPolicyText",
-    "ColumnPolicy",
-    "ColumnPolicyText",
     "SchemaMapping",
-    "TypePolicy",
-    "TypePolicyText",
 ]
 
 

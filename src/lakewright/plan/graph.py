@@ -15,7 +15,13 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
 
-__all__ = ["Graph", "Node", "build_graph", "direct_sources", "find_cycle", "sources_of"]
+__all__ = [
+    "Graph",
+    "Node",
+    "build_graph",
+    "direct_sources",
+    "find_cycle",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +78,6 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
     if phase.is_cleanup:
         return Graph(tuple(reversed(order)), _reversed(edges), _reversed(sources))
     return Graph(tuple(order), {name: frozenset(edges[name]) for name in names}, sources)
-
-
-def sources_of(name: str, sources: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """Return the targets that a target is built from, directly or not.
-
-    Example:
-        >>> sorted(sources_of("report", {"report": {"sales"}, "sales": {"orders"}}))
-        ['orders', 'sales']
-    """
-    found: frozenset[str] = frozenset()
-    left = {name}
-    while left:
-        left = {each for one in left for each in sources.get(one, ())} - found
-        found |= left
-    return found
 
 
 def find_cycle(nodes: Sequence[Node]) -> tuple[str, ...]:

@@ -30,10 +30,8 @@ from lakewright.spec.models.job import Execution
 __all__ = [
     "MAY_BE_ADDED",
     "Candidate",
-    "Expectations",
     "Instance",
     "PlanRequest",
-    "active_patterns",
     "build_plan",
     "selectables",
 ]

@@ -17,7 +17,7 @@ from lakewright.slices.discover import natural_key
 from lakewright.slices.processing_time import iso_time
 from lakewright.spec.models.slice_folder import DATE, SliceFolder
 
-__all__ = ["FileSlice", "Group", "group_files", "merged_groups"]
+__all__ = ["Group", "group_files", "merged_groups"]
 
 _DATE = re.compile(rf"(?<!\d){DATE}(?!\d)")
 _DAY_FOLDERS = re.compile(

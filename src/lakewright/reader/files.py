@@ -53,7 +53,6 @@ __all__ = [
     "read_files",
     "union_of",
     "with_content",
-    "with_folder_columns",
 ]
 
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"

@@ -43,7 +43,13 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job, Metric, MetricBoard
 from lakewright.spec.project import Project
 
-__all__ = ["Published", "Publisher", "as_prometheus", "measured", "published", "write_whole"]
+__all__ = [
+    "Published",
+    "Publisher",
+    "as_prometheus",
+    "measured",
+    "published",
+]
 
 log = logging.getLogger(__name__)
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
-    "MISSING_INPUT",
-    "REMOVED_ROWS",
     "ROWS_ADDED_AGAIN",
     "UNKNOWN_COLUMN",
     "lost_rows",

@@ -57,13 +57,10 @@ if TYPE_CHECKING:
 __all__ = [
     "AT_ONCE",
     "Contexts",
-    "LookAhead",
     "Planning",
     "look",
     "looking_ahead",
-    "name_other_jobs",
     "node_of",
-    "withheld_candidate",
 ]
 
 log = logging.getLogger(__name__)

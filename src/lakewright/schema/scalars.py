@@ -28,7 +28,6 @@ __all__ = [
     "class_of",
     "convert_leaf",
     "digits_of",
-    "plain_number_sql",
     "within_years_sql",
 ]
 

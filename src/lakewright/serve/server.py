@@ -15,7 +15,7 @@ from importlib.metadata import version
 from lakewright.errors import ServiceEnded
 from lakewright.serve.service import Addressed, Service, ServiceFactory, Serving
 
-__all__ = ["SERVICES", "make_services", "running", "serve"]
+__all__ = ["make_services", "running", "serve"]
 
 log = logging.getLogger(__name__)
 

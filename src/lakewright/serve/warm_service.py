@@ -21,7 +21,7 @@ from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import Gauges, Serving
 from lakewright.serve.worker_host import BEGUN, CHANGED, CODE, ENDED, READY
 
-__all__ = ["WARM_UP", "WarmService", "make"]
+__all__ = ["WarmService", "make"]
 
 log = logging.getLogger(__name__)
 

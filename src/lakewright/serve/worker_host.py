@@ -31,7 +31,7 @@ from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.attached import AttachedSession
 
-__all__ = ["BEGUN", "CHANGED", "CODE", "ENDED", "READY", "Installation", "WorkerHost"]
+__all__ = ["BEGUN", "CHANGED", "CODE", "ENDED", "READY", "WorkerHost"]
 
 
 READY, CHANGED, BEGUN, ENDED = b"ready\n", b"changed\n", b"begun\n", b"ended\n"

@@ -29,7 +29,6 @@ __all__ = [
     "machine_memory",
     "master_among",
     "master_of",
-    "results_conf",
     "runtime_conf",
     "session_conf",
     "temporary_session_conf",

@@ -14,7 +14,6 @@ __all__ = [
     "CATALOG_KEY",
     "DELTA_CATALOG",
     "DELTA_EXTENSION",
-    "EXTENSIONS_KEY",
     "check_given_session",
     "check_jvm",
 ]

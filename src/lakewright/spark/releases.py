@@ -27,7 +27,6 @@ __all__ = [
     "installed_version",
     "is_client_alone",
     "store_jars",
-    "supported_releases",
 ]
 
 DELTA = "4.4.0"

@@ -24,13 +24,11 @@ from lakewright.spec.models.job import Parameter, StepSize
 from lakewright.spec.suggestions import suggestion
 
 __all__ = [
-    "MOST_INSTANCES",
     "argument_text",
     "expand_arguments",
     "expand_range",
     "floor_value",
     "sample_arguments",
-    "split_values",
 ]
 
 MOST_INSTANCES = 100_000

@@ -18,7 +18,6 @@ from lakewright.stores.deferred import DeferredStore
 
 __all__ = [
     "COMMON",
-    "DEFAULT_KIND",
     "KINDS",
     "check_manifest",
     "kind_class",

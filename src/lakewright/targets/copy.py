@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CopyTarget", "SchemaFile"]
+__all__ = [
+    "CopyTarget",
+]
 
 
 class SchemaFile(Model):

@@ -25,7 +25,7 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CommandAction", "JdbcCommandTarget"]
+__all__ = ["JdbcCommandTarget"]
 
 
 class CommandAction(Model):

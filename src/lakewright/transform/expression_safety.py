@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["check_expressions", "find_unsafe_part"]
+__all__ = [
+    "check_expressions",
+]
 
 _REFUSED_FUNCTIONS = frozenset(
     (

@@ -30,14 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "declared_nodes",
-    "nodes_of_job",
     "offline_lake",
     "readers",
-    "readers_of",
     "readers_words",
     "sample_scope",
     "sample_workspace",
-    "views_of",
 ]
 
 

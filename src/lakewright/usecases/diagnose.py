@@ -67,10 +67,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
-    "EntityDiagnosis",
-    "SetUp",
     "diagnose_entity",
-    "guarded",
     "machine_checks",
     "maintain_table",
     "plan_repair",

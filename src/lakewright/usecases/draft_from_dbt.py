@@ -26,7 +26,12 @@ from lakewright.spec.models.adoption import DBT, LIKE
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.usecases.draft_project import check_folder, project_name
 
-__all__ = ["DbtDraft", "Question", "Snapshot", "draft_from_dbt", "find_snapshots", "snapshots_text"]
+__all__ = [
+    "DbtDraft",
+    "Question",
+    "draft_from_dbt",
+    "find_snapshots",
+]
 
 DBT_PROJECT = "dbt_project.yml"
 

@@ -36,7 +36,6 @@ __all__ = [
     "EntityOverview",
     "EntityStanding",
     "LastSlice",
-    "RowSample",
     "SliceEntry",
     "Standings",
     "list_slices",

@@ -35,7 +35,6 @@ __all__ = [
     "find_run",
     "is_of_former_job",
     "is_resumable",
-    "is_rewind",
     "is_superseded",
     "list_runs",
     "prune_runs",

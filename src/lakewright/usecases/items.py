@@ -35,14 +35,12 @@ from lakewright.spec.suggestions import suggestion
 from lakewright.usecases.opened import chain_of, placed_entities
 
 __all__ = [
-    "BLOCKING",
     "ItemHistory",
     "Row",
     "Rows",
     "application_named",
     "chosen_application",
     "count_items",
-    "declared_after",
     "discover_slices",
     "entity_application",
     "find_item",
@@ -51,7 +49,6 @@ __all__ = [
     "list_backlog",
     "list_items",
     "project_applications",
-    "recorded_application",
     "show_item",
 ]
 

@@ -55,8 +55,6 @@ __all__ = [
     "ACTIONS",
     "ManifestCheck",
     "ManifestWatch",
-    "Moved",
-    "Operated",
     "accept_item",
     "check_manifest",
     "move_items",

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from lakewright.targets.entity.target import EntityTarget
 
 __all__ = [
-    "ProcessTimes",
     "RehearsedSlice",
     "blocking_time",
     "declared_slice_time",

@@ -59,17 +59,14 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = [
-    "Replayed",
     "Replaying",
     "UnfitSlices",
     "arriving_slices",
     "carry_out",
     "check_settled",
-    "clear_unfit",
     "declared_digest",
     "end_rewind",
     "ended_words",
-    "recording_unfit",
     "replay_table",
     "rewind_context",
     "settled",

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Rebuilt",
-    "Rewound",
     "Undone",
     "ended_rebuild",
     "ended_undo",

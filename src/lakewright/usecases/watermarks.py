@@ -13,7 +13,6 @@ from lakewright.spec.models.entity import Entity
 from lakewright.usecases.items import entity_application
 
 __all__ = [
-    "WATERMARK_TYPES",
     "list_watermark_changes",
     "list_watermarks",
     "reset_watermark",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ColumnsOf", "ColumnsOfTable", "DeclaredTables", "SqlAnalysis", "SqlChecker"]
+__all__ = ["ColumnsOf", "DeclaredTables", "SqlChecker"]
 
 
 ColumnsOf = Callable[[str], Sequence[str] | None]

@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from lakewright.schema.sql import name_sql
 
 __all__ = [
-    "TableReference",
     "WholeName",
     "before_union",
     "database_tables",
-    "qualified_names",
     "table_names",
     "table_references",
     "with_whole_names",

@@ -37,7 +37,6 @@ __all__ = [
     "maintenance_line",
     "metric_text",
     "plan_page",
-    "plan_summary",
     "removal_page",
     "run_page",
     "slice_branch",

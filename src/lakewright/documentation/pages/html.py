@@ -23,7 +23,10 @@ from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, le
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Graph", "GraphBox", "GraphLine", "html_files", "lineage_graph"]
+__all__ = [
+    "Graph",
+    "html_files",
+]
 
 MOST_BOXES = 300
 """A larger drawing leaves the mappings out."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["Box", "Drawing", "lay_out", "shortened", "svg_path"]
+__all__ = ["Box", "lay_out", "shortened", "svg_path"]
 
 N = TypeVar("N", bound=Hashable)
 

@@ -37,9 +37,7 @@ from lakewright.spec.models.base import Named, Texts
 from lakewright.spec.models.job import Job
 
 __all__ = [
-    "METRIC_LABELS",
     "RUNNING",
-    "VARIABLES",
     "Conditions",
     "Connect",
     "Event",

@@ -25,13 +25,10 @@ from lakewright.spec.models.job import MetricBoard
 
 __all__ = [
     "CommandHook",
-    "FileCall",
     "JdbcHook",
-    "MomentHook",
     "ReportHook",
     "RestHook",
     "SimpleReportHook",
-    "StatementCall",
     "WebHook",
 ]
 

@@ -42,7 +42,6 @@ __all__ = [
     "Dataset",
     "DatasetName",
     "Subject",
-    "dataset_name",
     "entity_datasets",
     "event_state",
     "inputs_of",

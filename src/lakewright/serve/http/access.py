@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     ErrorPage = Callable[[Scope, int, Exception], Response]
 
-__all__ = ["COOKIE", "CSRF_FIELD", "CSRF_HEADER", "HEADERS", "LARGEST_BODY", "Access", "Asker", "Guard"]
+__all__ = ["COOKIE", "CSRF_FIELD", "LARGEST_BODY", "Access", "Asker", "Guard"]
 
 COOKIE = "lakewright_session"
 MOST_SESSIONS = 100

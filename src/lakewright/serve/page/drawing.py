@@ -19,10 +19,7 @@ from lakewright.usecases.entities import SliceEntry
 __all__ = [
     "Bar",
     "Bars",
-    "FlowBox",
     "FlowDrawing",
-    "RowLine",
-    "RowPoint",
     "draw_bars",
     "draw_flows",
     "draw_rows",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lakewright.errors import Fault
     from lakewright.serve.page.views import View
 
-__all__ = ["BackgroundObserver", "Look", "Obstacle", "inbox_view"]
+__all__ = ["BackgroundObserver", "Look", "inbox_view"]
 
 MOST = 50
 """The largest number of faults, and of locks, that are read."""

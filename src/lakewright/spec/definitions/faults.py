@@ -19,7 +19,6 @@ __all__ = [
     "Locate",
     "fault_about",
     "faults_of",
-    "holds_expression",
     "valid_part",
 ]
 

@@ -24,7 +24,6 @@ __all__ = [
     "ValueType",
     "as_flag",
     "before_now",
-    "parse_boolean",
     "parse_date",
     "parse_datetime",
     "parse_integer",

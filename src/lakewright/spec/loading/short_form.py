@@ -34,7 +34,6 @@ __all__ = [
     "CONNECTION",
     "HISTORY",
     "QUERY",
-    "LongForm",
     "entity_readers",
     "is_short",
     "long_entity",

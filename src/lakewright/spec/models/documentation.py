@@ -18,7 +18,6 @@ __all__ = [
     "COLLECTORS",
     "Checks",
     "Collector",
-    "ColumnDocumentation",
     "Documentation",
     "DocumentationFile",
     "DocumentationFormat",

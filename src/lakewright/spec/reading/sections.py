@@ -16,7 +16,7 @@ from lakewright.spec.expressions.values import as_flag
 from lakewright.spec.reading.parsed_file import Node, ParsedFile, ValuePath
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["ALL", "CATEGORIES", "KEYED", "LISTED", "Profile", "RawDefinition", "Sections"]
+__all__ = ["ALL", "CATEGORIES", "LISTED", "Profile", "RawDefinition", "Sections"]
 
 CATEGORIES: Mapping[str, str] = {
     "relations": "relation",

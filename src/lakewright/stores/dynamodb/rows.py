@@ -16,10 +16,8 @@ from lakewright.manifest.store import Damage, Document
 from lakewright.stores.dynamodb.keys import record_sort_key, shard, sort_key
 
 __all__ = [
-    "LARGEST_ROW",
     "Key",
     "Row",
-    "arrival_row",
     "checked",
     "count_key",
     "document_key",
@@ -37,7 +35,6 @@ __all__ = [
     "record_row",
     "size_of",
     "standing_in",
-    "standing_row",
     "text",
 ]
 

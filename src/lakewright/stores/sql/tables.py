@@ -41,7 +41,6 @@ from lakewright.stores.sql.rows import document_row, item_of, item_row, record_o
 from lakewright.stores.sql.schema import documents, edited, items, records, standings
 
 __all__ = [
-    "Statement",
     "all_records",
     "find_records",
     "has_edited",

@@ -31,7 +31,7 @@ from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.stores.sql.database import Database
 from lakewright.stores.sql.schema import migrate
 
-__all__ = ["SqliteDatabase", "sqlite_database"]
+__all__ = ["sqlite_database"]
 
 T = TypeVar("T")
 

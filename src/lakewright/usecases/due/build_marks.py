@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["BuildMarks", "SilverChanges", "last_builds", "part_of"]
+__all__ = ["BuildMarks", "last_builds", "part_of"]
 
 
 @dataclass

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
 
 __all__ = [
-    "Analysis",
     "analyse_with_spark",
     "check_outputs",
     "check_pasts",
