@@ -81,7 +81,7 @@ def _template(declared: Any) -> Any:
 
 
 def _patterns(meaning: str) -> Any:
-    return Field(default=(), description=f"Regular expressions that match the names {meaning}.")
+    return Field(default=(), description=f"Regular expressions of {meaning}.")
 
 
 class Generator(Model):
@@ -92,12 +92,12 @@ class Generator(Model):
     template: Annotated[DocumentationFormat, BeforeValidator(_template)] = Field(
         default=DocumentationFormat.HTML, description="Form of the output."
     )
-    include_relations: Patterns = _patterns("of the relations to include; default all")
-    exclude_relations: Patterns = _patterns("of the relations to leave out")
-    include_mappings: Patterns = _patterns("of the mappings to include; default all")
-    exclude_mappings: Patterns = _patterns("of the mappings to leave out")
-    include_targets: Patterns = _patterns("of the targets to include; default all")
-    exclude_targets: Patterns = _patterns("of the targets to leave out")
+    include_relations: Patterns = _patterns("relations; default: all")
+    exclude_relations: Patterns = _patterns("relations to leave out")
+    include_mappings: Patterns = _patterns("mappings; default: all")
+    exclude_mappings: Patterns = _patterns("mappings to leave out")
+    include_targets: Patterns = _patterns("targets; default: all")
+    exclude_targets: Patterns = _patterns("targets to leave out")
 
     def shows(self, category: str, name: str, project: str) -> bool:
         """Return whether a definition is included. Patterns match its name with and without `project/`."""

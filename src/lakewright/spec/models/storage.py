@@ -45,8 +45,8 @@ class S3Storage(SnakeModel):
     )
     credentials: Annotated[Credentials, BeforeValidator(lower)] = Field(
         default=Credentials.ENVIRONMENT,
-        description="`environment` is AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, otherwise the "
-        "machine's role; `profile` one in ~/.aws; `static` access_key and secret_key.",
+        description="`environment` is AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, "
+        "otherwise the machine's role; `profile` one in ~/.aws; `static` access_key and secret_key.",
     )
     profile: str = Field(default="", description="Name of the profile in ~/.aws/credentials.")
     access_key: str = Field(default="", description="Access key of static credentials.")
