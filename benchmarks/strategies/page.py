@@ -46,7 +46,7 @@ def write_details(measured: Measured, history: Sequence[Mapping[str, Any]]) -> N
     """Write the section of all cases, and its chart."""
     sizes = sizes_of(measured)
     cases = [case for case in every_case(tuple(sizes)) if measured.get(case.name)] if sizes else []
-    draw(DOCS / PICTURE, list(_bars(measured, cases)))
+    draw(DOCS / PICTURE, list(_bars(measured, cases)), {name: name for name in CONTESTANTS})
     parts = [_TEXT, *_tables(measured, cases), *_memory(measured), *_history(history)]
     write_section(DOCS / "benchmarks.md", TITLE, "\n".join(parts))
 

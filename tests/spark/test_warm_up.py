@@ -25,4 +25,5 @@ def test_a_server_processes_slices_of_a_project_that_nobody_sees(
     silver = tmp_path / "lake" / "silver"
     versions = {each.name: DeltaTable(str(each)).version() for each in silver.iterdir()}
     assert versions == dict.fromkeys(warm_up.STRATEGIES, warm_up.SLICES - 1)
+    assert all((each / "_delta_log" / "_last_checkpoint").exists() for each in silver.iterdir())
     assert {key: spark.conf.get(key, None) for key in before} == before

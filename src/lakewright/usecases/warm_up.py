@@ -31,8 +31,13 @@ ENTITY = """
     connection: warm_up
     processtype: {name}
     columns: [{{name: id, fieldroles: [businesskey]}}]
-    settings: {{bronze_path: {name}, silver_path: {name}, last_seen: on_change}}
+    settings:
+      bronze_path: {name}
+      silver_path: {name}
+      last_seen: on_change
+      table_properties: {{delta.checkpointInterval: "1"}}
 """
+"""Each commit writes a checkpoint, which every tenth one of other tables does, so that it is warm too."""
 
 
 def warm_up(spark: SparkSession, folder: Path, environ: Mapping[str, str]) -> None:
