@@ -7,7 +7,8 @@ out, and `lakewright_up` says so.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
@@ -50,12 +51,11 @@ class Metrics:
 
     Args:
         site: The project and the commands of the server.
-        more: Further metrics, such as those of the JVM.
     """
 
-    def __init__(self, site: Site, more: Iterable[Callable[[], Iterable[Metric]]] = ()) -> None:
+    def __init__(self, site: Site) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(_OfProject(site, tuple(more)))
+        self._registry.register(_OfProject(site))
         ProcessCollector(registry=self._registry, namespace="lakewright_server")
 
     def text(self) -> bytes:
@@ -68,7 +68,6 @@ class _OfProject(Collector):
     """Collects what the manifest knows."""
 
     site: Site
-    more: tuple[Callable[[], Iterable[Metric]], ...]
     _last: dict[str, LastSlice] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -78,31 +77,22 @@ class _OfProject(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics; those of a part that can't be read are left out."""
-        up = GaugeMetricFamily(
-            "lakewright_up", "Whether this part is whole: the project's files, the manifest.", labels=["part"]
-        )
-        app = None
+        parts = {"project": False}
         try:
             app = self.site.app()
+            parts["project"] = not app.project.faults
+            try:
+                yield from [*self._of_slices(app), *_of_leases(app), *_of_runs(app)]
+                parts["manifest"] = True
+            except LakewrightError as error:
+                log.warning("the manifest can't be read for metrics: %s", error)
+                parts["manifest"] = False
         except LakewrightError as error:
             log.warning("the project can't be read for metrics: %s", error)
-        up.add_metric(["project"], float(app is not None and not app.project.faults))
-        if app is not None:
-            found, is_read = self._read(app)
-            up.add_metric(["manifest"], float(is_read))
-            yield from found
-        yield up
+        about = "Whether this part is whole: the project's files, the manifest."
+        yield _family("lakewright_up", about, ["part"], (([part], is_up) for part, is_up in parts.items()))
         yield from _of_warm_session(self.site.gauges)
         yield _gauge("lakewright_commands_running", "Commands begun over HTTP.", self.site.commands.running)
-        for source in self.more:
-            yield from source()
-
-    def _read(self, app: App) -> tuple[list[Metric], bool]:
-        try:
-            return [*self._of_slices(app), *_of_leases(app), *_of_runs(app)], True
-        except LakewrightError as error:
-            log.warning("the manifest can't be read for metrics: %s", error)
-            return [], False
 
     def _of_slices(self, app: App) -> Iterator[Metric]:
         with self._lock:
@@ -122,24 +112,17 @@ class _OfProject(Collector):
 
 def _of_warm_session(gauges: Gauges) -> Iterator[Metric]:
     running, waiting = gauges.running - gauges.waiting, gauges.waiting
+    used, most = gauges.heap or (None, None)
     yield _gauge("lakewright_requests_running", "Commands that run in the server.", running)
     yield _gauge("lakewright_requests_waiting", "Commands that wait for their turn in the server.", waiting)
-    for at, (name, text) in enumerate(_HEAP.items()):
-        family = GaugeMetricFamily(name, text)
-        if gauges.heap is not None:
-            family.add_metric([], gauges.heap[at])
-        yield family
-
-
-_HEAP = {
-    "lakewright_jvm_heap_used_bytes": "Bytes of the heap of the server's JVM that are used.",
-    "lakewright_jvm_heap_max_bytes": "Bytes that the heap of the server's JVM may use.",
-}
+    yield _gauge(
+        "lakewright_jvm_heap_used_bytes", "Bytes of the heap of the server's JVM that are used.", used
+    )
+    yield _gauge("lakewright_jvm_heap_max_bytes", "Bytes that the heap of the server's JVM may use.", most)
 
 
 def _of_entities(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
-    listed = list(entities)
-    standings = {each.name: each.standing for each in listed}
+    standings = {each.name: each.standing for each in entities}
     yield _counts("lakewright_slices", "entity", standings)
     yield _instants(
         "lakewright_oldest_ready_timestamp_seconds",
@@ -157,17 +140,14 @@ def _of_entities(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
 
 def _of_last_slices(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
     last = {each.name: each.last for each in entities if each.last is not None}
-    rows = GaugeMetricFamily(
-        "lakewright_last_slice_rows",
-        "Rows of the last processed slice, by what became of them.",
-        labels=["entity", "effect"],
-    )
-    for name, each in last.items():
-        for effect in EFFECTS:
-            if isinstance(number := each.metrics.get(effect), int | float):
-                found = deleted_rows(each.metrics) if effect == "deleted" else number
-                rows.add_metric([name, effect], found)
-    yield rows
+    rows = {
+        (name, effect): deleted_rows(each.metrics) if effect == "deleted" else each.metrics[effect]
+        for name, each in last.items()
+        for effect in EFFECTS
+        if isinstance(each.metrics.get(effect), int | float)
+    }
+    about = "Rows of the last processed slice, by what became of them."
+    yield _family("lakewright_last_slice_rows", about, ["entity", "effect"], rows.items())
     yield _of_each(
         "lakewright_last_slice_inferred_deletes",
         "Records deleted by the last processed slice because it lacks them; they count as deleted too.",
@@ -187,11 +167,8 @@ def _of_last_slices(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
 
 def _of_each(name: str, text: str, values: Mapping[str, object]) -> Metric:
     """Return a metric of entities, of those that have a number."""
-    family = GaugeMetricFamily(name, text, labels=["entity"])
-    for entity, value in values.items():
-        if isinstance(value, int | float):
-            family.add_metric([entity], value)
-    return family
+    numbers = (([entity], value) for entity, value in values.items() if isinstance(value, int | float))
+    return _family(name, text, ["entity"], numbers)
 
 
 def _of_leases(app: App) -> Iterator[Metric]:
@@ -199,70 +176,65 @@ def _of_leases(app: App) -> Iterator[Metric]:
     leases = [Lease.from_document(document) for document in app.store.documents(LEASE)]
     is_dead = app.journal.is_dead
     stale = [lease for lease in leases if lease.is_expired(now) or is_dead(lease.holder)]
+    oldest = min((lease.acquired.timestamp() for lease in leases), default=None)
     yield _gauge("lakewright_leases", "Leases that are held, stale ones included.", len(leases))
     yield _gauge("lakewright_stale_leases", "Leases whose holder has ended, or no longer renews.", len(stale))
-    oldest = min((lease.acquired for lease in leases), default=None)
-    yield _instants(
-        "lakewright_oldest_lease_timestamp_seconds", "When the oldest lease was acquired.", None, {"": oldest}
-    )
+    yield _gauge("lakewright_oldest_lease_timestamp_seconds", "When the oldest lease was acquired.", oldest)
 
 
 def _of_runs(app: App) -> Iterator[Metric]:
     runs = list(app.journal.runs(RECENT, project=app.project.name))
-    counted = GaugeMetricFamily(
-        "lakewright_runs", f"The latest {RECENT} runs by job and status.", labels=["job", "status"]
-    )
-    numbers: dict[tuple[str, str], int] = {}
-    for run in runs:
-        numbers[run.job, run.status] = numbers.get((run.job, run.status), 0) + 1
-    for (job, status), number in numbers.items():
-        counted.add_metric([job, status], number)
-    yield counted
+    counts = Counter((run.job, run.status) for run in runs)
+    about = f"The latest {RECENT} runs by job and status."
+    yield _family("lakewright_runs", about, ["job", "status"], counts.items())
     yield _gauge("lakewright_runs_running", "Runs that are running.", sum(r.status == RUNNING for r in runs))
-    yield from _of_last_runs(_last_finished(runs))
-
-
-def _last_finished(newest_first: Iterable[Run]) -> dict[tuple[str, str], Run]:
-    found: dict[tuple[str, str], Run] = {}
-    for run in newest_first:
+    last: dict[tuple[str, str], tuple[Run, datetime]] = {}
+    for run in runs:
         if run.finished is not None:
-            found.setdefault((run.job, run.phase), run)
-    return found
-
-
-def _of_last_runs(last: Mapping[tuple[str, str], Run]) -> Iterator[Metric]:
-    labels = ["job", "phase"]
-    status = GaugeMetricFamily(
-        "lakewright_last_run_status", "1 for how the last run ended.", labels=[*labels, "status"]
+            last.setdefault((run.job, run.phase.lower()), (run, run.finished))
+    yield _family(
+        "lakewright_last_run_status",
+        "1 for how the last run ended.",
+        ["job", "phase", "status"],
+        (((*named, run.status), 1) for named, (run, _) in last.items()),
     )
-    finished = GaugeMetricFamily(
-        "lakewright_last_run_finished_timestamp_seconds", "When the last run ended.", labels=labels
+    yield _family(
+        "lakewright_last_run_finished_timestamp_seconds",
+        "When the last run ended.",
+        ["job", "phase"],
+        ((named, finished.timestamp()) for named, (_, finished) in last.items()),
     )
-    took = GaugeMetricFamily("lakewright_last_run_seconds", "How long the last run took.", labels=labels)
-    for (job, phase), run in last.items():
-        named = [job, phase.lower()]
-        status.add_metric([*named, run.status], 1)
-        if run.finished is not None:
-            finished.add_metric(named, run.finished.timestamp())
-            took.add_metric(named, (run.finished - run.started).total_seconds())
-    yield from (status, finished, took)
+    yield _family(
+        "lakewright_last_run_seconds",
+        "How long the last run took.",
+        ["job", "phase"],
+        ((named, (finished - run.started).total_seconds()) for named, (run, finished) in last.items()),
+    )
 
 
 def _counts(name: str, label: str, standings: Mapping[str, ApplicationStanding]) -> Metric:
-    family = GaugeMetricFamily(name, "Items by verdict.", labels=[label, "verdict"])
-    for named, standing in standings.items():
-        for verdict, number in standing.counts.items():
-            family.add_metric([named, verdict.value], number)
-    return family
+    counted = (
+        ((named, verdict.value), number)
+        for named, standing in standings.items()
+        for verdict, number in standing.counts.items()
+    )
+    return _family(name, "Items by verdict.", [label, "verdict"], counted)
 
 
-def _instants(name: str, text: str, label: str | None, instants: Mapping[str, datetime | None]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=[label] if label else [])
-    for named, at in instants.items():
-        if at is not None:
-            family.add_metric([named] if label else [], at.timestamp())
-    return family
+def _instants(name: str, text: str, label: str, instants: Mapping[str, datetime | None]) -> Metric:
+    known = (([named], at.timestamp()) for named, at in instants.items() if at is not None)
+    return _family(name, text, [label], known)
 
 
-def _gauge(name: str, text: str, value: float) -> Metric:
+def _gauge(name: str, text: str, value: float | None) -> Metric:
     return GaugeMetricFamily(name, text, value=value)
+
+
+def _family(
+    name: str, text: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]
+) -> Metric:
+    """Return a metric with a value for each combination of its labels."""
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for named, value in values:
+        family.add_metric(named, value)
+    return family
