@@ -13,8 +13,9 @@ from typing import Any
 
 from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
+from lakewright.manifest.plain import json_of
 from lakewright.manifest.readiness import Done
-from lakewright.manifest.record import Application, Record, format_instant
+from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Store
 
 __all__ = ["ProcessedItem", "derive_state"]
@@ -35,20 +36,14 @@ class ProcessedItem:
     item_id: str
     application: str
     revision: int
-    payload: Mapping[str, Any]
     processed: datetime
     run_id: str | None
+    payload: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
         """Return what `manifest state` and the HTTP API give of it."""
-        return {
-            "item_id": self.item_id,
-            "application": self.application,
-            "revision": self.revision,
-            "processed": format_instant(self.processed),
-            "run_id": self.run_id,
-            "payload": dict(self.payload),
-        }
+        document: dict[str, Any] = json_of(self)
+        return document
 
 
 def derive_state(store: Store, application: Application) -> Iterator[ProcessedItem]:

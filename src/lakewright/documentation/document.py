@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from lakewright.checks.check import CheckResult
+from lakewright.manifest.plain import json_of
 
 __all__ = [
     "CATEGORIES",
@@ -207,8 +208,8 @@ class Document:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document as JSON."""
-        plain: dict[str, Any] = _plain(self)
-        return plain
+        document: dict[str, Any] = json_of(self)
+        return document
 
 
 def _visible(
@@ -228,16 +229,6 @@ def _visible(
         else:
             waiting += reversed(onwards.get(ref, ()))
     return tuple(found)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return _plain(value._asdict()) if hasattr(value, "_asdict") else [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-    return value
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any
@@ -19,7 +19,8 @@ from typing import Any
 from lakewright.errors import LakewrightError
 from lakewright.manifest.lease import Holder, IsDead, assume_alive
 from lakewright.manifest.payload import bounded
-from lakewright.manifest.record import format_instant, parse_instant
+from lakewright.manifest.plain import json_of, of_json
+from lakewright.manifest.record import format_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
@@ -121,24 +122,13 @@ class Run:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form of the run."""
-        return {
-            **asdict(self),
-            "started": format_instant(self.started),
-            "finished": format_instant(self.finished) if self.finished else None,
-        }
+        document: dict[str, Any] = json_of(self)
+        return document
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Run:
         """Return the run of a value that `as_json` returned."""
-        finished = value["finished"]
-        return cls(
-            **{
-                **value,
-                "started": parse_instant(value["started"]),
-                "finished": parse_instant(finished) if finished else None,
-                "holder": Holder(**value["holder"]),
-            }
-        )
+        return of_json(cls, value)
 
 
 @dataclass(frozen=True, slots=True)

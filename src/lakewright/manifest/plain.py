@@ -5,11 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lakewright.errors import UsageError
+from lakewright.manifest.record import format_instant
 
-__all__ = ["finite", "json_text", "plain"]
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["finite", "json_of", "json_text", "of_json", "plain"]
+
+T = TypeVar("T")
 
 
 class _PlainObject(dict[str, Any]):
@@ -38,6 +48,39 @@ def plain(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def json_text(value: Mapping[str, Any]) -> str:
     """Return the JSON of a value; of one that `plain` returned, it is there already."""
     return value.text if isinstance(value, _PlainObject) else json.dumps(value)
+
+
+def json_of(value: Any) -> Any:
+    """Return a value as JSON has it: objects for dataclasses, text for instants, lists for tuples.
+
+    Example:
+        >>> from datetime import UTC
+        >>> json_of({"at": datetime(2024, 5, 1, tzinfo=UTC), "names": ("a", "b")})
+        {'at': '2024-05-01T00:00:00.000000Z', 'names': ['a', 'b']}
+    """
+    if isinstance(value, datetime):
+        return format_instant(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: json_of(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: json_of(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        named = value._asdict() if hasattr(value, "_asdict") else None
+        return list(map(json_of, value)) if named is None else json_of(named)
+    return value.value if isinstance(value, Enum) else value
+
+
+def of_json(kind: type[T], value: Any) -> T:
+    """Return the dataclass that `json_of` made a value of."""
+    adapter: TypeAdapter[T] = _adapter(cast("Any", kind))
+    return adapter.validate_python(value)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def finite(value: Any) -> Any:

@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from lakewright.manifest.record import format_instant, parse_instant
+from lakewright.manifest.plain import json_of, of_json
 from lakewright.spec.cron import due_times, find_zone
 from lakewright.spec.models.trigger import CatchUp, Trigger
 
@@ -221,34 +221,13 @@ class TriggerState:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form of the state."""
-        return {
-            "schedule": self.schedule,
-            "looked": _text(self.looked),
-            "pending": [format_instant(at) for at in self.pending],
-            "mark": self.mark,
-            "running": _fields(self.running),
-            "failures": self.failures,
-            "retry_at": _text(self.retry_at),
-            "waits": self.waits,
-            "last": _fields(self.last),
-            "is_paused": self.is_paused,
-            "is_asked": self.is_asked,
-        }
+        document: dict[str, Any] = json_of(self)
+        return document
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TriggerState:
         """Return the state of a value that `as_json` returned."""
-        running, last = value["running"], value["last"]
-        return cls(
-            **{
-                **value,
-                "looked": _instant(value["looked"]),
-                "pending": tuple(map(parse_instant, value["pending"])),
-                "running": Attempt(**_parsed(running)) if running else None,
-                "retry_at": _instant(value["retry_at"]),
-                "last": _ending(last) if last else None,
-            }
-        )
+        return of_json(cls, value)
 
 
 def next_due(trigger: Trigger, now: datetime) -> datetime | None:
@@ -297,32 +276,3 @@ def _pause(failures: int, jitter: float) -> timedelta:
     pause = min(LONGEST_PAUSE, FIRST_PAUSE * float(2 ** min(failures, _DOUBLINGS)))
     varied: timedelta = pause * (1 - JITTER + 2 * JITTER * jitter)
     return varied
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else format_instant(at)
-
-
-def _instant(text: str | None) -> datetime | None:
-    return None if text is None else parse_instant(text)
-
-
-def _fields(value: Attempt | Ending | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    named = ((name, getattr(value, name)) for name in value.__slots__)
-    # Versions that know no warnings can read the endings without them.
-    kept = ((name, each) for name, each in named if name != "warnings" or each)
-    return {name: _text(each) if isinstance(each, datetime) else each for name, each in kept}
-
-
-def _ending(value: Mapping[str, Any]) -> Ending:
-    warnings = tuple(value.get("warnings", ()))
-    return Ending(**_parsed({**value, "result": Result(value["result"]), "warnings": warnings}))
-
-
-_INSTANTS = ("due", "started", "finished")
-
-
-def _parsed(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: parse_instant(each) if name in _INSTANTS else each for name, each in value.items()}

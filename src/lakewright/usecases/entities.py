@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -20,6 +20,7 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import local_table_path, observe_table
 from lakewright.lake.row_counts import RowCount, read_row_counts
 from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.plain import json_of
 from lakewright.manifest.readiness import Arrivals, Group, Place, Reading
 from lakewright.manifest.record import Application, Record, format_instant, parse_instant
 from lakewright.manifest.standing import Standing
@@ -328,7 +329,7 @@ class EntityOverview:
             ],
             "version": self.table.version if self.table else None,
             "note": self.note,
-            "row_counts": [{**asdict(each), "at": _text(each.at)} for each in self.row_counts],
+            "row_counts": json_of(self.row_counts),
             "places": dict(self.places),
         }
 
