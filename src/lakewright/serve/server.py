@@ -11,26 +11,29 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from lakewright.errors import ServiceEnded
+from lakewright.errors import NotInstalled, ServiceEnded
 from lakewright.serve.service import Addressed, Service, ServiceFactory, Serving
 
-__all__ = ["make_services", "running", "serve"]
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["make_services", "make_web", "running", "serve"]
 
 log = logging.getLogger(__name__)
 
+
 SERVICES: tuple[str, ...] = (
     "lakewright.serve.warm_service:make",
-    "lakewright.serve.web:make",
+    "lakewright.serve.server:make_web",
     "lakewright.serve.triggers:make",
 )
 """Where the factories of services are, as in `"lakewright.serve.triggers:make"`; they start in this
 order and stop in the reverse one."""
 
-
 PAUSE = 0.2
 """Seconds between two looks at whether the server is to stop."""
-
 IDLE_SECONDS = 15 * 60.0
 """Seconds after which a server that was started on demand stops if it has nothing to do."""
 
@@ -117,3 +120,22 @@ def _state(serving: Serving) -> dict[str, object]:
         "version": version("lakewright"),
         "project": str(serving.files.basedir),
     }
+
+
+def make_web(serving: Serving) -> Service | None:
+    """Return the service for a server's project; a server that was started on demand has none.
+
+    Raises:
+        NotInstalled: A package of the extra `serve` is missing.
+    """
+    if serving.options.is_on_demand:
+        return None
+    try:
+        from lakewright.serve.http.service import make_service
+        from lakewright.serve.page.routes import Pages
+    except ModuleNotFoundError as missing:
+        raise NotInstalled(
+            f"the server needs the Python package {missing.name}",
+            remedy="pip install 'lakewright[serve]'",
+        ) from missing
+    return make_service(serving, Pages)

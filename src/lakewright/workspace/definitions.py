@@ -1,21 +1,22 @@
-"""The definitions of a project, resolved for one instance."""
+"""The definitions of a project, resolved for one instance, and the views among its relations."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
+from lakewright.plan.resource import Resource
+from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.models.base import Named
 from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
-    from lakewright.spec.definitions.definition import Definition
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.project import Project
 
-__all__ = ["Definitions"]
+__all__ = ["Definitions", "Views", "qualified"]
 
 
 class Definitions:
@@ -62,3 +63,61 @@ class Definitions:
             if found is None:
                 found = self._resolved[id(definition)] = definition.resolve(self._scope)
             return found
+
+
+KINDS = frozenset(("view", "hiveView", "jdbcView"))
+View = tuple[frozenset[Resource], frozenset[Resource]]
+"""The resources of a view, and those that it is computed from."""
+
+
+class Views:
+    """The views of a project, found when they are needed first."""
+
+    def __init__(self, relations: Mapping[str, Definition], look: Callable[[str], View]) -> None:
+        """Create the views among these relations; `look` returns one by name."""
+        self._names = [name for name, definition in relations.items() if definition.kind in KINDS]
+        self._look = look
+        self._found: list[View] | None = None
+
+    def expanded(self, resources: frozenset[Resource]) -> frozenset[Resource]:
+        """Return the resources, and those that the views among them are computed from, through any chain."""
+        if not resources:
+            return resources
+        found, count = resources, 0
+        while count < len(found):
+            count = len(found)
+            for own, inputs in self._views():
+                if any(view.intersects(each) for view in own for each in found):
+                    found |= inputs
+        return found
+
+    def _views(self) -> list[View]:
+        if self._found is None:
+            self._found = []
+            for name in self._names:
+                try:
+                    self._found.append(self._look(name))
+                except SpecError:  # is reported where the view itself is used
+                    continue
+        return self._found
+
+
+_OF_PROJECT = " of project "
+
+
+def qualified(name: str, inner: str, parts: dict[str, str]) -> dict[str, str]:
+    """Return parts of a mapping by names that no part of this project has, if an imported one declares it.
+
+    Args:
+        name: The mapping's name in this project, such as `crm/orders`.
+        inner: Its name in its own project.
+        parts: The parts by their names there.
+
+    Example:
+        >>> qualified("crm/orders", "orders", {"mapping orders": "…"})
+        {'mapping orders of project crm': '…'}
+    """
+    if inner == name:
+        return parts
+    project = name.removesuffix(f"/{inner}")
+    return {f"{part}{_OF_PROJECT}{project}": text for part, text in parts.items()}

@@ -17,11 +17,9 @@ from lakewright.lake.table import refresh_tables, unpersist
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
-from lakewright.workspace.definitions import Definitions
-from lakewright.workspace.imported_parts import qualified
+from lakewright.workspace.definitions import Definitions, Views, qualified
 from lakewright.workspace.notes import OF_NO_MAPPING, Notes
 from lakewright.workspace.readable import ImportedRelation, ReadableMapping, ReadableRelation
-from lakewright.workspace.views import Views
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
