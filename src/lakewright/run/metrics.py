@@ -26,15 +26,14 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from lakewright.errors import SpecError
+from lakewright.lake.files import LocalFiles
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import HttpCall
 from lakewright.run.planning import Contexts
@@ -187,21 +186,6 @@ def as_json(about: Mapping[str, Any], metrics: Sequence[Published]) -> str:
     return json.dumps({**about, "metrics": listed}, indent=1) + "\n"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically: a reader sees either the previous content or this one.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Publisher:
     """Publishes the metrics of a job's runs."""
@@ -253,6 +237,6 @@ class Publisher:
         if place.endswith("/") or path.is_dir():
             path /= f"{self.project.name}-{self.job.name}.{ending}"
         try:
-            write_whole(path, text)
+            LocalFiles().write(str(path), text.encode())
         except OSError as error:
             log.warning("%s: %s can't be written: %s", key, path, error)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError
+from lakewright.lake.files import LocalFiles
 from lakewright.spec.suggestions import meant
 from lakewright.workspace.query import all_rows, table_resource
 from lakewright.workspace.readable import ReadableRelation
@@ -111,11 +111,7 @@ class SqlChecker:
         kept = {**self._read(), **self._used}
         newest = dict(list(kept.items())[-MOST_KEPT:])
         with suppress(OSError):
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            # Another process may read the file meanwhile.
-            partial = self.file.with_name(f"{self.file.name}.{os.getpid()}")
-            partial.write_text(json.dumps(newest), "utf-8")
-            partial.replace(self.file)
+            LocalFiles().write(str(self.file), json.dumps(newest).encode())
 
     def _read(self) -> dict[str, Any]:
         if self._kept is None:
