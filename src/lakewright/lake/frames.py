@@ -78,13 +78,13 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     return jvm.moved(frame, session)
 
 
-def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataFrame:
+def created_frame(session: SparkSession, rows: Any) -> DataFrame:
     """Return a frame of rows that Python has; the active session stays what it was.
 
     `createDataFrame` makes its session the active one, so that a notebook would go on in ours.
     """
     with engine_of(session).kept_active(session):
-        return session.createDataFrame(rows, schema)
+        return session.createDataFrame(rows)
 
 
 def empty_frame(session: SparkSession, types: Iterable[tuple[str, str | DataType]]) -> DataFrame:

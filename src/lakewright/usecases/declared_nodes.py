@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -72,18 +72,11 @@ def declared_nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> 
             continue
 
 
-def nodes_of_job(app: App, name: str, targets: Collection[str] | None = None) -> list[Node]:
-    """Return what targets of a job require and provide in BUILD; none if its scope is wrong, told by itself.
-
-    Args:
-        app: The project.
-        name: Name of the job.
-        targets: Names of its targets; None for all.
-    """
-    job = app.project.job(name)
+def _nodes_of_job(app: App, job: Job) -> list[Node]:
+    """Return what targets of a job require and provide in BUILD; none if its scope is wrong."""
     try:
         workspace = sample_workspace(app.project, job, offline_lake(app))
-        names = job.target_names(workspace.scope) if targets is None else sorted(targets)
+        names = job.target_names(workspace.scope)
     except LakewrightError:
         return []
     return list(declared_nodes(workspace, names, Phase.BUILD))
@@ -98,12 +91,12 @@ def offline_lake(app: App) -> Lake:
 MOST_NAMED = 3
 
 
-def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:
-    """Return the names of the targets that are built from an entity's table, by job; of valid jobs only.
+def readers(app: App, entity: Entity) -> tuple[str, ...]:
+    """Return the names of the targets that are built from an entity's table, of all valid jobs.
 
     Views are left out, which hold no rows, but not what is built from them.
     """
-    nodes = {job.name: tuple(nodes_of_job(app, job.name)) for job in app.project.jobs.values()}
+    nodes = {job.name: _nodes_of_job(app, job) for job in app.project.jobs.values()}
     changed = {table_resource(entity.places(app.project.lake).silver)}
     found: dict[str, frozenset[str]] = {}
     while True:
@@ -120,14 +113,11 @@ def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:
             },
         )
         if found == before:
-            return {job: names - views_of(app, app.project.jobs[job], names) for job, names in found.items()}
+            break
         for job, of_job in nodes.items():
             changed.update(*(node.provides for node in of_job if node.name in found[job]))
-
-
-def readers(app: App, entity: Entity) -> tuple[str, ...]:
-    """Return the names of the targets that are built from an entity's table, of all valid jobs."""
-    return tuple(sorted(frozenset().union(*readers_of(app, entity).values())))
+    shown = (names - _views_of(app, app.project.jobs[job], names) for job, names in found.items())
+    return tuple(sorted(frozenset().union(*shown)))
 
 
 def readers_words(names: Sequence[str]) -> str | None:
@@ -137,7 +127,7 @@ def readers_words(names: Sequence[str]) -> str | None:
     return Phrase(f"built from it: {first_of(names, MOST_NAMED)}; ", Command("plan"), " names what is stale")
 
 
-def views_of(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:
+def _views_of(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:
     """Return those of a job's targets that are views."""
     found: set[str] = set()
     if not names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, assignments, counted
+from lakewright.cli.page import assignments, counted
 from lakewright.cli.progress import listening_to_run, watching
 from lakewright.cli.render.run import failure_lines, plan_page, removal_page, run_page, warning_lines
 from lakewright.errors import UsageError
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from lakewright.run.request import JobRequest
     from lakewright.run.result import RunResult
 
-__all__ = ["job", "run_watched", "tell_run"]
+__all__ = ["job", "run_watched"]
 
 DECLINED = 130
 
@@ -68,15 +67,9 @@ def job(
     if phase.is_cleanup and not yes and not _may_remove(call, request):
         call.output.note("Nothing was removed.")
         return DECLINED
-    result = run_watched(call, request)
-    return tell_run(call, result, result.as_json())
-
-
-def tell_run(call: Call, result: RunResult, document: Any, advice: Iterable[Block] = ()) -> int:
-    """Print how a run ended, as this document or as a page with advice below it; return the exit code."""
-    output, is_whole = call.output, call.settings.verbosity > 0
-    page = run_page(result, is_whole=is_whole, has_errors=output.has_page_errors)
-    output.result(document, [*page, *advice])
+    output, result = call.output, run_watched(call, request)
+    is_whole = call.settings.verbosity > 0
+    output.result(result.as_json(), run_page(result, is_whole=is_whole, has_errors=output.has_page_errors))
     output.note(*failure_lines(result, is_one_screen=output.is_one_screen))
     if output.is_quiet:
         output.note(*warning_lines(result))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -17,77 +16,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lakewright.checks.check import CheckResult, CheckStatus
 from lakewright.documentation.document import CATEGORIES, Document, Item, Ref
-from lakewright.documentation.pages.layout import Box, lay_out, shortened, svg_path
+from lakewright.documentation.pages.layout import Drawing, lay_out, shortened, svg_path
 from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, left_out_of, where
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = [
-    "Graph",
     "html_files",
 ]
 
 MOST_BOXES = 300
 """A larger drawing leaves the mappings out."""
 
-LETTER, PADDING, MARGIN = 7.2, 26.0, 10.0
-
-_ROUNDING = {"mapping": 15.0, "target": 2.0}
-"""Corner radius in pixels by category; mappings are drawn as pills, half as high as a box."""
+LETTER, PADDING = 7.2, 26.0
 
 
-class GraphLine(NamedTuple):
-    """A line from an item to one that reads it; `path` is the SVG path."""
-
-    start: Ref
-    end: Ref
-    path: str
-
-
-class GraphBox(NamedTuple):
-    """The box of an item; `title` shows when a pointer rests on it."""
-
-    item: Item
-    place: Box
-    label: str
-    title: str
-    rounding: float
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """A drawing, in pixels; width and height include the margin on all sides."""
-
-    width: float
-    height: float
-    margin: float
-    lines: tuple[GraphLine, ...]
-    boxes: tuple[GraphBox, ...]
-
-
-def lineage_graph(document: Document) -> Graph | None:
-    """Return the drawing, or None if no item reads another."""
-    items = {item.ref: item for item in document.items}
+def lineage_graph(document: Document) -> Drawing[Ref] | None:
+    """Return the drawing of which item reads which, or None if none does; a large one has no mappings."""
     if len({ref for edge in document.edges() for ref in edge}) > MOST_BOXES:
         document = document.only(lambda ref: ref.category != "mapping")
-    widths = {ref: len(shortened(ref.name)) * LETTER + PADDING for ref in items}
+    widths = {item.ref: len(shortened(item.ref.name)) * LETTER + PADDING for item in document.items}
     drawing = lay_out(widths, document.edges())
-    if not drawing.boxes:
-        return None
-    return Graph(
-        drawing.width + 2 * MARGIN,
-        drawing.height + 2 * MARGIN,
-        MARGIN,
-        tuple(GraphLine(a, b, svg_path(points)) for (a, b), points in drawing.lines.items()),
-        tuple(_box(items[ref], place) for ref, place in drawing.boxes.items()),
-    )
-
-
-def _box(item: Item, place: Box) -> GraphBox:
-    description = f": {item.description}" if item.description else ""
-    title = f"{where(item.ref)} ({item.kind}){description}"
-    return GraphBox(item, place, shortened(item.ref.name), title, _ROUNDING.get(item.ref.category, 6.0))
+    return drawing if drawing.boxes else None
 
 
 STYLE, SCRIPT = "page.css", "page.js"
@@ -104,7 +55,7 @@ def html_files(document: Document, *, is_inline: bool = True) -> Mapping[str, st
         checks=_check_counts(check for _, check in document.checks()),
         problems=[*_failed_checks(document), *_failed_phases(document)],
         graph=lineage_graph(document),
-        known=frozenset(item.ref for item in document.items),
+        known={item.ref: item for item in document.items},
         style=style if is_inline else None,
         style_file=STYLE,
         script=script,
@@ -131,7 +82,9 @@ def _environment() -> Environment:
         "check_counts": _check_counts,
         "counts": counts_of,
         "left_out": left_out_of,
+        "path": svg_path,
         "search_text": _search_text,
+        "shortened": shortened,
         "where": where,
         "words": lambda texts: " ".join(filter(None, texts)),
     }

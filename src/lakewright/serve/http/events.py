@@ -27,7 +27,7 @@ Stream = Callable[[], tuple[Any, bool]]
 _followers = 0
 
 
-def stream(read: Stream, name: str = "change") -> Response:
+def stream(read: Stream) -> Response:
     """Return an answer that sends a document whenever it has changed, until it is the last one.
 
     Raises:
@@ -35,20 +35,20 @@ def stream(read: Stream, name: str = "change") -> Response:
     """
     if _followers >= MOST_FOLLOWERS:
         raise HttpFault(429, "too_many_followers", f"{MOST_FOLLOWERS} runs are followed", "Close some pages.")
-    return StreamingResponse(_events(read, name), media_type="text/event-stream")
+    return StreamingResponse(_events(read), media_type="text/event-stream")
 
 
-async def _events(read: Stream, name: str) -> AsyncIterator[str]:
+async def _events(read: Stream) -> AsyncIterator[str]:
     global _followers  # noqa: PLW0603 - the limit is of the process
     _followers += 1
     try:
-        async for event in _changes(read, name):
+        async for event in _changes(read):
             yield event
     finally:
         _followers -= 1
 
 
-async def _changes(read: Stream, name: str) -> AsyncIterator[str]:
+async def _changes(read: Stream) -> AsyncIterator[str]:
     before, silence = None, 0.0
     while True:
         try:
@@ -59,7 +59,7 @@ async def _changes(read: Stream, name: str) -> AsyncIterator[str]:
         now = document if isinstance(document, str) else json.dumps(document, default=str)
         if now != before:
             before, silence = now, 0.0
-            yield _event(name, now)
+            yield _event("change", now)
         if is_last:
             yield _event("end", "{}")
             return
