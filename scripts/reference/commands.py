@@ -19,6 +19,8 @@ OPTION = re.compile(r"^  -.*(?:\n {4,}\S.*)*", re.M)
 LONG = re.compile(r"--[\w-]+")
 MANY = 2
 """Commands from which on an option that they have is described once."""
+MOST_EXAMPLES = 2
+"""Examples of a command that the page shows."""
 USAGE = re.compile(r"\AUsage: (?P<call>.*)\n\n")
 COMMANDS = re.compile(r"^Commands:\n(?:  .*\n)+\n?", re.M)
 EXAMPLES = re.compile(r"^Examples:\n(?P<calls>(?:  .*\n?)+)", re.M)
@@ -56,7 +58,7 @@ def _without_repetition(context: click.Context, text: str) -> str:
         calls = [
             call for call in found["calls"].splitlines() if call.strip() not in (path, f"{path} -o json")
         ]
-        return "\n".join(("Examples:", *calls)) if calls else ""
+        return "\n".join(("Examples:", *calls[:MOST_EXAMPLES])) if calls else ""
 
     text = EXAMPLES.sub(examples, COMMANDS.sub("", USAGE.sub(usage, HELP.sub("", text))))
     sections = text.split("\n\n")

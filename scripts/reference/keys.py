@@ -75,13 +75,12 @@ class Key:
 
     @property
     def entry(self) -> str:
-        """The key as an entry of a list."""
-        return f"- `{self.name}` ({self._takes()}): {self.meaning}"
-
-    def _takes(self) -> str:
-        if not self.default or (self.type, self.default) == (NAMES[bool], "`false`"):
-            return self.type
-        return f"{self.type}, {'' if self.default == REQUIRED else 'default '}{self.default}"
+        """The key as an entry of a list; one without a type takes text."""
+        is_plain = not self.default or (self.type, self.default) == (NAMES[bool], "`false`")
+        default = self.default if self.default == REQUIRED else f"default {self.default}"
+        takes = ([] if self.type == NAMES[str] else [self.type]) + ([] if is_plain else [default])
+        brackets = f" ({', '.join(takes)})" if takes else ""
+        return f"- `{self.name}`{brackets}: {self.meaning}"
 
 
 def keys_of(
@@ -124,8 +123,12 @@ def keys_of(
 
 
 def listed(keys: Sequence[Key], *others: str) -> str:
-    """Return the keys as a list, with other entries, and a sentence about keys that have no effect."""
-    entries = [*(key.entry for key in keys if key.is_used), *(f"- {other}" for other in others)]
+    """Return the keys as a list, with other entries, and a sentence about keys that have no effect.
+
+    A `description`, which every definition may have, is left out: the page of project files says so.
+    """
+    shown = (key for key in keys if key.is_used and key.name.rpartition(".")[2] != "description")
+    entries = [*(key.entry for key in shown), *(f"- {other}" for other in others)]
     unused = ", ".join(f"`{key.name}`" for key in keys if not key.is_used)
     sentence = f"Accepted, but without effect: {unused}." if unused else ""
     return "\n\n".join(part for part in ("\n".join(entries), sentence) if part)

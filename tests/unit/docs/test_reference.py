@@ -123,7 +123,7 @@ def test_every_configuration_is_described() -> None:
 def test_every_setting_of_a_manifest_is_described() -> None:
     section = PAGES["project.md"].read_text().partition("\n## manifest\n")[2].partition("\n## ")[0]
     settings = COMMON.union(*(kind_class(kind).options for kind in KINDS))
-    assert {setting for setting in settings if f"- `{setting}` (" not in section} == set()
+    assert {setting for setting in settings if f"- `{setting}`" not in section} == set()
     assert all(f"`{kind}`" in section for kind in KINDS)
 
 

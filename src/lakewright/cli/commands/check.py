@@ -47,8 +47,8 @@ SECTIONS = {
 def validate(call: Call, /, *, spark: bool) -> None:
     """Check all files of the project and report every error, with file and line.
 
-    This needs no Spark and reads no data. Expressions are evaluated as each job would, with stand-ins for
-    its parameters, and Spark's SQL is parsed. What the parser rejects is a warning; Spark may accept it.
+    This needs no Spark and reads no data. Expressions are evaluated with stand-ins for parameters. SQL
+    that the parser rejects is a warning; Spark may accept it.
     """
     from lakewright.usecases.validate_project import validate_project
 
@@ -91,9 +91,8 @@ def docs(
 ) -> int:
     """Write the project's documentation: its definitions, their lineage, and the results of its checks.
 
-    `documentation.yml` says what to write; by default it is a page in generated-documentation. Expressions
-    are evaluated with the values of JOB and its parameters, or of the last run. Exits with 1 if a check
-    fails.
+    `documentation.yml` says what to write. Expressions have the values of JOB and its parameters, or of
+    the last run. Exits with 1 if a check fails.
     """
     from lakewright.documentation.target import check_metrics, failed_checks
     from lakewright.usecases.document_project import document_project

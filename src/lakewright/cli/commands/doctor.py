@@ -51,9 +51,8 @@ __all__ = ["doctor", "maintain", "setup"]
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:
     """Check Python, Java, Spark, Delta, its jars, the project, its manifest and its folders.
 
-    Each check is OK, comes with a remedy, or says that it was skipped: only what was tried is OK. With
-    ENTITY, check its slices, the rows of its silver table by the rules of its strategy, and whether the table
-    has the commits that the manifest records.
+    Each check is OK, has a remedy, or was skipped. With ENTITY, check its slices, the rows of its silver
+    table by the rules of its strategy, and whether the table has the commits that the manifest records.
     """
     if entity is not None:
         return _repair(call, entity, **options) if repair else _diagnose(call, entity)
@@ -164,8 +163,7 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
-    Rows do not change, and slices may be processed at the same time. Runs also maintain tables after
-    processing slices.
+    Rows do not change, and slices may be processed meanwhile. Runs also maintain tables.
     """
     from lakewright.usecases.diagnose import maintain_table
 
@@ -204,7 +202,7 @@ FAILED = 1
 def setup(call: Call, /) -> int:
     """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
 
-    Only needed where runs have no network, or start often. It takes about a minute and 190 MB.
+    For runs without a network, or that start often. It takes about a minute and 190 MB.
     """
     from lakewright.usecases.diagnose import set_up
 

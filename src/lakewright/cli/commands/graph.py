@@ -83,9 +83,8 @@ class _Drawing:
 def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resources: bool) -> None:
     """Show which targets of a job depend on which: a failure blocks those after it.
 
-    Without PHASE, all targets of the job are shown with what connects them in any phase, and parameters
-    without a value get one of their type. With PHASE, the targets are those that a run would take. Triggers
-    that run the job, or process entities of its targets, are shown with the targets that they start with.
+    Without PHASE, all targets are shown with what connects them in any phase. With PHASE, the targets are
+    those that a run would take. Triggers are shown with the targets that they start with.
     """
     from lakewright.usecases.draw_graph import (
         declared_graph,

@@ -111,8 +111,7 @@ def show_run(call: Call, /, run: str) -> None:
 def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int) -> None:
     """Compare two runs target by target, or show what one slice changed in an entity's table.
 
-    Without OTHER, RUN is compared with the previous run of the same job, phase and parameters. With an entity
-    and a slice, the records before and after the slice's commit are compared.
+    Without OTHER, RUN is compared with the previous run of the same job, phase and parameters.
     """
     call.accept_faults()
     named = slice_named(run, other)
@@ -141,8 +140,8 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
 def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     """Show the life of one record: each version, by which slice, in which run.
 
-    KEY is the value of the business key, or its values in the order of the declaration. Without history, the
-    table's versions are read, as far back as their files are there.
+    KEY is the business key, or its values in the order of the declaration. Without history, the table's
+    versions are read, as far as their files are there.
     """
     from lakewright.cli.render.look_back import life_page
     from lakewright.usecases.look_back import record_life
@@ -162,8 +161,8 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
 def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     """Remove old runs from the history.
 
-    Of each job, phase, parameters and choice of targets, the last run is kept, and the last one that
-    succeeded, with and without errors. So are runs that are going on, and all records of slices.
+    Of each job, phase, parameters and choice of targets, the last run and the last successful ones are
+    kept. So are running ones, and all records of slices.
     """
     from lakewright.usecases.history import prune_runs
 

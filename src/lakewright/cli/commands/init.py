@@ -87,8 +87,8 @@ TEMPLATES = {
 def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...], dbt: Path | None) -> None:
     """Write a small project into DIR, by default the current folder.
 
-    The project is ready to run, and comments explain it. With --from, its entities are those of the files
-    that are there, and what the files do not show is asked at the end.
+    The project is ready to run, and comments explain it. With --from, its entities are those of existing
+    files.
     """
     if places or dbt is not None:
         _draft(call, folder, places, dbt)

@@ -64,8 +64,8 @@ __all__ = ["process"]
 def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Process the pending slices of ENTITY in order, or only SLICE.
 
-    With --rehearse SLICE is applied to a shallow clone beside the table, which is then removed. The exit code
-    is 1 if a run would fail. A slice that is processed, skipped or failed can be rehearsed, too.
+    --rehearse applies SLICE, in any state, to a shallow clone of the table, and removes the clone. The
+    exit code is 1 if a run would fail.
     """
     entity, slice_name = slice_named(entity, slice_name)
     if options["is_rehearsed"]:

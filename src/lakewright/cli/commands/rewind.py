@@ -55,8 +55,8 @@ def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:
 def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Take SLICE back: the silver table of ENTITY is as if the slice had never been processed.
 
-    The last slice, or any slice with --requeue, is undone by one commit that writes no rows, unless
-    that of the slice holds others before it. What would change is shown first.
+    What would change is shown first. The last slice, or any slice with --requeue, is undone without
+    writing rows, unless its commit holds others before it.
     """
     from lakewright.usecases.rewinds import ended_undo, preview_undo, undo_slice
 
@@ -110,7 +110,7 @@ def rebuild(call: Call, /, entity: str, **options: Any) -> int:
     """Build the silver table of ENTITY again from its slices, under today's declaration.
 
     It is built beside the old one, compared with it, and swapped in by one commit. Slices that arrive
-    meanwhile wait. The old rows stay reachable by Delta's time travel.
+    meanwhile wait.
     """
     from lakewright.usecases.rewinds import ended_rebuild, rebuild_table
 

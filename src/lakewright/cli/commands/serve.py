@@ -60,7 +60,7 @@ STOPPING = "Stopping the server; a second signal stops at once."
 def serve(call: Call, /, *, detach: bool, **options: Any) -> int:
     """Keep Spark warm for the commands of this user, run triggers, and show the operator's page.
 
-    The server holds no truth: it can be killed at any moment, and nothing is lost.
+    It can be killed at any moment, and nothing is lost.
     """
     from lakewright.serve.service import ServeOptions
 
@@ -157,8 +157,7 @@ def _blocks(state: Mapping[str, Any]) -> list[Any]:
 def stop(call: Call, /, *, timeout: int) -> None:
     """Stop the project's server.
 
-    The command waits until the server has ended. What it runs stops after the current commit, as Ctrl-C would
-    stop it.
+    The command waits for its end. What it runs stops after the current commit.
     """
     from lakewright.serve.server_files import stop_server
 

@@ -43,11 +43,11 @@ __all__ = ["sql"]
 def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.
 
-    silver.NAME is the silver table of an entity, gold.NAME a relation and mapping.NAME a mapping. The plain
-    NAME of an entity means its current rows, NAME.history all versions. SHOW TABLES lists all names.
+    silver.NAME is the table of an entity, gold.NAME a relation, mapping.NAME a mapping. The plain NAME of
+    an entity means its current rows, NAME.history all versions.
 
-    --as-of reads entities with history as they were valid then, and other Delta tables in the version that
-    they had then. A note names what keeps no past.
+    --as-of reads entities with history as they were valid then, and other Delta tables in their version of
+    then.
     """
     from lakewright.usecases.reading import query_lake
 

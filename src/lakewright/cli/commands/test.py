@@ -34,8 +34,7 @@ def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bo
     """Run the project's tests, or those with these names; `*` matches anything.
 
     Each test builds its targets and fixtures in a temporary place, checks its assertions and removes
-    everything again. Lake, manifest and history of the project are never touched. Exits with 1 if a test
-    fails.
+    everything. Exits with 1 if a test fails.
     """
     from lakewright.usecases.run_job import run_tests, select_tests
 

@@ -114,7 +114,7 @@ def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
 def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str | None) -> None:
     """Record items as NEW, so that applications process them; known items are left unchanged.
 
-    An ITEM that is a file or a folder gets the id of that place, as slices have it. Any other text is the id.
+    A file or folder gets the id of its place, as slices have it. Any other text is the id.
     """
     from lakewright.bus.additions import id_of
     from lakewright.manifest.foreign_payload import parse_payload
@@ -157,9 +157,9 @@ def _is_place(text: str) -> bool:
 def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: bool, **options: Any) -> int:
     """Run a command for each ready item: lock it, run, and record how the command ended.
 
-    {item} in COMMAND is replaced by the item's id; no shell is involved. The command finds LAKEWRIGHT_ITEM,
-    LAKEWRIGHT_RECORD and LAKEWRIGHT_RUN in its environment, and may write a JSON object to the file that
-    LAKEWRIGHT_PAYLOAD names. Exit code 0 means processed, any other one failed.
+    {item} in COMMAND is the item's id; no shell is involved. The environment has LAKEWRIGHT_ITEM,
+    LAKEWRIGHT_RECORD, LAKEWRIGHT_RUN, and LAKEWRIGHT_PAYLOAD, a file for a JSON object. Exit code 0 means
+    processed, any other failed.
     """
     from lakewright.bus.run_commands import run_commands
     from lakewright.bus.worklist import backlog_of
@@ -292,8 +292,7 @@ def _exit_code(done: CommandRun, left: Backlog) -> int:
 def state(call: Call, /, *, application: str) -> None:
     """Print what an application has recorded of the items that it has processed: one line of JSON each.
 
-    They come in the order in which the items arrived. Only present revisions count. With `-o json` it is a
-    list.
+    They come in the order in which the items arrived. Only present revisions count.
     """
     import json
 

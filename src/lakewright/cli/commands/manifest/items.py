@@ -187,9 +187,8 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """Check all records, the verdicts derived from them, leases and watermarks.
 
-    Exits with 1 if something is damaged. Records are never changed: an item with an illegal record gets a new
-    revision. Nothing else should write to the manifest during the check. Where the manifest and a table
-    disagree is part of `lakewright plan`.
+    Exits with 1 if something is damaged. Records are never changed: an item with an illegal record gets a
+    new revision. Nothing else should write meanwhile.
     """
     from lakewright.usecases.operate_items import check_manifest
 

@@ -113,7 +113,7 @@ def _action(
     *options: Decorator,
     examples: Sequence[str],
     more: str = "",
-    shown: str = "Selected items are shown first; --yes changes them.",
+    selects: str = "",
 ) -> Command:
     """Return the command that changes the items that are named or selected.
 
@@ -123,7 +123,7 @@ def _action(
         options: Its own options.
         examples: What its help shows.
         more: What its help says before it explains ITEM.
-        shown: What its help says of items that are selected.
+        selects: What its help says of items that the options select.
     """
 
     @stacked(items_argument, *options, operator_options)
@@ -153,7 +153,7 @@ def _action(
         page = [line(status(verdict), text) for verdict, text in named]
         call.output.result([row.as_json() for row in rows], page)
 
-    explained = f"{more}ITEM is `ENTITY/SLICE`, a path or an id. {shown}"
+    explained = f"{more}ITEM is `ENTITY/SLICE`, a path or an id.{selects}"
     return command(name=name, examples=examples, help=f"{text}\n\n{explained}")(run)
 
 
@@ -210,6 +210,5 @@ accept = _action(
         "lakewright manifest accept --all --yes --reason 'the lake was copied'",
     ],
     more="Runs no longer report them as changed. ",
-    shown="The options select processed items whose slices have changed. They are shown first; --yes accepts "
-    "them.",
+    selects=" The options select processed items whose slices have changed.",
 )

@@ -37,7 +37,7 @@ _ESCAPED = "backslashreplace"
 def export(call: Call, /, file: Path | None) -> None:
     """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
-    The file has records, watermarks, counters and the history of runs, but no leases.
+    The file has records, watermarks, counters and runs, but no leases.
     """
     from lakewright.manifest.transfer import export_manifest
 
@@ -145,7 +145,7 @@ class _Lines:
 def move(call: Call, /, old: str, new: str) -> int:
     """Copy the records of slices below OLD to slices of the same names below NEW.
 
-    This is for a lake that was moved or copied. The records below OLD are kept.
+    For a lake that was moved or copied. Records below OLD are kept.
     """
     from lakewright.usecases.operate_items import move_items
 
