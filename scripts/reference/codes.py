@@ -115,15 +115,14 @@ ERRORS: Mapping[str, str] = {
 
 
 def codes_of_plan() -> str:
-    """Return the table of the codes of plans."""
-    rows = ((f"`{code.value}`", _quoted(template_of(code)), PLAN[code]) for code in Code)
-    return _table(("code", "what it says", "why, or what to do"), rows)
+    """Return an entry for each code of plans: what it says, and the advice."""
+    advice = {code: f": {text}" if text else "" for code, text in PLAN.items()}
+    return "\n".join(f"- `{code.value}` ({_quoted(template_of(code))}){advice[code]}" for code in Code)
 
 
 def codes_of_errors() -> str:
-    """Return the table of the codes of errors."""
-    rows = ((f"`{each.code}`", _first(each), ERRORS[each.code]) for each in all_errors())
-    return _table(("code", "what has happened", "what to do"), rows)
+    """Return an entry for each code of errors: what has happened, and the advice."""
+    return "\n".join(f"- `{each.code}`: {_first(each)}. {ERRORS[each.code]}" for each in all_errors())
 
 
 def all_errors() -> list[type[LakewrightError]]:
@@ -145,8 +144,3 @@ def _first(error: type[LakewrightError]) -> str:
 
 def _quoted(template: str) -> str:
     return re.sub(r"\{\w+\}", "…", template)
-
-
-def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    first, *others = (f"| {' | '.join(line)} |" for line in (head, *rows))
-    return "\n".join((first, "|---" * len(head) + "|", *others))

@@ -75,10 +75,14 @@ class Key:
 
     @property
     def entry(self) -> str:
-        """The key as an entry of a list; one without a type takes text."""
+        """The key as an entry of a list: text needs no type, and of several values the default is bold."""
+        choices = self.type.split(", ")
         is_plain = not self.default or (self.type, self.default) == (NAMES[bool], "`false`")
-        default = self.default if self.default == REQUIRED else f"default {self.default}"
-        takes = ([] if self.type == NAMES[str] else [self.type]) + ([] if is_plain else [default])
+        if self.default in choices:
+            takes = [f"**{each}**" if each == self.default else each for each in choices]
+        else:
+            default = self.default if self.default == REQUIRED else f"default {self.default}"
+            takes = [*([] if self.type == NAMES[str] else choices), *([] if is_plain else [default])]
         brackets = f" ({', '.join(takes)})" if takes else ""
         return f"- `{self.name}`{brackets}: {self.meaning}"
 

@@ -4,7 +4,7 @@ A line `<!-- keys Job -->` in a template becomes the list of that class's keys. 
 `<!-- kinds relation -->` becomes a section for each kind of a category, with its example from
 `docs/examples/`, a line `<!-- common relation -->` the keys that many of these kinds have, and a line
 `<!-- shared mapping -->` what many of these examples read. A line
-`<!-- codes plan -->` becomes the table of the codes of plans, or of errors. A line
+`<!-- codes plan -->` becomes the list of the codes of plans, or of errors. A line
 `<!-- functions helpers -->` becomes the table of the functions of helpers, or of the methods of values.
 """
 
