@@ -20,12 +20,10 @@ def described() -> Mapping[str, frozenset[str]]:
     for section in PAGE.read_text("utf-8").split("\n### ")[1:]:
         title = re.match(r"`lakewright ([a-z ]+)`", section)
         assert title is not None, section[:60]
-        rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+        rows = re.findall(r"^- (`.*?`): ", section, re.MULTILINE)
         keys = frozenset(key for row in rows for key in re.findall(r"`(\w+)`", row))
         found[title[1].replace(" ", "-")] = keys
-    for commands, keys in re.findall(
-        r"^\| (`lakewright .*?) \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE
-    ):
+    for commands, keys in re.findall(r"^- (`lakewright .*?`): (.*)$", PAGE.read_text("utf-8"), re.MULTILINE):
         names = re.findall(r"`lakewright ([a-z ]+)`", commands)
         found |= {name.replace(" ", "-"): frozenset(re.findall(r"`(\w+)`", keys)) for name in names}
     return found

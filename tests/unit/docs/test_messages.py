@@ -10,7 +10,7 @@ import pytest
 from tests.unit.docs.pages import DOCS, ROOT
 
 PAGE = DOCS / "when-something-fails.md"
-QUOTED = re.compile(r"^\| `(?P<messages>.+?)`(?:, of a relation)? \|", re.MULTILINE)
+QUOTED = re.compile(r"^- `(?P<messages>.+?)`(?:, of a relation)?: ", re.MULTILINE)
 WRITTEN = PAGE.read_text().partition("\n## Codes of a plan\n")[0]
 MESSAGES = [each for found in QUOTED.findall(WRITTEN) for each in found.split("`, `")]
 
