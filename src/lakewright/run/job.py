@@ -31,9 +31,10 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan, Step
+from lakewright.run.background import CallQueue
 from lakewright.run.builds import BuildRecorder, LastBuilds, NoBuilds
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
-from lakewright.run.hooks.call import CallQueue
+from lakewright.run.hooks.call import SECONDS
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
 from lakewright.run.lineage.listener import LineageListener, Reporter, is_configured
 from lakewright.run.metrics import Published, Publisher
@@ -302,7 +303,7 @@ class JobRun:
             clock=self.clock,
             connect=connect,
         )
-        return HookNotifier(job.hooks, plan, about, CallQueue())
+        return HookNotifier(job.hooks, plan, about, CallQueue("hooks", seconds=SECONDS))
 
     def _lineage(self, job: Job, contexts: Contexts, run: Run) -> LineageListener | None:
         if not is_configured(self.project.config, self.environ):

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ from lakewright.manifest.redact import Redactor
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.hooks.call import CallQueue, HttpCall, ProcessCall
+from lakewright.run.hooks.call import HttpCall, ProcessCall
 from lakewright.run.hooks.notifier import _alerts
 from lakewright.run.result import TargetResult
 
@@ -342,63 +341,6 @@ def test_a_server_that_says_no_is_a_warning(
     bench.run(Phase.BUILD)
 
     assert "HTTP Error 500" in caplog.text
-
-
-class Slow:
-    """A call that ends when it is told to."""
-
-    label = "slow"
-
-    def __init__(self) -> None:
-        self.ends = threading.Event()
-        self.made = 0
-
-    def make(self, seconds: float) -> None:
-        self.ends.wait(10)
-        self.made += 1
-
-
-def test_one_call_that_is_dropped_is_counted_as_one(caplog: pytest.LogCaptureFixture) -> None:
-    messenger, slow = CallQueue(seconds=0.1, max_waiting=1), Slow()
-    messenger.send("hook 1", slow)
-    time.sleep(0.05)  # its thread takes the first call
-    messenger.send("hook 1", slow)
-    messenger.close()
-    slow.ends.set()
-    assert "1 call of hooks was dropped, because" in caplog.text
-
-
-def test_a_run_waits_for_hooks_only_so_long(caplog: pytest.LogCaptureFixture) -> None:
-    messenger, slow = CallQueue(seconds=0.1, max_waiting=3), Slow()
-    begin = monotonic()
-    for _ in range(8):
-        messenger.send("hook 1", slow)
-    assert monotonic() - begin < 0.05
-
-    messenger.close()
-
-    assert monotonic() - begin < 5
-    assert "calls of hooks were dropped" in caplog.text
-    slow.ends.set()
-
-
-def test_a_call_whose_error_has_no_text_does_not_end_the_calls_after_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class Unspeakable(Exception):
-        def __str__(self) -> str:
-            raise ConnectionError("the JVM is gone")
-
-    class Broken(Slow):
-        def make(self, seconds: float) -> None:
-            raise Unspeakable
-
-    messenger, last = CallQueue(), Slow()
-    last.ends.set()
-    messenger.send("hook 1", Broken())
-    messenger.send("hook 2", last)
-    messenger.close()
-    assert (last.made, "hook 1: slow: Unspeakable" in caplog.text) == (1, True)
 
 
 def test_a_command_that_takes_too_long_is_killed_with_what_it_started(tmp_path: Path) -> None:

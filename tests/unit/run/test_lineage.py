@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
 
 import pytest
 from tests.collectors import Collector, collecting
@@ -18,7 +16,7 @@ from lakewright.errors import Fault, LeaseHeld
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.lineage.events import Dataset, DatasetName, Subject, run_event, run_uuid
-from lakewright.run.lineage.listener import URL, Sender, is_configured
+from lakewright.run.lineage.listener import URL, is_configured
 from lakewright.usecases.opened import told_command
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
@@ -67,13 +65,13 @@ def test_what_is_clean_is_not_told(tmp_path: Path, collector: Collector) -> None
 
 
 @pytest.mark.parametrize("status", [500, 401])
-def test_a_collector_that_refuses_events_fails_no_run_and_is_told_once(
+def test_a_collector_that_refuses_events_fails_no_run_and_is_given_up(
     tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     collector.status = status
     bench = bench_of(tmp_path, collector)
     assert bench.run(Phase.BUILD).is_success
-    assert sum("could not be sent" in each.message for each in caplog.records) == 1
+    assert caplog.records[-1].message.startswith("OpenLineage is disabled for the rest of the run")
 
 
 def test_a_collector_that_is_not_there_fails_no_run(
@@ -81,37 +79,7 @@ def test_a_collector_that_is_not_there_fails_no_run(
 ) -> None:
     collector.url = "http://127.0.0.1:9"
     assert bench_of(tmp_path, collector).run(Phase.BUILD).is_success
-    assert sum("could not be sent" in each.message for each in caplog.records) == 1
-
-
-def test_a_collector_that_hangs_is_cut_off_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    release: Event = Event()
-    waited: list[bool] = []
-    sender = Sender("OpenLineage", close_seconds=0.2)
-    begin = time.monotonic()
-    for _ in range(3):
-        sender.send(lambda: waited.append(release.wait(30)))
-    assert time.monotonic() - begin < 0.1
-    sender.close()
-    assert time.monotonic() - begin < 1
-    release.set()
-    assert [each.message for each in caplog.records] == [
-        "OpenLineage: 3 events were not sent: it answers too slowly"
-    ]
-
-
-def test_events_beyond_the_limit_are_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    release = Event()
-    sent: list[bool] = []
-    sender = Sender("OpenLineage", max_waiting=2, close_seconds=5)
-    sender.send(lambda: sent.append(release.wait(5)))
-    time.sleep(0.05)
-    for _ in range(5):
-        sender.send(lambda: sent.append(True))
-    release.set()
-    sender.close()
-    assert len(sent) == 3
-    assert "3 events were not sent" in caplog.text
+    assert caplog.records[-1].message.startswith("OpenLineage is disabled for the rest of the run")
 
 
 def test_an_event_has_schema_column_lineage_statistics_and_assertions() -> None:

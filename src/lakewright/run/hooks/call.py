@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
 import urllib.request
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from lakewright.manifest.payload import text_of
-from lakewright.run.background import MAX_FAILURES, MAX_WAITING, BackgroundQueue
-from lakewright.spec.words import counted
+__all__ = ["SECONDS", "Call", "HttpCall", "ProcessCall"]
 
-__all__ = ["Call", "CallQueue", "HttpCall", "ProcessCall"]
+SECONDS = 10.0
+"""Time limit of one call, and of the wait for remaining calls at the end of a run."""
 
 LONGEST_MESSAGE = 500
 """Characters of a process's standard error that are shown."""
@@ -179,55 +175,3 @@ class ProcessCall:
 def _kill(group: int) -> None:
     with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-
-
-log = logging.getLogger(__name__)
-
-SECONDS = 10.0
-"""Time limit of one call, and of the wait for remaining calls at the end of a run."""
-
-
-class CallQueue:
-    """Makes calls in a background thread, in the order they were added.
-
-    Args:
-        seconds: Time limit of one call, and of the wait in `close`.
-        max_waiting: Number of calls that may wait; further ones are dropped.
-    """
-
-    def __init__(self, *, seconds: float = SECONDS, max_waiting: int = MAX_WAITING) -> None:
-        self._seconds = seconds
-        self._calls = BackgroundQueue("hooks", seconds=seconds, max_waiting=max_waiting)
-        self._failures: Counter[str] = Counter()
-
-    def send(self, hook: str, call: Call) -> None:
-        """Add a call of a hook to the queue."""
-        self._calls.add(partial(self._make, hook, call))
-
-    def close(self) -> None:
-        """Wait a limited time for the remaining calls; those not made by then are dropped, with a warning."""
-        if left := self._calls.close():
-            told = f"{counted(left, 'call')} of hooks {'was' if left == 1 else 'were'} dropped"
-            log.warning("%s, because earlier calls took too long", told)
-
-    def _make(self, hook: str, call: Call) -> None:
-        if self.is_disabled(hook):
-            return
-        try:
-            call.make(self._seconds)
-            self._failures[hook] = 0
-        except Exception as error:  # an error in a hook must not fail the run
-            self.failed(hook, f"{call.label}: {text_of(error)}")
-
-    def failed(self, hook: str, reason: str) -> None:
-        """Log the failure of a hook; after a few in a row it is disabled."""
-        self._failures[hook] += 1
-        log.warning("%s: %s", hook, reason)
-        if self._failures[hook] == MAX_FAILURES:
-            log.warning(
-                "%s is disabled for the rest of the run after %d failures in a row", hook, MAX_FAILURES
-            )
-
-    def is_disabled(self, hook: str) -> bool:
-        """Return whether a hook has failed so often that it is no longer called."""
-        return self._failures[hook] >= MAX_FAILURES

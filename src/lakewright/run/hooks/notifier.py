@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -28,7 +29,8 @@ from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
-from lakewright.run.hooks.call import CallQueue
+from lakewright.run.background import CallQueue
+from lakewright.run.hooks.call import SECONDS
 from lakewright.run.hooks.event import RUNNING, Connect, Event, Hook, HookContext
 from lakewright.run.result import RunResult, TargetResult, status_of_part
 from lakewright.spec.expressions.scope import Scope
@@ -213,7 +215,7 @@ class HookNotifier:
                 continue
             try:
                 for call in hook.calls(event, self._context(instance, event)):
-                    self._queue.send(label, call)
+                    self._queue.send(label, partial(call.make, SECONDS), call.label)
             except Exception as error:  # an error in a hook must not fail the run
                 self._queue.failed(label, text_of(error))
 

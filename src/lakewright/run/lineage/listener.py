@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lakewright.errors import Fault, LakewrightError
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.status import Status
-from lakewright.run.background import MAX_FAILURES, MAX_WAITING, BackgroundQueue
+from lakewright.run.background import CallQueue
 from lakewright.run.lineage.events import (
     Subject,
     entity_datasets,
@@ -44,7 +44,6 @@ __all__ = [
     "CommandEnd",
     "LineageListener",
     "Reporter",
-    "Sender",
     "is_configured",
     "telling_command",
 ]
@@ -53,6 +52,11 @@ log = logging.getLogger(__name__)
 
 URL, NAMESPACE = "lakewright.openlineage.url", "lakewright.openlineage.namespace"
 """The configuration of the collector and of the namespace of jobs."""
+
+COLLECTOR = "OpenLineage"
+
+CLOSE_SECONDS = 5.0
+"""How long the end of a run waits for the events that are left; a collector that hangs is cut off."""
 
 TIMEOUT_SECONDS = 3
 """Time limit of one request to a collector that the project configures."""
@@ -82,14 +86,14 @@ class Reporter:
         environ: The environment variables.
         redactor: Hides secrets.
         clock: Returns the present time.
-        sender: Sends events.
+        calls: Sends events.
     """
 
     config: Mapping[str, str]
     environ: Mapping[str, str]
     redactor: Redactor
     clock: Callable[[], datetime]
-    sender: Sender = field(default_factory=lambda: Sender("OpenLineage"))
+    calls: CallQueue = field(default_factory=lambda: CallQueue(COLLECTOR, seconds=CLOSE_SECONDS))
     _client: OpenLineageClient | None = field(init=False, default=None)
 
     def subject(
@@ -107,11 +111,12 @@ class Reporter:
         self, subject: Subject, state: str, make: Callable[[], Mapping[str, Any]] = dict, **content: Any
     ) -> None:
         """Send an event in the background; `make` returns what takes time to find out."""
-        self.sender.send(partial(self._emit, subject, state, self.clock(), make, content))
+        emit = partial(self._emit, subject, state, self.clock(), make, content)
+        self.calls.send(COLLECTOR, emit, f"{state} of {subject.job}")
 
     def close(self) -> None:
         """Wait some time for the events that are left."""
-        self.sender.close()
+        self.calls.close()
 
     def _emit(
         self,
@@ -134,56 +139,6 @@ class Reporter:
             return OpenLineageClient()
         transport = {"type": "http", "url": url, "timeout": TIMEOUT_SECONDS, "retry": {"total": 1}}
         return OpenLineageClient(config={"transport": transport})
-
-
-CLOSE_SECONDS = 5.0
-"""How long the end of a run waits for the events that are left; a collector that hangs is cut off."""
-
-
-class Sender:
-    """Sends events in a background thread, in the order they were added; failures are told once.
-
-    Args:
-        what: What is sent where, for warnings.
-        max_waiting: How many events may wait.
-        close_seconds: How long `close` waits.
-    """
-
-    def __init__(
-        self, what: str, *, max_waiting: int = MAX_WAITING, close_seconds: float = CLOSE_SECONDS
-    ) -> None:
-        self._what = what
-        self._events = BackgroundQueue("openlineage", seconds=close_seconds, max_waiting=max_waiting)
-        self._failures = 0
-        self._lost = 0
-        self._is_told = False
-
-    def send(self, event: Callable[[], None]) -> None:
-        """Add an event, which the thread makes and sends."""
-        self._events.add(partial(self._send, event))
-
-    def close(self) -> None:
-        """Wait a limited time for the remaining events; the others are dropped, with a warning."""
-        # The event that a collector holds up is lost, too.
-        lost = self._events.close() + self._lost + self._events.is_cut_off
-        if lost and not self._is_told:
-            log.warning("%s: %d events were not sent: it answers too slowly", self._what, lost)
-
-    def _send(self, event: Callable[[], None]) -> None:
-        if self._failures >= MAX_FAILURES:
-            self._lost += 1
-            return
-        try:
-            event()
-            self._failures = 0
-        except Exception as error:  # an event must not fail the run that it tells of
-            self._failures += 1
-            self._tell(error)
-
-    def _tell(self, error: Exception) -> None:
-        if not self._is_told and not self._events.is_cut_off:
-            self._is_told = True
-            log.warning("%s: events could not be sent, and the run goes on: %s", self._what, error)
 
 
 class LineageListener:
