@@ -13,7 +13,7 @@ from typing import Any
 
 from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
-from lakewright.manifest.plain import json_of
+from lakewright.manifest.plain import document_of
 from lakewright.manifest.readiness import Done
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Store
@@ -42,8 +42,7 @@ class ProcessedItem:
 
     def as_json(self) -> dict[str, Any]:
         """Return what `manifest state` and the HTTP API give of it."""
-        document: dict[str, Any] = json_of(self)
-        return document
+        return document_of(self)
 
 
 def derive_state(store: Store, application: Application) -> Iterator[ProcessedItem]:

@@ -20,6 +20,7 @@ from lakewright.bus.worklist import Demand, Worklist
 from lakewright.errors import CommandFailed, LakewrightError, LeaseLost, StoreUnavailable, UsageError
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.payload import failure, text_of
+from lakewright.manifest.plain import document_of
 from lakewright.manifest.redact import Redactor
 
 __all__ = ["CommandRun", "Stops", "Worked", "run_commands"]
@@ -57,13 +58,7 @@ class Worked:
 
     def as_json(self) -> dict[str, Any]:
         """Return the entry that `manifest run -o json` prints."""
-        return {
-            "item_id": self.item_id,
-            "status": self.status,
-            "exit_code": self.exit_code,
-            "seconds": round(self.seconds, 3),
-            "note": self.note,
-        }
+        return document_of(self, seconds=round(self.seconds, 3))
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from lakewright.checks.check import CheckResult
-from lakewright.manifest.plain import json_of
+from lakewright.manifest.plain import document_of
 
 __all__ = [
     "CATEGORIES",
@@ -208,8 +208,7 @@ class Document:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document as JSON."""
-        document: dict[str, Any] = json_of(self)
-        return document
+        return document_of(self)
 
 
 def _visible(

@@ -19,7 +19,7 @@ from typing import Any
 from lakewright.errors import LakewrightError
 from lakewright.manifest.lease import Holder, IsDead, assume_alive
 from lakewright.manifest.payload import bounded
-from lakewright.manifest.plain import json_of, of_json
+from lakewright.manifest.plain import document_of, of_json
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
@@ -122,8 +122,7 @@ class Run:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form of the run."""
-        document: dict[str, Any] = json_of(self)
-        return document
+        return document_of(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Run:

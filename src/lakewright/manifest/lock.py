@@ -23,6 +23,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
 from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.plain import document_of
 from lakewright.manifest.record import format_instant
 
 __all__ = [
@@ -81,13 +82,10 @@ class Lock:
     def as_json(self) -> dict[str, Any]:
         """Return the lock in the form that lists and the details of errors show."""
         return {
-            "item_id": self.item_id,
             "application": str(self.processing.application),
-            "holder": self.holder,
-            "run_id": self.processing.run_id,
-            "since": format_instant(self.processing.since),
-            "expires": format_instant(self.lease.expires) if self.lease else None,
-            "is_stale": self.is_stale,
+            "expires": None if self.lease is None else format_instant(self.lease.expires),
+            **document_of(self.processing, "run_id", "since"),
+            **document_of(self, "item_id", "holder", "is_stale"),
         }
 
 

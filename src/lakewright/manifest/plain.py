@@ -17,7 +17,7 @@ from lakewright.manifest.record import format_instant
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["finite", "json_of", "json_text", "of_json", "plain"]
+__all__ = ["document_of", "finite", "json_of", "json_text", "of_json", "plain"]
 
 T = TypeVar("T")
 
@@ -50,24 +50,35 @@ def json_text(value: Mapping[str, Any]) -> str:
     return value.text if isinstance(value, _PlainObject) else json.dumps(value)
 
 
-def json_of(value: Any) -> Any:
-    """Return a value as JSON has it: objects for dataclasses, text for instants, lists for tuples.
+def json_of(value: Any) -> Any:  # noqa: PLR0911 - a kind of values each
+    """Return a value as JSON has it: text for instants, lists for tuples, objects for dataclasses.
+
+    What has an `as_json` is shown by it.
 
     Example:
         >>> from datetime import UTC
         >>> json_of({"at": datetime(2024, 5, 1, tzinfo=UTC), "names": ("a", "b")})
         {'at': '2024-05-01T00:00:00.000000Z', 'names': ['a', 'b']}
     """
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, datetime):
         return format_instant(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: json_of(getattr(value, each.name)) for each in fields(value)}
+    if hasattr(value, "as_json") and not isinstance(value, str):  # a phrase is shown with its commands
+        return value.as_json()
+    if is_dataclass(value):
+        return document_of(value)
     if isinstance(value, Mapping):
         return {key: json_of(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        named = value._asdict() if hasattr(value, "_asdict") else None
-        return list(map(json_of, value)) if named is None else json_of(named)
-    return value.value if isinstance(value, Enum) else value
+    if hasattr(value, "_asdict"):
+        return json_of(value._asdict())
+    return list(map(json_of, value)) if isinstance(value, list | tuple) else value
+
+
+def document_of(value: Any, *names: str, **more: Any) -> dict[str, Any]:
+    """Return a JSON object of some attributes of a value, or of all its fields, and of more values."""
+    found = {name: getattr(value, name) for name in names or [each.name for each in fields(value)]}
+    return {name: json_of(each) for name, each in (found | more).items()}
 
 
 def of_json(kind: type[T], value: Any) -> T:

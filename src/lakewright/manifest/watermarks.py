@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lakewright.manifest.plain import document_of
 from lakewright.manifest.record import Application, format_instant, parse_instant
 from lakewright.manifest.store import Document, DocumentKey, Put, Store, Write
 from lakewright.manifest.watermark import Watermark
@@ -65,15 +66,8 @@ class StoredWatermark:
 
     def as_json(self) -> dict[str, Any]:
         """Return the watermark as `watermark ls -o json` lists it."""
-        return {
-            "entity": self.application.name.rpartition("/")[2],
-            "column": self.column,
-            "value": self.watermark.value,
-            "item_id": self.item_id,
-            "author": self.author,
-            "at": None if self.at is None else format_instant(self.at),
-            "reason": self.reason,
-        }
+        named = {"entity": self.application.name.rpartition("/")[2], "value": self.watermark.value}
+        return {**named, **document_of(self, "column", "item_id", "author", "at", "reason")}
 
     @classmethod
     def from_document(cls, document: Document) -> StoredWatermark:
@@ -152,13 +146,10 @@ class WatermarkChange:
     def as_json(self) -> dict[str, Any]:
         """Return the change as `watermark history -o json` lists it."""
         return {
-            "at": format_instant(self.at),
             "entity": self.application.name.rpartition("/")[2],
-            "column": self.column,
             "value": None if self.watermark is None else self.watermark.value,
             "before": None if self.before is None else self.before.value,
-            "author": self.author,
-            "reason": self.reason,
+            **document_of(self, "at", "column", "author", "reason"),
         }
 
     @classmethod

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any, Protocol
 
 from lakewright.errors import Fault
+from lakewright.manifest.plain import document_of
 from lakewright.notebook import html_table
 from lakewright.plan.observation import Hold, OutputState, TableChange
 from lakewright.plan.phase import Phase
@@ -131,15 +132,9 @@ class Step:
 
     def as_json(self) -> dict[str, Any]:
         """Return the step as `plan -o json` prints it."""
-        return {
-            "name": self.target,
-            "kind": self.kind,
-            "status": self.status.value,
-            "reasons": list(self.reasons),
-            "changes": [{"description": c.description, "loses": c.loses} for c in self.changes],
-            "error": self.error.as_json() if self.error else None,
-            "warning": self.warning.as_json() if self.warning else None,
-        }
+        changes = [{"description": each.description, "loses": each.loses} for each in self.changes]
+        named = ("kind", "status", "reasons", "error", "warning")
+        return {"name": self.target, **document_of(self, *named, changes=changes)}
 
 
 _DONE = {
@@ -284,14 +279,9 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `plan -o json` prints. It has the shape of a run's document."""
-        return {
-            "project": self.project,
-            "job": self.job,
-            "phase": self.phase.value.lower(),
-            "status": self.status.value,
-            "instances": instances_as_json(self.instances, lambda phase: phase.steps),
-            "warning": self.warning.as_json() if self.warning else None,
-        }
+        instances = instances_as_json(self.instances, lambda phase: phase.steps)
+        named = ("project", "job", "phase", "status", "instances", "warning")
+        return document_of(self, *named, phase=self.phase.value.lower(), instances=instances)
 
 
 def parameters_text(parameters: Mapping[str, str]) -> str:

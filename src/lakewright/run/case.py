@@ -21,6 +21,7 @@ from lakewright.lake.paths import Redirects
 from lakewright.lake.spark_errors import located_rejection, query_failure
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
+from lakewright.manifest.plain import document_of
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -268,15 +269,7 @@ class AssertionResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the assertion as `test -o json` prints it."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "description": self.description,
-            "status": self.status.value,
-            "failures": list(self.failures),
-            "error": self.error.as_json() if self.error else None,
-            "seconds": round(self.seconds, 3),
-        }
+        return document_of(self, seconds=round(self.seconds, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,12 +308,6 @@ class CaseResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the test as `test -o json` prints it."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "status": self.status.value,
-            "seconds": round(self.seconds, 3),
-            "targets": [{"phase": target.phase.value, **target.as_json()} for target in self.targets()],
-            "assertions": [assertion.as_json() for assertion in self.assertions],
-            "error": self.error.as_json() if self.error else None,
-        }
+        targets = [{"phase": target.phase, **target.as_json()} for target in self.targets()]
+        named = ("name", "description", "status", "assertions", "error")
+        return document_of(self, *named, seconds=round(self.seconds, 3), targets=targets)

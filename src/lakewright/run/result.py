@@ -10,8 +10,7 @@ from signal import SIGINT
 from typing import Any
 
 from lakewright.errors import Fault, ItemFailed, ItemLocked, LakeMoved, LeaseHeld, RunFailed
-from lakewright.manifest.plain import finite
-from lakewright.manifest.record import format_instant
+from lakewright.manifest.plain import document_of, finite
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall
@@ -81,17 +80,8 @@ class TargetResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the target as `job -o json` prints it."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "status": self.status.value,
-            "reasons": list(self.reasons),
-            "seconds": round(self.seconds, 3),
-            "metrics": finite(dict(self.metrics)),
-            "error": self.error.as_json() if self.error else None,
-            "warnings": list(self.warnings),
-            "is_reached": self.is_reached,
-        }
+        named = ("name", "kind", "status", "reasons", "seconds", "metrics", "error", "warnings", "is_reached")
+        return document_of(self, *named, seconds=round(self.seconds, 3), metrics=finite(dict(self.metrics)))
 
 
 def _status(targets: Sequence[TargetResult]) -> Status:
@@ -235,13 +225,6 @@ class RunResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `job -o json` prints."""
-        return {
-            "run_id": self.run_id,
-            "project": self.project,
-            "job": self.job,
-            "phase": self.phase.value.lower(),
-            "status": self.status.value,
-            "started": format_instant(self.started),
-            "finished": format_instant(self.finished),
-            "instances": instances_as_json(self.instances, lambda phase: phase.targets),
-        }
+        named = ("run_id", "project", "job", "phase", "status", "started", "finished")
+        instances = instances_as_json(self.instances, lambda phase: phase.targets)
+        return document_of(self, *named, phase=self.phase.value.lower(), instances=instances)

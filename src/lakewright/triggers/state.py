@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from lakewright.manifest.plain import json_of, of_json
+from lakewright.manifest.plain import document_of, of_json
 from lakewright.spec.cron import due_times, find_zone
 from lakewright.spec.models.trigger import CatchUp, Trigger
 
@@ -221,8 +221,7 @@ class TriggerState:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form of the state."""
-        document: dict[str, Any] = json_of(self)
-        return document
+        return document_of(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TriggerState:

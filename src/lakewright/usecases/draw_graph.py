@@ -8,6 +8,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors.phrase import Command
+from lakewright.manifest.plain import document_of
 from lakewright.plan.graph import Node, build_graph, direct_sources
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -78,13 +79,7 @@ class DrawnTrigger:
 
     def as_json(self) -> dict[str, Any]:
         """Return the trigger as `graph -o json` prints it."""
-        return {
-            "name": self.name,
-            "runs": " ".join(self.runs.argv),
-            "when": self.when,
-            "enabled": self.enabled,
-            "starts": list(self.starts),
-        }
+        return document_of(self, runs=" ".join(self.runs.argv))
 
 
 def graph_as_json(

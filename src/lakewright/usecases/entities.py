@@ -20,9 +20,9 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import local_table_path, observe_table
 from lakewright.lake.row_counts import RowCount, read_row_counts
 from lakewright.manifest.item import Item, Mark, Verdict
-from lakewright.manifest.plain import json_of
+from lakewright.manifest.plain import document_of, json_of
 from lakewright.manifest.readiness import Arrivals, Group, Place, Reading
-from lakewright.manifest.record import Application, Record, format_instant, parse_instant
+from lakewright.manifest.record import Application, Record, parse_instant
 from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Store
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
@@ -97,6 +97,10 @@ class LastSlice:
         rows = _number(self.metrics.get("records_in_slice")) + _number(self.metrics.get("inferred_deletes"))
         return deleted_rows(self.metrics) / rows if rows else None
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the slice as the API shows it."""
+        return document_of(self, "item_id", "delete_ratio", "metrics", processed=self.at)
+
 
 @dataclass(frozen=True, slots=True)
 class EntityStanding:
@@ -118,17 +122,13 @@ class EntityStanding:
 
     def as_json(self) -> dict[str, Any]:
         """Return the entity's standing as the API shows it."""
-        standing = self.standing
         return {
             "entity": self.name,
-            "strategy": self.strategy,
-            "enabled": self.enabled,
             "application": str(self.application),
-            "state": self.state,
-            "slices": {verdict.value: number for verdict, number in standing.counts.items()},
-            "waiting_since": _text(standing.waiting_since),
-            "fresh_until": _text(standing.fresh_until),
-            "last_slice": None if self.last is None else _last_json(self.last),
+            "slices": {verdict.value: number for verdict, number in self.standing.counts.items()},
+            **document_of(self, "strategy", "enabled", "state"),
+            **document_of(self.standing, "waiting_since", "fresh_until"),
+            "last_slice": json_of(self.last),
         }
 
 
@@ -219,21 +219,8 @@ def _with_last_slices(
     return [replace(each, last=found.get(each.name)) for each in listed]
 
 
-def _last_json(last: LastSlice) -> dict[str, Any]:
-    return {
-        "item_id": last.item_id,
-        "processed": format_instant(last.at),
-        "delete_ratio": last.delete_ratio,
-        "metrics": dict(last.metrics),
-    }
-
-
 def _instant(place: Place | None) -> datetime | None:
     return parse_instant(place[0]) if place is not None and place[0] else None
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else format_instant(at)
 
 
 def _number(value: object) -> float:
@@ -285,14 +272,8 @@ class SliceEntry:
 
     def as_json(self) -> dict[str, Any]:
         """Return the slice as the API shows it."""
-        return {
-            "item_id": self.item.item_id,
-            "slice": self.name,
-            "verdict": self.verdict.value,
-            "since": _text(self.at),
-            "size": self.size,
-            "metrics": dict(self.metrics),
-        }
+        named = {"item_id": self.item.item_id, "slice": self.name}
+        return {**named, **document_of(self, "verdict", "size", "metrics", since=self.at)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,16 +302,13 @@ class EntityOverview:
         """Return the overview as the API shows it."""
         return {
             **self.standing.as_json(),
-            "recent": [each.as_json() for each in self.slices],
-            "watermarks": [each.as_json() for each in self.watermarks],
+            "recent": json_of(self.slices),
             "columns": [
                 {"name": column.name, "type": column.type.ddl}
                 for column in (self.table.columns if self.table else ())
             ],
             "version": self.table.version if self.table else None,
-            "note": self.note,
-            "row_counts": json_of(self.row_counts),
-            "places": dict(self.places),
+            **document_of(self, "watermarks", "note", "row_counts", "places"),
         }
 
 

@@ -22,8 +22,9 @@ from lakewright.manifest.lock import (
     recovery_command,
     stale_advice,
 )
+from lakewright.manifest.plain import document_of
 from lakewright.manifest.readiness import Readiness
-from lakewright.manifest.record import ANYONE, Application, Record, State, format_instant
+from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Query
@@ -148,20 +149,12 @@ class Row:
     def as_json(self) -> dict[str, Any]:
         """Return the row as `manifest ls -o json` prints it."""
         return {
-            "item_id": self.item.item_id,
+            **document_of(self.item, "item_id", "state", "sequence", "revision"),
+            **document_of(self, "verdict", "trigger", "since", "slice", "entity", "waits_for"),
             "application": str(self.application),
-            "verdict": self.verdict.value,
-            "state": self.item.state.value if self.item.state else None,
             "run_id": self.mark.run_id if self.mark is not None else None,
-            "trigger": self.trigger,
-            "since": format_instant(self.since) if self.since else None,
             "holder": self.lock.holder if self.lock is not None else None,
             "stale": self.is_stale,
-            "sequence": self.item.sequence,
-            "slice": self.slice,
-            "entity": self.entity,
-            "revision": self.item.revision,
-            "waits_for": self.waits_for,
             "error": failure_words(self.item),
         }
 

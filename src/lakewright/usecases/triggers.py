@@ -14,7 +14,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Lease, find_lease
 from lakewright.manifest.lock import recovery_command
-from lakewright.manifest.record import format_instant
+from lakewright.manifest.plain import document_of, json_of
 from lakewright.manifest.store import Query, Store
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.project import Project
@@ -128,8 +128,8 @@ class TriggerStatus:
             "runs": self.runs,
             "when": self.when,
             "state": self.word,
-            "next": _text(state.retry_at or self.next),
-            "due": [format_instant(at) for at in state.pending],
+            "next": json_of(state.retry_at or self.next),
+            "due": json_of(state.pending),
             "failures": state.failures,
             "message": self.message or None,
             "warnings": list(self.warnings),
@@ -137,13 +137,7 @@ class TriggerStatus:
             "do": list(self.commands) if state.is_paused or self.word in {"failed", "interrupted"} else [],
             "last": None
             if last is None
-            else {
-                "due": format_instant(last.due),
-                "started": format_instant(last.started),
-                "finished": format_instant(last.finished),
-                "result": last.result.value,
-                "run_id": last.run_id or self.run_id,
-            },
+            else document_of(last, "due", "started", "finished", "result", run_id=last.run_id or self.run_id),
             "held_by": self.holder,
             "description": self.trigger.description,
         }
@@ -298,7 +292,3 @@ def _first(app: App, lane: Lane, run: Run | None) -> tuple[Command, ...]:
 
 def _holder(lease: Lease | None) -> str | None:
     return None if lease is None else f"{lease.holder.host} (process {lease.holder.pid})"
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else format_instant(at)

@@ -31,8 +31,9 @@ def list_watermarks(call: Call, /) -> None:
 
     call.accept_faults()
     rows = [standing.as_json() for standing in find_watermarks(call.app)]
-    names = ("entity", "column", "value", "brought by", "set by", "at", "reason")
-    shown = [dict(zip(names, row.values(), strict=True)) for row in rows]
+    titles = {"item_id": "brought by", "author": "set by"}
+    names = ("entity", "column", "value", "item_id", "author", "at", "reason")
+    shown = [{titles.get(name, name): row[name] for name in names} for row in rows]
     call.output.answer(rows, [table_of(shown, "no slice has brought a watermark yet")])
 
 

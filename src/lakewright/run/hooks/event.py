@@ -30,7 +30,7 @@ from pydantic import Field as Declared
 from lakewright.connections.connection import Connection
 from lakewright.connections.database import Database
 from lakewright.errors import Fault, SpecError
-from lakewright.manifest.record import format_instant
+from lakewright.manifest.plain import document_of
 from lakewright.run.hooks.call import Call
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named, Texts
@@ -178,12 +178,8 @@ class Event:
         """Return the event as hooks send it, JSON-serializable."""
         return {
             **self.variables(),
-            "parameters": dict(self.parameters),
-            "at": format_instant(self.at),
+            **document_of(self, "parameters", "at", "reasons", "metrics", "error"),
             "seconds": None if self.seconds is None else round(self.seconds, 3),
-            "reasons": list(self.reasons),
-            "metrics": dict(self.metrics),
-            "error": self.error.as_json() if self.error else None,
         }
 
     def text(self) -> str:

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from lakewright.manifest.record import format_instant
+from lakewright.manifest.plain import document_of
 from lakewright.manifest.redact import Redactor
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.service import Gauges
@@ -85,15 +85,8 @@ class BegunCommand:
 
     def as_json(self) -> dict[str, Any]:
         """Return the command as the API shows it."""
-        return {
-            "command_id": self.command_id,
-            "arguments": list(self.arguments),
-            "author": self.author,
-            "reason": self.reason,
-            "started": format_instant(self.started),
-            "finished": None if self.finished is None else format_instant(self.finished),
-            "exit_code": self.exit_code,
-        }
+        named = ("command_id", "arguments", "author", "reason", "started", "finished", "exit_code")
+        return document_of(self, *named)
 
 
 @dataclass(slots=True)

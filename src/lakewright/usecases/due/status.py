@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.due.words import plan_document, plan_rows
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING
+from lakewright.manifest.plain import document_of
 from lakewright.manifest.store import Query
 from lakewright.notebook import html_table
 from lakewright.stores.registry import select_backend
@@ -96,12 +97,8 @@ class ProjectStatus:
         return {
             **plan_document(self.plan),
             "running": [run_as_json(run) for run in self.running],
-            "locked": [row.as_json() for row in self.locked],
-            "triggers": [each.as_json() for each in self.triggers],
             "last_runs": [run_as_json(run) for run in self.last_runs],
-            "faults": [fault.as_json() for fault in self.faults],
-            "withheld": [each.as_json() for each in self.withheld],
-            "unwritable": None if self.unwritable is None else self.unwritable.as_json(),
+            **document_of(self, "locked", "triggers", "faults", "withheld", "unwritable"),
         }
 
 
