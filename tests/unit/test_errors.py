@@ -39,7 +39,7 @@ def all_errors(base: type[LakewrightError] = LakewrightError) -> Iterator[type[L
 
 
 def in_package(error: type[LakewrightError]) -> bool:
-    return error.__module__.startswith(f"{errors.__name__}.")
+    return error.__module__.startswith(errors.__name__)
 
 
 def declared() -> dict[str, type[LakewrightError]]:
