@@ -126,7 +126,7 @@ def session_conf(
     Args:
         settings: The settings of the session.
         jars: Jars that come first on the class path of the JVM.
-        further_jars: Jars that the environment puts at the end of it.
+        further_jars: Jars that the environment puts at the end of it: the package's own, and those of stores.
         drivers: Jars of JDBC drivers.
         jvm_options: Further options of the JVM.
         is_resident: Whether the session serves many commands.
@@ -161,6 +161,7 @@ def session_conf(
         "spark.scheduler.mode": "FAIR",
         **results_conf(),
         **(cluster_conf() if cores is None else local_conf(cores, settings.conf)),
+        **(local_files_conf() if is_local and further_jars else {}),
         **(resident_conf() if is_resident else {}),
     }
     return _with_users(ours, settings.conf)
@@ -232,6 +233,17 @@ def local_conf(cores: int, users: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": hashed,
         # Delta's default is 50 tasks to read the log of any table, however small.
         "spark.databricks.delta.snapshotPartitions": "1",
+    }
+
+
+def local_files_conf() -> dict[str, str]:
+    """Return the keys by which Hadoop starts no program for each local file that it creates or renames.
+
+    The classes are in the package's own jar. A commit of Delta would start about twenty.
+    """
+    return {
+        "spark.hadoop.fs.file.impl": "io.lakewright.storage.NioLocalFileSystem",
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.lakewright.storage.NioLocalFs",
     }
 
 

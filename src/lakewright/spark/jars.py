@@ -99,13 +99,17 @@ def log_store_jar() -> Path:
 
 
 def fetch_store_jars(environ: Mapping[str, str], release: Release, stores: Iterable[str]) -> list[Path]:
-    """Return the paths of the jars by which Spark uses kinds of object stores, after fetching those missing.
+    """Return the package's own jar, and those by which Spark uses kinds of object stores, fetched if missing.
+
+    Without a store, the own jar is left out if the package was installed without it.
 
     Raises:
         NotInstalled: See `fetch_jars` and `log_store_jar`.
     """
     jars = [jar for kind in sorted(stores) for jar in store_jars(release, kind)]
-    return [log_store_jar(), *fetch_jars(environ, jars)] if jars else []
+    if not jars:
+        return [_LOG_STORE] if _LOG_STORE.is_file() else []
+    return [log_store_jar(), *fetch_jars(environ, jars)]
 
 
 def _fetch(jar: Jar, repository: str, folder: Path) -> None:

@@ -68,6 +68,19 @@ def test_further_jars_are_not_before_those_of_the_class_archive() -> None:
     assert cluster["spark.jars"] == "/jars/delta.jar,/jars/storage.jar,/jars/s3.jar"
 
 
+@pytest.mark.parametrize(
+    ("master", "further", "is_ours"),
+    [("local[2]", ["own.jar"], True), ("local[2]", [], False), ("spark://host:7077", ["own.jar"], False)],
+)
+def test_only_a_local_session_with_our_jar_has_our_access_to_files(
+    master: str, further: list[str], is_ours: bool
+) -> None:
+    settings = SessionSettings(STATE, master=master)
+    conf = session_conf(settings, jars=[], further_jars=[Path(each) for each in further])
+    assert ("spark.hadoop.fs.file.impl" in conf) is is_ours
+    assert ("spark.hadoop.fs.AbstractFileSystem.file.impl" in conf) is is_ours
+
+
 def test_shuffles_on_a_cluster_have_two_tasks_for_each_core_of_its_executors() -> None:
     settings = SessionSettings(STATE)
     assert runtime_conf(settings, "yarn", 24)["spark.sql.shuffle.partitions"] == "48"
