@@ -38,7 +38,8 @@ def help_of_commands() -> str:
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
     text = command.get_help(context)
-    yield context.command_path, text if context.parent is None else _without_repetition(context, text)
+    is_root = context.parent is None
+    yield context.command_path, COMMANDS.sub("", text) if is_root else _without_repetition(context, text)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
