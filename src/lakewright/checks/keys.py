@@ -157,7 +157,7 @@ def _same(pairs: list[tuple[str, str]]) -> list[Column]:
 
 
 class UniqueKeyAssertion(CountedAssertion):
-    """Holds if each combination of values in the key columns occurs once; null counts as a value."""
+    """Holds if each key occurs once; null counts as a value."""
 
     key: Texts = Declared(min_length=1, description="Columns that identify a row.")
 

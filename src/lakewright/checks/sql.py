@@ -38,8 +38,8 @@ _MORE = 6
 class SqlCheck(Check):
     """Holds if the query says so; its tables are mappings, and `__this__` is the relation or mapping itself.
 
-    The query returns either one row with a boolean column `success`, whose other columns are shown, or rows
-    of two columns: a boolean, and the number of rows for which the condition has that value.
+    The query returns one row with a boolean column `success`, or rows of a boolean and the number of rows
+    for which the condition has that value.
     """
 
     query: Annotated[str, SqlText.QUERY] = Declared(description="Query to run.")

@@ -105,8 +105,8 @@ def json_files(document: Document) -> Mapping[str, str]:
 class DocumentTarget(Target):
     """Writes the project's documentation, with lineage and the results of checks.
 
-    Fields that are not declared here are taken from `documentation.yml`. If a check fails, the page shows it,
-    and the target ends as SUCCESS_WITH_ERRORS.
+    Other keys are taken from `documentation.yml`. If a check fails, the target ends as
+    SUCCESS_WITH_ERRORS.
     """
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})

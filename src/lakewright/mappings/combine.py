@@ -97,8 +97,8 @@ JoinMode = Annotated[
 class JoinMapping(Mapping):
     """Joins its inputs from left to right.
 
-    With `columns`, the result has these columns once. With `condition`, which may name two inputs, the result
-    has all columns of both; later mappings write `input.column` to distinguish columns of the same name.
+    With `columns`, the result has these columns once. With `condition`, on two inputs, it has all columns
+    of both; later mappings write `input.column` for columns of the same name.
     """
 
     join_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings to join.")

@@ -137,8 +137,8 @@ class JsonColumn(Model):
 class UnpackJsonMapping(_JsonMapping):
     """Replaces text columns with JSON by structs, or adds the structs.
 
-    What can't be parsed is null, unless the struct has the field `corruptedColumn`: then that has the text,
-    and all other fields are null. A value that does not fit its field is null.
+    What can't be parsed is null, with its text in the field `corruptedColumn` if the struct has it. A
+    value that does not fit its field is null.
     """
 
     columns: Listed[JsonColumn] = Declared(min_length=1, description="The columns to unpack.")

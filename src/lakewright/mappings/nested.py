@@ -71,7 +71,7 @@ NamingText = Annotated[Naming, from_text(lambda text: member_named(Naming, text)
 
 
 class FlattenMapping(InputMapping):
-    """Returns a column for each nested struct field at any depth, named after its path.
+    """Returns a column for each nested struct field, named after its path.
 
     Names are only joined; `conform` with `flatten` and `naming` changes them, too.
     """
@@ -158,7 +158,7 @@ class ColumnChoice(Model):
 
 
 class ExplodeMapping(InputMapping):
-    """Returns a row per array element with the element's fields, next to columns of the original row.
+    """Returns a row per array element, with its fields and columns of the original row.
 
     Rows without elements are removed.
     """

@@ -135,7 +135,7 @@ def _named(partitions: Sequence[Partition]) -> str:
 
 
 class ProvidedMapping(Mapping):
-    """Returns the rows of a table that somebody else provides: a table or global view of the catalog."""
+    """Returns the rows of a table or global view of the catalog."""
 
     table: str = Declared(description="Name of the table, such as `shop.items` or `global_temp.items`.")
 

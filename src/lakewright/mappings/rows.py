@@ -127,7 +127,7 @@ class SortMapping(InputMapping):
 
 
 class CoalesceMapping(InputMapping):
-    """Returns its input in at most so many partitions, by joining neighbours without a shuffle."""
+    """Returns its input in at most so many partitions, without a shuffle."""
 
     keeps_columns: ClassVar[bool] = True
 
@@ -151,7 +151,7 @@ class RebalanceMapping(InputMapping):
 
 
 class RepartitionMapping(InputMapping):
-    """Returns its input in partitions in which rows with equal values of columns stand together."""
+    """Returns its input in partitions by the values of columns."""
 
     keeps_columns: ClassVar[bool] = True
 
@@ -176,11 +176,10 @@ class RepartitionMapping(InputMapping):
 
 
 class ObserveMapping(InputMapping):
-    """Returns its input; the first target that writes it reports the measures as metrics of its own.
+    """Returns its input; the first target that writes it reports the measures as its metrics.
 
-    Targets that write rows are those of the kinds `relation`, `file`, `merge`, `copy`, `local` and
-    `blackhole`. A measure may be of any type, but only numbers are published as metrics: others are in the
-    report and the result, times as ISO 8601 and bytes in hexadecimal digits.
+    These targets are of the kinds `relation`, `file`, `merge`, `copy`, `local` and `blackhole`. Only
+    numbers are published as metrics; other types are in the report and the result.
     """
 
     keeps_columns: ClassVar[bool] = True

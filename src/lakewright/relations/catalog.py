@@ -85,7 +85,7 @@ class InCatalog(Relation):
 
 
 class HiveQueryRelation(QueryText, Relation):
-    """The rows of a query over tables of the catalog; read-only. Nothing of it is kept in the catalog."""
+    """The rows of a query over tables of the catalog; read-only."""
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the query in parentheses, which stands for its rows in another query."""
@@ -103,8 +103,8 @@ class HiveQueryRelation(QueryText, Relation):
 class ProvidedRelation(InCatalog):
     """Reads a table of the catalog, or a global temporary view, that the project does not manage.
 
-    A Python program gives a project its own rows with `frame.createOrReplaceGlobalTempView("orders")`; the
-    table is then `global_temp.orders`. Other temporary views of the program are not visible.
+    A Python program gives a project rows with `frame.createOrReplaceGlobalTempView("orders")`, as
+    `global_temp.orders`.
     """
 
     table: str = Declared(description="Name, including its database.")
@@ -138,8 +138,8 @@ class WaitingView(Observation):
 class ViewRelation(QueryText, InCatalog, MigratedView):
     """A view in the catalog; its rows are computed when it is read.
 
-    With `sql`, every table is a catalog table. With `mapping`, the query is that of a mapping of kind sql,
-    filter, alias or relation over catalog tables and Delta tables.
+    With `sql`, every table is a catalog table. A `mapping` is of kind sql, filter, alias or relation, over
+    catalog and Delta tables.
     """
 
     query_keys: ClassVar[tuple[str, ...]] = ("sql", "file", "mapping")

@@ -60,10 +60,9 @@ class FileRelation(StoredRelation):
 
     Readers see either the old or the new content: a write replaces it by a single rename.
 
-    Files are read like slices, at any depth below the location. A record that
-    does not fit the columns fails the query, with its file. CSV columns are matched by position if the header
-    has no declared column at another place, so that the schema may rename them; otherwise by name. Empty text
-    is null. If quotes follow a backslash, set the option `escape` to a backslash.
+    Files are read like slices, at any depth. A record that does not fit the columns fails the query. CSV
+    columns are matched by name, or by position if the header has no declared column at another place. Empty
+    text is null. If quotes follow a backslash, set the option `escape` to a backslash.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})

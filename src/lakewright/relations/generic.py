@@ -30,8 +30,8 @@ _SAVE_MODES = {OutputMode.OVERWRITE: "overwrite", OutputMode.APPEND: "append"}
 class GenericRelation(StoredRelation):
     """Reads and writes through Spark's own reader and writer.
 
-    The data source decides whether readers see a write in one step. Lakewright cannot observe its content
-    in advance, and creates or removes nothing.
+    The source decides whether readers see a write in one step. Its content is not observed, and nothing is
+    created or removed.
     """
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(_SAVE_MODES)

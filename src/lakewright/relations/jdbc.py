@@ -135,7 +135,7 @@ class JdbcQueryRelation(QueryText, InDatabase):
 class JdbcViewRelation(QueryText, InDatabase, MigratedView):
     """A view in a PostgreSQL database, with a query in the database's own SQL.
 
-    The view's comment contains a digest of the query, which shows whether the query changed.
+    The view's comment has a digest of the query, by which changes are found.
     """
 
     database: str | None = Declared(default=None, description="Schema that contains the view.")
@@ -209,10 +209,10 @@ class IndexSpec(Model):
 
 
 class JdbcTableRelation(InDatabase, MigratedTable):
-    """A table in a database; readers see each write as a whole, because it is one transaction.
+    """A table in a database; each write is one transaction.
 
-    PostgreSQL is observed without Spark if its Python driver is installed. In other databases, Lakewright
-    creates tables and adds columns; any other difference replaces the table if the strategy allows it.
+    In other databases than PostgreSQL, tables are created and columns added; other differences replace the
+    table if the strategy allows it.
     """
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)

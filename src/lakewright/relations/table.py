@@ -73,8 +73,8 @@ TableFormat = Annotated[
 class TableRelation(InCatalog, MigratedTable):
     """A catalog table in a format other than Delta.
 
-    Each write goes to a staging folder and replaces the previous files by a single rename, so that a query
-    sees either the old or the new content. A query that runs during the rename may fail; run it again.
+    A write replaces the files by a single rename, so that a query sees the old or the new content. One
+    that runs during the rename may fail.
     """
 
     database: str | None = Declared(default=None, description="Database in the catalog.")
@@ -330,7 +330,7 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
     """A view that unites tables named `prefix_1`, `prefix_2` and so on; the last one is written.
 
     New columns are added to the last table. A column whose type or nullability doesn't fit begins another
-    table, so that no row has to be rewritten; the view shows all rows with the columns that are declared now.
+    table; the view shows all rows with the declared columns.
     """
 
     view_database: str | None = Declared(default=None, description="Database of the view.")

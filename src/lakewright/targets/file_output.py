@@ -139,7 +139,7 @@ class FileCopy(FileOutput):
 
 
 class CopyFileTarget(FileCopy):
-    """Copies a file, or a folder with everything below it, on any file systems that Spark knows."""
+    """Copies a file or folder, on any file systems that Spark knows."""
 
     def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:
         """Copy the file."""
@@ -148,11 +148,11 @@ class CopyFileTarget(FileCopy):
 
 
 class GetFileTarget(CopyFileTarget):
-    """Copies a file from a file system that Spark knows to this machine; the same as `copyFile`."""
+    """The same as `copyFile`, to this machine."""
 
 
 class PutFileTarget(CopyFileTarget):
-    """Copies a file of this machine to a file system that Spark knows; the same as `copyFile`."""
+    """The same as `copyFile`, from this machine."""
 
 
 class MergeFilesTarget(FileCopy):
@@ -167,7 +167,7 @@ class MergeFilesTarget(FileCopy):
 
 
 class LocalTarget(FileOutput):
-    """Writes the rows of a mapping to one CSV file of the machine that runs the job."""
+    """Writes the rows of a mapping to one local CSV file."""
 
     mapping: Input = Declared(description="Mapping whose rows to write.")
     filename: str = Declared(description="Path of the file.")

@@ -28,8 +28,8 @@ __all__ = ["HiveDatabaseTarget"]
 class HiveDatabaseTarget(Target):
     """Creates a database of the catalog, checks that it exists, and drops it.
 
-    Tables and views create their database by themselves; this target gives it a location or a comment. A
-    database that holds tables is dropped only with `--allow-data-loss`.
+    Tables and views create their database themselves; this gives it a location or a comment. A database
+    with tables is dropped only with `--allow-data-loss`.
     """
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})

@@ -50,7 +50,7 @@ class _MappingReader(_Reader):
 
 
 class BlackholeTarget(_MappingReader):
-    """Computes every row of a mapping in BUILD and keeps none, to check it or to measure it."""
+    """Computes every row of a mapping in BUILD and keeps none."""
 
     mapping: Input = Declared(description="Mapping whose rows to compute.")
 

@@ -37,7 +37,7 @@ __all__ = ["FileTarget", "MergeTarget", "RelationTarget"]
 
 
 class RelationTarget(WritingTarget):
-    """Creates or migrates a relation, writes a mapping's rows into it, and checks that it holds rows.
+    """Creates or migrates a relation, writes a mapping's rows into it, and checks that it has rows.
 
     Without a mapping the target only creates, checks and removes the relation.
     """
@@ -133,8 +133,8 @@ class MergeClause(Model):
 class MergeTarget(RelationTarget):
     """Merges a mapping's rows, `source`, into a Delta relation, `target`, in one commit.
 
-    If the relation declares no schema, the first rows decide the table's columns. A clause without `columns`
-    sets those that both have; a run warns of columns that the table lacks.
+    If the relation declares no schema, the first rows decide the table's columns. A clause without
+    `columns` sets those that both have, with a warning.
     """
 
     merge_key: Texts = Declared(

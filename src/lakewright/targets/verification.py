@@ -260,7 +260,7 @@ class Measure(Named):
 
 
 class SqlMeasure(Measure):
-    """Returns a metric for each numeric column of each row; the other columns are its labels.
+    """Returns a metric for each numeric column of each row; other columns are labels.
 
     A label that is null is `null`; a number that is null, NaN or infinite is no number, as JSON has it.
     """

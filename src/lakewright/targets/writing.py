@@ -193,7 +193,7 @@ class RowTarget(Target):
 
 
 class WritingTarget(RowTarget):
-    """Creates or migrates a relation, writes a mapping's rows into it, and checks that it holds rows.
+    """Creates or migrates a relation, writes a mapping's rows into it, and checks that it has rows.
 
     Without a mapping the target only creates, checks and removes the relation.
     """

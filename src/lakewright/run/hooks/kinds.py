@@ -136,8 +136,8 @@ def _words(declared: object) -> object:
 class CommandHook(Hook):
     """Runs a command, without a shell, in the project's folder.
 
-    The command gets the event in environment variables `LAKEWRIGHT_CATEGORY`, `LAKEWRIGHT_STATUS` and so on,
-    and the whole event as JSON on its standard input.
+    The event is in variables `LAKEWRIGHT_CATEGORY`, `LAKEWRIGHT_STATUS` and so on, and as JSON on its
+    standard input.
     """
 
     command: Annotated[tuple[str, ...], BeforeValidator(_words)] = Declared(

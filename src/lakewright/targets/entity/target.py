@@ -48,10 +48,9 @@ def _strategy_name(declared: object) -> object:
 class EntityTarget(Target):
     """Processes the slices of an entity into its silver table.
 
-    The first slice creates the table, with the slice's columns; CREATE only updates table
-    properties, or adopts a table that another program wrote.
-    TRUNCATE and DESTROY make the manifest forget which slices were processed, so that BUILD starts over.
-    They affect the whole table and all slices, whichever the target takes.
+    The first slice creates the table; CREATE updates table properties, or adopts a table that another
+    program wrote. TRUNCATE and DESTROY affect the whole table and all slices, which BUILD then processes
+    again.
     """
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset(Phase)
