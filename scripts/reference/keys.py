@@ -54,6 +54,9 @@ DEFAULTS = {
 }
 """Defaults that a class computes."""
 
+ELSEWHERE = {"MetricBoard": "[metrics](project.md#metrics)"}
+"""The sections of maps that several definitions have."""
+
 UNUSED = {
     "Field": ("format", "size", "charset"),
     "Job": ("metadata",),
@@ -115,10 +118,10 @@ def keys_of(
         path = before + (field.alias or name)
         is_used = not any(name in UNUSED.get(each.__name__, ()) for each in model.__mro__)
         inner, suffix = _inner(field.annotation)
-        alike = next((place for each, place in seen.items() if inner and issubclass(each, inner)), None)
-        meaning = (
-            f"{field.description or ''} Its keys are those of `{alike}`." if alike else field.description
-        )
+        alike = ELSEWHERE.get(inner.__name__) if inner else None
+        places = (f"`{place}`" for each, place in seen.items() if inner and issubclass(each, inner))
+        alike = alike or next(places, None)
+        meaning = f"{field.description or ''} Its keys are those of {alike}." if alike else field.description
         yield Key(path, _type_of(field), _default(model, name, field), meaning or "", is_used)
         if inner is not None and alike is None:
             is_kind_alone = inner.model_fields.keys() <= Named.model_fields.keys()
