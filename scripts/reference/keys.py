@@ -164,7 +164,7 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, timedelta):
         return f"{value.total_seconds():g}s"
-    return str(value.value if isinstance(value, Enum) else value)
+    return str(value.value if isinstance(value, Enum) else value).replace("\n", "\\n")
 
 
 def _type_of(field: FieldInfo) -> str:
