@@ -14,6 +14,7 @@ from lakewright.due.facts import Kind, SliceTime, TimeSource, Verb
 from lakewright.due.plan import Action, Code, Finding, Severity, State, Step
 from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.manifest.plain import document_of
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
@@ -302,12 +303,10 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "id": step.id,
-        "action": step.action.value,
+        **document_of(step, "id", "action", "after"),
         "subject": _subject(step, [each.name for each in step.slices]),
         "reason": _reason(step.reason),
         "status": step.state.value,
-        "after": list(step.after),
         "needs": sorted(grant.value for grant in step.needs),
         "choices": [_choice(each) for each in step.choices],
         "times": [

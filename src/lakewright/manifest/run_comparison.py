@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lakewright.manifest.plain import document_of
+
 __all__ = ["TargetDifference", "compare_runs"]
 
 Entry = Mapping[str, Any]
@@ -45,16 +47,7 @@ class TargetDifference:
 
     def as_json(self) -> dict[str, Any]:
         """Return the difference as `history diff -o json` prints it."""
-        pairs = {
-            "status": self.status,
-            "seconds": self.seconds,
-            "reasons": self.reasons,
-            "error": self.error,
-            **{"metrics": {name: list(pair) for name, pair in self.metrics.items()}},
-        }
-        listed = {name: list(pair) if isinstance(pair, tuple) else pair for name, pair in pairs.items()}
-        place = {"name": self.name, "phase": self.phase, "instance": dict(self.instance)}
-        return {**place, "same": self.is_same, **listed}
+        return {"same": self.is_same, **document_of(self)}
 
 
 def compare_runs(before: Iterable[Entry], after: Iterable[Entry]) -> list[TargetDifference]:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lakewright.profiling.entity import EntityProfile, profile_entity
+from lakewright.profiling.entity import EntityProfile, Look, merged_looks, profile_entity
 from lakewright.profiling.grouping import group_files
-from lakewright.profiling.look import Look, merged_looks
 from lakewright.profiling.places import Place, Skipped
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.types import TypeGuess

@@ -14,6 +14,7 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.files import LocalFiles
 from lakewright.lake.observation import observe_table
+from lakewright.manifest.plain import document_of
 from lakewright.run.kinds import registry
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_header, is_secret_name
@@ -147,15 +148,8 @@ def _job(name: str, job: Job) -> dict[str, Any]:
 
 
 def _entity(name: str, entity: Entity) -> dict[str, Any]:
-    return {
-        "name": name,
-        "id": entity.id,
-        "strategy": str(entity.strategy),
-        "connection": entity.connection,
-        "group": entity.group,
-        "destination": entity.destination,
-        "enabled": entity.enabled,
-    }
+    named = ("id", "strategy", "connection", "group", "destination", "enabled")
+    return {"name": name, **document_of(entity, *named)}
 
 
 def _without_secrets(value: Any) -> Any:

@@ -18,6 +18,7 @@ from lakewright.cli.progress import listening_to_run, watching, working
 from lakewright.cli.render.run import slice_branch
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.manifest.plain import document_of
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
 
@@ -152,16 +153,9 @@ def _exit_code(result: ProcessResult) -> int:
 
 
 def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
-    return {
-        "entity": entity,
-        "status": result.status.value,
-        "slices": [one.as_json() for one in result.slices],
-        "waits_for": result.waits_for,
-        "notes": list(result.notes),
-        "unrecorded": list(result.unrecorded),
-        "error": result.faults[0].as_json() if result.faults else None,
-        "warning": result.warning.as_json() if result.warning is not None else None,
-    }
+    error = result.faults[0] if result.faults else None
+    named = ("status", "slices", "waits_for", "notes", "unrecorded")
+    return {"entity": entity, **document_of(result, *named, error=error, warning=result.warning)}
 
 
 def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
