@@ -38,7 +38,7 @@ from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import Table
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.postgres.store import PostgresStore
-from lakewright.stores.sqlite.backend import SqliteStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 ITEMS = st.sampled_from(["file:///a", "file:///a/b", "file:///é", "s3://b/%20 c"])
 KEYS = st.sampled_from(["k", "k/1", "k/2", "z"])

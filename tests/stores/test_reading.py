@@ -17,8 +17,8 @@ from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, St
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query, Store
 from lakewright.stores.registry import open_lazily, read_store
-from lakewright.stores.sqlite.backend import SqliteStore
 from lakewright.stores.sqlite.readonly import MOST_READS, read_only_store, read_unchanged
+from lakewright.stores.sqlite.store import SqliteStore
 
 
 def made(path: Path) -> SqliteStore:

@@ -31,7 +31,7 @@ from lakewright.manifest.store import Put, Query, Write
 from lakewright.stores.registry import read_store
 from lakewright.stores.sql import schema
 from lakewright.stores.sqlite import database
-from lakewright.stores.sqlite.backend import SqliteStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 
 @pytest.fixture

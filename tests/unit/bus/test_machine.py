@@ -22,7 +22,7 @@ from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.sqlite.backend import SqliteStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 LANDING = "acme/landing"
 AFTER = {"acme/scanner": (), "acme/loader": ("acme/scanner",), "acme/report": ("acme/scanner", "acme/loader")}

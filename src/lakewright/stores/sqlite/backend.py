@@ -11,13 +11,11 @@ from lakewright.errors import StoreUnavailable
 from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.sql.store import SqlStore
-from lakewright.stores.sqlite.database import sqlite_database
 
-__all__ = ["SqliteBackend", "SqliteStore"]
-
+__all__ = ["SqliteBackend"]
 
 DEFAULT_PATH = ".lakewright/manifest.db"
+
 T = TypeVar("T")
 
 
@@ -56,6 +54,7 @@ class SqliteBackend(Backend):
         return is_writable(self.path)
 
     def open(self) -> Store:
+        from lakewright.stores.sqlite.store import SqliteStore
 
         return SqliteStore(self.path)
 
@@ -87,26 +86,3 @@ class SqliteBackend(Backend):
                 remedy="Give the user who runs Lakewright access to its folder, or set "
                 "`manifest: {path: …}` to another file.",
             ) from error
-
-
-BUSY_SECONDS = 30.0
-"""How long a statement waits for other processes' transactions."""
-
-
-class SqliteStore(SqlStore):
-    """A manifest in a file of this machine.
-
-    Args:
-        path: The file; it is created, with its folder, if it does not exist.
-        clock: Returns the store's time, in UTC.
-        busy: Seconds to wait for other processes' transactions.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        busy: float = BUSY_SECONDS,
-    ) -> None:
-        super().__init__(sqlite_database(Path(path), clock, busy))
