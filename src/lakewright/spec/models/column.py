@@ -70,8 +70,8 @@ class ColumnKeys(SnakeModel):
     )
     unit: Annotated[Unit | None, BeforeValidator(lower)] = Field(
         default=None,
-        description="What numbers count since 1970: `days`, or `excel`'s, for a date; the others for a "
-        "timestamp.",
+        description="What numbers count: for a date `days` since 1970, or those of `excel`; for a "
+        "timestamp the others, since 1970.",
     )
     rounding: Annotated[Literal["half_up"] | None, BeforeValidator(lower)] = Field(
         default=None, description="Round numbers with more decimal places than the `datatype` has."

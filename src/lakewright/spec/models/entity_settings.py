@@ -172,7 +172,7 @@ class EntitySettings(SnakeModel):
     readers: Annotated[Literal["deletion_vectors", "any"], BeforeValidator(lower)] = Field(
         default="deletion_vectors",
         description="Readers of its table: those that know Delta's deletion vectors, or any, such as "
-        "pandas. CREATE then drops the feature from the table.",
+        "pandas. With any, CREATE drops the feature.",
     )
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
