@@ -19,7 +19,6 @@ from zoneinfo import ZoneInfo
 
 from lakewright.due.facts import Grant
 from lakewright.errors import UsageError
-from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.spec.arguments import argument_text, expand_arguments
@@ -62,10 +61,7 @@ def job_request(
     *,
     targets: str | Iterable[str] | None = None,
     dirty: str | Iterable[str] | None = None,
-    no_lifecycle: bool = False,
     jobs: int | None = None,
-    allow_data_loss: bool = False,
-    allow_backdated: bool = False,
     **options: bool,
 ) -> JobRequest:
     """Return the request for a job with these arguments and options, as `Project.run` explains them.
@@ -73,16 +69,13 @@ def job_request(
     Raises:
         UsageError: There is no such phase.
     """
-    permissions = Permissions(allow_data_loss=allow_data_loss, allow_backdated=allow_backdated)
-    return JobRequest(
+    return JobRequest.typed(
         job,
-        _phase(phase),
+        Phase.named(phase),
         arguments,
-        is_alone=no_lifecycle,
         targets=_chosen("targets", targets),
         dirty=_chosen("dirty", dirty),
         jobs=count_of("jobs", jobs),
-        permissions=permissions,
         **options,
     )
 
@@ -203,14 +196,6 @@ def key_text(value: Any) -> str:
 def of_numpy(value: Any) -> Any:
     """Return a number, text or boolean of numpy as Python's; other values as they are."""
     return value.item() if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 else value
-
-
-def _phase(text: str) -> Phase:
-    try:
-        return Phase(text.upper())
-    except ValueError:
-        known = ", ".join(phase.value.lower() for phase in Phase)
-        raise UsageError(f"{text!r} is not a phase", remedy=f"The phases are {known}.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from lakewright.errors import UsageError
+from lakewright.spec.suggestions import hint
+
 __all__ = ["LIFECYCLES", "Phase", "phases_until"]
 
 
@@ -19,6 +22,19 @@ class Phase(StrEnum):
     VERIFY = "VERIFY"
     TRUNCATE = "TRUNCATE"
     DESTROY = "DESTROY"
+
+    @classmethod
+    def named(cls, text: str) -> Phase:
+        """Return the phase with this name, in any case.
+
+        Raises:
+            UsageError: There is no such phase.
+        """
+        known = [phase.lower() for phase in cls]
+        if text.lower() in known:
+            return cls(text.upper())
+        what = "the phase is missing before {!r}" if "=" in text else "{!r} is not a phase"
+        raise UsageError(f"{what.format(text)}; {hint(text, known)}")
 
     @property
     def is_cleanup(self) -> bool:

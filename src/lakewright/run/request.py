@@ -55,6 +55,22 @@ class JobRequest:
     jobs: int | None = None
     settles: bool = True
 
+    @classmethod
+    def typed(
+        cls,
+        job: str,
+        phase: Phase,
+        arguments: tuple[str, ...] = (),
+        *,
+        no_lifecycle: bool = False,
+        allow_data_loss: bool = False,
+        allow_backdated: bool = False,
+        **options: Any,
+    ) -> JobRequest:
+        """Return the request with options as `job`, `plan` and Python name them."""
+        permissions = Permissions(allow_data_loss=allow_data_loss, allow_backdated=allow_backdated)
+        return cls(job, phase, arguments, is_alone=no_lifecycle, permissions=permissions, **options)
+
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The phases to run."""

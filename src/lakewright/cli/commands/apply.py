@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
+from lakewright.cli.commands.arguments import job_arguments, run_options
 from lakewright.cli.commands.history import runs_table
 from lakewright.cli.commands.manifest.operate import author_option, operator_options
 from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
@@ -309,11 +309,11 @@ def plan(
         return _show_due(call, detailed_exitcode=detailed_exitcode)
     if phase is None:
         raise click.MissingParameter(param_hint="'PHASE'", param_type="argument")
-    request = job_request(name, phase, parameters, preview=preview, **options)
+    from lakewright.run.request import JobRequest
     from lakewright.usecases.run_job import plan_job
     from lakewright.usecases.triggers import triggers_of_job
 
-    found = plan_job(call.app, request)
+    found = plan_job(call.app, JobRequest.typed(name, phase, parameters, preview=preview, **options))
 
     if (soon := next_line(triggers_of_job(call.app, name), call.clock())) is not None:
         call.output.note(soon)

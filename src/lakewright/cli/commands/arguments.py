@@ -8,38 +8,18 @@ import click
 
 from lakewright.cli.completion import complete_arguments, names_of
 from lakewright.cli.options import Decorator, stacked
-from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
-from lakewright.spec.suggestions import hint
 
 if TYPE_CHECKING:
-    from lakewright.run.job import JobRequest
+    pass
 
 __all__ = [
     "entity_option",
     "job_arguments",
-    "job_request",
-    "phase_named",
     "rows_option",
     "run_options",
     "slice_named",
 ]
-
-
-def phase_named(text: str) -> Phase:
-    """Return the phase with this name, in any case.
-
-    Raises:
-        click.BadParameter: There is no such phase.
-    """
-    try:
-        return Phase(text.upper())
-    except ValueError:
-        known = [phase.value.lower() for phase in Phase]
-        if "=" in text:
-            why = f"the phase is missing before {text!r}; there are {', '.join(known)}"
-            raise click.BadParameter(why) from None
-        raise click.BadParameter(f"{text!r} is not a phase; {hint(text, known)}") from None
 
 
 def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:
@@ -58,30 +38,13 @@ def _complete_phase(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [phase.value.lower() for phase in Phase if phase.value.lower().startswith(incomplete)]
 
 
-def job_request(
-    job: str,
-    phase: Phase,
-    arguments: tuple[str, ...],
-    *,
-    no_lifecycle: bool = False,
-    allow_data_loss: bool = False,
-    allow_backdated: bool = False,
-    **options: Any,
-) -> JobRequest:
-    """Return the request for a job with these arguments and the options of `job` and `plan`, as typed."""
-    from lakewright.run.job import JobRequest
-
-    permissions = Permissions(allow_data_loss=allow_data_loss, allow_backdated=allow_backdated)
-    return JobRequest(job, phase, arguments, is_alone=no_lifecycle, permissions=permissions, **options)
-
-
 def job_arguments(*, is_required: bool = True) -> Decorator:
     """Return what adds the arguments JOB, PHASE and PARAM=VALUE."""
     job, phase = ("JOB", "PHASE") if is_required else ("[JOB]", "[PHASE]")
     return stacked(
         click.argument("name", metavar=job, required=is_required, shell_complete=names_of("jobs")),
         click.argument(
-            "phase", type=phase_named, metavar=phase, required=is_required, shell_complete=_complete_phase
+            "phase", type=Phase.named, metavar=phase, required=is_required, shell_complete=_complete_phase
         ),
         click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments),
     )

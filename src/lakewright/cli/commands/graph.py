@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import job_request, phase_named
 from lakewright.cli.completion import complete_phase_and_arguments, names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import Line, Span, line, whole
 from lakewright.errors.phrase import Phrase
+from lakewright.plan.phase import Phase
 
 if TYPE_CHECKING:
     from lakewright.plan.graph import Node
@@ -86,6 +86,7 @@ def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resour
     Without PHASE, all targets are shown with what connects them in any phase. With PHASE, the targets are
     those that a run would take. Triggers are shown with the targets that they start with.
     """
+    from lakewright.run.request import JobRequest
     from lakewright.usecases.draw_graph import (
         declared_graph,
         graph_as_json,
@@ -94,11 +95,11 @@ def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resour
     )
 
     has_phase = bool(words) and "=" not in words[0]
-    phase = phase_named(words[0]) if has_phase else None
+    phase = Phase.named(words[0]) if has_phase else None
     if phase is None:
         drawn = declared_graph(call.app, name, words, with_resources=resources)
     else:
-        request = job_request(name, phase, words[1:], no_lifecycle=True)
+        request = JobRequest(name, phase, words[1:], is_alone=True)
         drawn = phase_graph(call.app, request, with_resources=resources)
     drawing = _Drawing(drawn, starting_triggers(call.app, name, drawn))
     document = graph_as_json(name, phase, drawn, drawing.triggers)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
+from lakewright.cli.commands.arguments import job_arguments, run_options
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.page import assignments, counted
@@ -57,7 +57,9 @@ def job(
     Only dirty targets run. A parameter takes one value (p=v), several (p=v1,v2) or a range that includes both
     ends (p:start=v p:end=v, with p:step=).
     """
-    request = job_request(name, phase, parameters, **options)
+    from lakewright.run.request import JobRequest
+
+    request = JobRequest.typed(name, phase, parameters, **options)
     if dry_run:
         from lakewright.usecases.run_job import plan_job
 
