@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -35,20 +35,11 @@ NO_SERVE = "LAKEWRIGHT_NO_SERVE"
 ADVICE = "With --despite-faults, what no fault touches can be used meanwhile."
 
 
-class Opener(Protocol):
-    """Opens the project that settings name, given the environment and what prints targets' output."""
+Opener = Callable[..., "App"]
+"""Opens the project that settings name, given the environment and what prints targets' output.
 
-    def __call__(
-        self,
-        settings: Settings,
-        environ: Mapping[str, str],
-        say: Callable[[str], None],
-        /,
-        *,
-        on_read: Callable[[Path], None] = ...,
-    ) -> App:
-        """Return the open project; `on_read` receives each file and folder that it is read from."""
-        ...
+Its option `on_read` receives each file and folder that the project is read from.
+"""
 
 
 def open_app(

@@ -9,28 +9,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled, ServiceEnded
-from lakewright.serve.service import Addressed, Service, ServiceFactory, Serving
+from lakewright.serve.service import Service, Serving
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["make_services", "make_web", "running", "serve"]
+__all__ = ["make_services", "running", "serve"]
 
 log = logging.getLogger(__name__)
 
-
-SERVICES: tuple[str, ...] = (
-    "lakewright.serve.warm_service:make",
-    "lakewright.serve.server:make_web",
-    "lakewright.serve.triggers:make",
-)
-"""Where the factories of services are, as in `"lakewright.serve.triggers:make"`; they start in this
-order and stop in the reverse one."""
 
 PAUSE = 0.2
 """Seconds between two looks at whether the server is to stop."""
@@ -56,7 +47,7 @@ def serve(
     with serving.files.locked():
         services = make_services(serving)
         with running(services):
-            addresses = {each.name: each.url for each in services if isinstance(each, Addressed)}
+            addresses = {each.name: each.url for each in services if each.url is not None}
             serving.files.write_state({**_state(serving), **addresses})
             begun = clock()
             while not is_stopping():
@@ -78,9 +69,11 @@ def _check_alive(services: Sequence[Service]) -> None:
             )
 
 
-def make_services(serving: Serving, factories: Sequence[str] = SERVICES) -> tuple[Service, ...]:
-    """Return the services that the project needs."""
-    made = (_factory(name)(serving) for name in factories)
+def make_services(serving: Serving) -> tuple[Service, ...]:
+    """Return the services that the project needs; they start in this order, and stop in the reverse one."""
+    from lakewright.serve import triggers, warm_service
+
+    made = (warm_service.make(serving), _web(serving), triggers.make(serving))
     return tuple(service for service in made if service is not None)
 
 
@@ -106,12 +99,6 @@ def _stop(service: Service) -> None:
         log.exception("%s did not stop cleanly", service.name)
 
 
-def _factory(name: str) -> ServiceFactory:
-    module, _, function = name.partition(":")
-    found: ServiceFactory = getattr(import_module(module), function)
-    return found
-
-
 def _state(serving: Serving) -> dict[str, object]:
     return {
         "pid": os.getpid(),
@@ -122,7 +109,7 @@ def _state(serving: Serving) -> dict[str, object]:
     }
 
 
-def make_web(serving: Serving) -> Service | None:
+def _web(serving: Serving) -> Service | None:
     """Return the service for a server's project; a server that was started on demand has none.
 
     Raises:

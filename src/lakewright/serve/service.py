@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from lakewright.errors import UsageError
 
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from lakewright.serve.server_files import ServerFiles
 
 __all__ = [
-    "Addressed",
     "Gauges",
     "OpenProject",
     "ServeOptions",
     "Service",
-    "ServiceFactory",
     "Serving",
 ]
 
@@ -32,6 +30,11 @@ class Service(Protocol):
     @property
     def name(self) -> str:
         """Its name in the log."""
+        ...
+
+    @property
+    def url(self) -> str | None:
+        """Where it is reached since its start, which `lakewright serve status` shows; None for nowhere."""
         ...
 
     @property
@@ -62,21 +65,6 @@ class OpenProject(Protocol):
 
     def __call__(self, on_read: Callable[[Path], None] = ...) -> App:
         """Return the open project; `on_read` receives each file and folder that it is read from."""
-        ...
-
-
-@runtime_checkable
-class Addressed(Protocol):
-    """A service that is reached at an address, which `lakewright serve status` shows under its name."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def url(self) -> str:
-        """Where it is reached since its start."""
         ...
 
 
@@ -132,10 +120,6 @@ class Serving:
     runner: str
     report: Callable[[str], None]
     gauges: Gauges = field(default_factory=Gauges)
-
-
-ServiceFactory = Callable[[Serving], Service | None]
-"""Makes a service; None if the project does not need it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import IO
+from typing import IO, ClassVar
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
@@ -58,6 +58,9 @@ def make(serving: Serving) -> TriggerService:
 class TriggerService:
     """Runs the triggers of a project, as its files declare them at present."""
 
+    name: ClassVar[str] = "triggers"
+    url: ClassVar[None] = None
+
     project: WatchedProject
     serving: Serving
     _stopping: Event = field(default_factory=Event, init=False)
@@ -73,11 +76,6 @@ class TriggerService:
 
     def __post_init__(self) -> None:
         self._runs = _Runs(self.serving.requests, self.serving)
-
-    @property
-    def name(self) -> str:
-        """Its name in the log."""
-        return "triggers"
 
     @property
     def is_busy(self) -> bool:

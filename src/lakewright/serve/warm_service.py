@@ -56,6 +56,7 @@ class WarmService:
     """Starts a worker host, and another one when it ends or the installation changes."""
 
     name = "the warm session"
+    url = None
 
     def __init__(
         self,

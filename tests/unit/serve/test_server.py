@@ -23,6 +23,7 @@ class Part:
     stop_fails: bool = False
     is_busy: bool = False
     has_ended: bool = False
+    url: str | None = None
 
     def start(self) -> None:
         self.seen.append(f"start {self.name}")

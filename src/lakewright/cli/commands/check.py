@@ -23,16 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["docs", "schema", "validate"]
 
-SECTIONS = {
-    "relations": "relation",
-    "mappings": "mapping",
-    "targets": "target",
-    "jobs": "job",
-    "entities": "entity",
-    "connections": "connection",
-    "tests": "test",
-    "triggers": "trigger",
-}
+SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections", "tests", "triggers")
 
 
 @command(
@@ -62,7 +53,8 @@ def validate(call: Call, /, *, spark: bool) -> None:
         raise SpecError(validation.errors)
     project = call.app.project
     counts = {section: len(getattr(project, section)) for section in SECTIONS}
-    shown = ", ".join(counted(number, SECTIONS[section]) for section, number in counts.items() if number)
+    words = {section: "entity" if section == "entities" else section[:-1] for section in SECTIONS}
+    shown = ", ".join(counted(number, words[section]) for section, number in counts.items() if number)
     analysed = f"; Spark accepts {counted(validation.analysed, 'mapping')}" if spark else ""
     document = {
         "project": project.name,

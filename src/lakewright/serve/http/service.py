@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -87,6 +87,8 @@ def _opener(serving: Serving) -> Callable[[Callable[[Path], None]], App]:
 class HttpService:
     """Serves the API, the metrics and the page of a project."""
 
+    name: ClassVar[str] = "http"
+
     serving: Serving
     site: Site
     make_pages: MakePages | None = None
@@ -94,11 +96,6 @@ class HttpService:
     _thread: threading.Thread | None = field(init=False, default=None)
     _socket: socket.socket | None = field(init=False, default=None)
     _is_stopping: bool = field(init=False, default=False)
-
-    @property
-    def name(self) -> str:
-        """Its name in the log."""
-        return "http"
 
     @property
     def is_busy(self) -> bool:
