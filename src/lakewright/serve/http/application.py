@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 
 ENDPOINTS: tuple[Endpoint, ...] = (*READS, *ACTIONS, *BUS, *EVENTS)
 
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -57,21 +56,13 @@ def make_application(site: Site, make_pages: MakePages | None = None) -> ASGIApp
         Route("/metrics", scrape),
         Route(f"{PREFIX}/openapi.json", openapi),
         *(
-            Route(f"{PREFIX}{path}", _Answers(site, of_path).answer, methods=METHODS)
-            for path, of_path in by_path(ENDPOINTS).items()
+            Route(f"{PREFIX}{each.path}", _Answers(site, each).answer, methods=[each.method])
+            for each in ENDPOINTS
         ),
         *(pages.routes() if pages is not None else ()),
     ]
     inner = Starlette(routes=routes, exception_handlers={HTTPException: _missing(pages)})
     return Guard(inner, site.access, None if pages is None else pages.error_page)
-
-
-def by_path(endpoints: Sequence[Endpoint]) -> dict[str, dict[str, Endpoint]]:
-    """Return endpoints by path and method."""
-    found: dict[str, dict[str, Endpoint]] = {}
-    for endpoint in endpoints:
-        found.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    return found
 
 
 async def _health(_: Request) -> Response:
@@ -95,29 +86,22 @@ def _readiness(site: Site) -> Callable[[Request], Any]:
 
 
 class _Answers:
-    """Answers the requests to one path of the API."""
+    """Answers the requests to one endpoint of the API."""
 
-    def __init__(self, site: Site, methods: Mapping[str, Endpoint]) -> None:
+    def __init__(self, site: Site, endpoint: Endpoint) -> None:
         self.site = site
-        self.methods = methods
+        self.endpoint = endpoint
 
     async def answer(self, request: Request) -> Response:
         """Return the answer to a request."""
         try:
-            endpoint = self._endpoint(request.method)
-            body = _body_of(await request.body()) if endpoint.method != "GET" else {}
-            return await run_in_threadpool(self._answer, endpoint, request, body)
+            body = _body_of(await request.body()) if self.endpoint.method != "GET" else {}
+            return await run_in_threadpool(self._answer, request, body)
         except Exception as error:  # every error becomes a body with a code
             return self._failed(error)
 
-    def _endpoint(self, method: str) -> Endpoint:
-        endpoint = self.methods.get("GET" if method == "HEAD" else method)
-        if endpoint is None:
-            known = ", ".join(self.methods)
-            raise HttpFault(405, "wrong_method", f"the path does not take {method}", f"It takes {known}.")
-        return endpoint
-
-    def _answer(self, endpoint: Endpoint, request: Request, body: Mapping[str, Any]) -> Response:
+    def _answer(self, request: Request, body: Mapping[str, Any]) -> Response:
+        endpoint = self.endpoint
         if endpoint.changes:
             self.site.access.check_actions()
         query = {name: request.query_params.getlist(name) for name in request.query_params}
@@ -162,7 +146,9 @@ def _missing(pages: SitePages | None) -> Callable[[Request, Exception], Any]:
 
     async def answer(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        fault = HttpFault(status, "unknown" if status == 404 else "http", "there is no such page or path")
+        fault = HttpFault(status, "unknown", "there is no such page or path")
+        if status == 405:
+            fault = HttpFault(status, "wrong_method", f"the path does not take {request.method}")
         if pages is not None and "text/html" in request.headers.get("accept", ""):
             return await run_in_threadpool(pages.error_page, request.scope, status, fault)
         return JSONResponse(body_of(fault), status)
