@@ -98,7 +98,8 @@ def _number(values: Collection[str]) -> TypeGuess | None:
     if _all(values, _WHOLE):
         longest = max(values, key=len)
         return _long(longest) if len(longest.lstrip("-")) > _MOST_WHOLE else _fit(WHOLE, values)
-    places = {len(value.partition(".")[2]) for value in values}
+    # What follows the point in a number with an exponent says nothing of its places.
+    places = {0 if "e" in value.lower() else len(value.partition(".")[2]) for value in values}
     if len(places) == 1 and min(places) >= 2 and max(map(len, values)) <= _MONEY:
         # Sums of money and the like; a decimal refuses what later files write with more places.
         return _fit(Decimal(_MONEY, places.pop()), values)

@@ -40,6 +40,7 @@ PEOPLE = "id,name\n1,Ada\n2,Bob\n"
         ({"0.1234567890123456789", "2.1"}, "string", "long_number"),
         ({"12345678901234567890"}, "string", "long_number"),
         ({"1e5", "2"}, "double", "all_fit"),
+        ({"3.402823466e+38"}, "double", "all_fit"),
         ({"true", "false"}, "boolean", "all_fit"),
         ({"yes", "no"}, "string", "all_fit"),
         ({"0", "1"}, "bigint", "all_fit"),
