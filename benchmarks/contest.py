@@ -191,7 +191,8 @@ _TEXT = """\
 CPU seconds of each process with its JVM, then elapsed seconds; `-` was not measured. *By hand* is a tuned
 script in Spark, *naive* one that follows the strategies' rules literally, *DuckDB* a script with DuckDB and
 deltalake, and *least* appends changed rows only. None of them has checks or a manifest. A snapshot of dbt
-does what Historic does; delta-rs has a merge only.
+does what Historic does; delta-rs has a merge only. `LAKEWRIGHT_CONTEST_ROWS` chooses the sizes of tables,
+by default 30,000, 300,000 and 2,000,000 rows; `LAKEWRIGHT_DBT` names the program of dbt.
 """
 
 
