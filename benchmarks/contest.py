@@ -11,33 +11,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from pathlib import Path
 from statistics import median
-from typing import Any
-
-import duckdb
-from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import TableNotFoundError
 
 from benchmarks.dbt_snapshot import DBT, snapshot_command, write_dbt_project
 from benchmarks.report import Row, write_section
 from benchmarks.strategies.picture import Bar, draw
-from benchmarks.strategies.slices import KEY, write_slice
+from benchmarks.strategies.slices import write_slice
 from benchmarks.strategies.suite import Contestant, apply_slice, write_project
 from benchmarks.timing import adopt_orphans, lakewright, load_during, time_with_jvm
 
-parquet: Any = import_module("pyarrow.parquet")  # has no type annotations
-
-__all__ = ["append_changed", "merge_slice", "run"]
+__all__ = ["run"]
 
 SIZES = tuple(map(int, os.environ.get("LAKEWRIGHT_CONTEST_ROWS", "30000 300000 2000000").split()))
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 CHANGED = 0.01
+LARGE_ENOUGH = 300_000
+"""Rows from which ratios are wanted: below, the start of queries decides."""
+
 DOCS = Path(__file__).parent.parent / "docs"
 TITLE = "Contest in detail"
 
@@ -110,22 +105,21 @@ def _of_size(folder: Path, rows: int, rounds: int, results: _Results) -> Iterato
     _write_details(results)
     for case in [each for each in results.taken if each.rows == rows and each.kind != "first"]:
         own = "warm" if case.is_warm else "tool"
-        for other, wanted in _wanted(case).items():
-            (cpu, elapsed), (theirs, clock) = (results.middle(case, name) for name in (own, other))
-            yield Row(
-                f"{case.what}, {'warm' if case.is_warm else 'cold'}, Lakewright : {NAMES[other]}",
-                f"CPU {cpu:.2f} s : {theirs:.2f} s = {cpu / theirs:.2f}; "
-                f"elapsed {elapsed:.2f} s : {clock:.2f} s = {elapsed / clock:.2f}",
-                wanted,
-            )
+        other, wanted = _compared(case)
+        (cpu, elapsed), (theirs, clock) = (results.middle(case, name) for name in (own, other))
+        yield Row(
+            f"{case.what}, {'warm' if case.is_warm else 'cold'}, Lakewright : {NAMES[other]}",
+            f"CPU {cpu:.2f} s : {theirs:.2f} s = {cpu / theirs:.2f}; "
+            f"elapsed {elapsed:.2f} s : {clock:.2f} s = {elapsed / clock:.2f}",
+            wanted if case.rows >= LARGE_ENOUGH else "",
+        )
 
 
-def _wanted(case: _Case) -> Mapping[str, str]:
-    """Return the contestants that a case is compared with, each with the ratio that is wanted."""
+def _compared(case: _Case) -> tuple[str, str]:
+    """Return the contestant that a case is compared with, and the ratio that is wanted."""
     if not case.is_warm:
-        return {"hand": "≤ 0.8" if case.rows >= 300_000 else ""}
-    other = "delta-rs" if case.strategy == "merge" and case.rows < 2_000_000 else "duckdb"
-    return {other: "≤ 2" if case.rows >= 300_000 else ""}
+        return "hand", "≤ 0.8"
+    return "delta-rs" if case.strategy == "merge" and case.rows < 2_000_000 else "duckdb", "≤ 2"
 
 
 def _measure_cold(folder: Path, strategy: str, rows: int, rounds: int, results: _Results) -> None:
@@ -148,7 +142,7 @@ def _command(place: Path, name: str, strategy: str, file: Path, at: datetime) ->
     if name == "dbt":
         return snapshot_command(place, file)
     if name != "tool":
-        script = [sys.executable, "-m", "benchmarks.contest"]
+        script = [sys.executable, "-m", "benchmarks.one_slice"]
         return [*script, name, str(place), str(file), strategy, at.isoformat()]
     bronze = place / "lake" / "bronze" / strategy
     bronze.mkdir(parents=True, exist_ok=True)
@@ -225,48 +219,3 @@ def _cells(results: _Results, case: _Case, names: list[str]) -> Iterator[str]:
             yield f"{cpu:.1f} ({elapsed:.1f})"
         else:
             yield "-"
-
-
-def append_changed(place: str, file: str) -> None:
-    """Append the rows of a slice that the table does not hold with the same values."""
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        db.execute("SET preserve_insertion_order = false")
-        db.read_parquet(file).create_view("slice")
-        columns = ", ".join(f'"{name}"' for name in db.table("slice").columns)
-        hashed = f"select *, (hash({columns}) >> 1)::bigint as h from slice"
-        try:
-            db.register("held", DeltaTable(place).to_pyarrow_dataset())
-        except TableNotFoundError:
-            write_deltalake(place, db.sql(hashed).to_arrow_reader())
-            return
-        changed = db.sql(f"select * from ({hashed}) anti join held using ({KEY}, h)")
-        write_deltalake(place, changed.to_arrow_reader(), mode="append")
-
-
-def merge_slice(place: str, file: str) -> None:
-    """Merge a slice by delta-rs alone, which compares all columns."""
-    rows = parquet.read_table(file)
-    try:
-        table = DeltaTable(place)
-    except TableNotFoundError:
-        write_deltalake(place, rows)
-        return
-    is_changed = " or ".join(f'(s."{name}" is distinct from t."{name}")' for name in rows.column_names)
-    merge = table.merge(rows, f"t.{KEY} = s.{KEY}", source_alias="s", target_alias="t")
-    merge.when_matched_update_all(is_changed).when_not_matched_insert_all().execute()
-
-
-def _apply(name: str, place: str, file: str, strategy: str, at: str) -> None:
-    """Apply a slice in this process, as a contestant does that is no command."""
-    from benchmarks.strategies.worker import Worker
-
-    folder = Path(place)
-    folder.mkdir(parents=True, exist_ok=True)
-    worker = Worker(name, folder)
-    worker.apply(strategy, file, strategy, at)
-    worker.stop()
-
-
-if __name__ == "__main__":
-    _apply(*sys.argv[1:])

@@ -103,7 +103,7 @@ class Worker:
 
             apply_with_duckdb(str(self.place(table)), file, strategy, at)
         elif self._spark is None:
-            from benchmarks.contest import append_changed, merge_slice
+            from benchmarks.one_slice import append_changed, merge_slice
 
             apply = append_changed if self._script == "floor" else merge_slice
             apply(str(self.place(table)), file)
