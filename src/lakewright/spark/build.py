@@ -149,21 +149,13 @@ def remove_leftovers(place: Path, now: float) -> None:
 
 
 def _leftovers(place: Path, now: float) -> Iterator[Path]:
+    import psutil
+
     for folder in place.glob(f"{PREFIX}*"):
         found = _NAME.fullmatch(folder.name)
         try:
             is_old = folder.is_dir() and now - folder.stat().st_mtime > OLD
         except OSError:
             continue
-        if found and is_old and not _runs(int(found["process"])):
+        if found and is_old and not psutil.pid_exists(int(found["process"])):
             yield folder
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to somebody else
-        return True
-    return True
