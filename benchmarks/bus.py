@@ -25,8 +25,6 @@ from lakewright.bus.run_commands import run_commands
 from lakewright.manifest.redact import Redactor
 from lakewright.stores.registry import open_store
 
-__all__ = ["run"]
-
 SIZES = (10_000, 100_000, 1_000_000)
 """Numbers of items at which questions are timed."""
 

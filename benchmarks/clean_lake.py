@@ -33,7 +33,6 @@ from lakewright.usecases.opened import chain_of
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["FIRST", "days", "write_clean_lake"]
 
 FIRST = date(2022, 1, 1)
 TIME = 1640995200000

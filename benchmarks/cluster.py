@@ -20,7 +20,6 @@ from benchmarks.timing import time_command
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["run"]
 
 WARM, MEASURED = 2, 4
 """Slices after the first one that are not measured, and those measured."""

@@ -25,8 +25,6 @@ from benchmarks.strategies.slices import write_slice
 from benchmarks.strategies.suite import Contestant, apply_slice, write_project
 from benchmarks.timing import adopt_orphans, lakewright, load_during, time_with_jvm
 
-__all__ = ["run"]
-
 SIZES = tuple(map(int, os.environ.get("LAKEWRIGHT_CONTEST_ROWS", "30000 300000 2000000").split()))
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 CHANGED = 0.01

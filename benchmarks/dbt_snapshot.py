@@ -15,8 +15,6 @@ from lakewright.spark.conf import driver_memory_gib, machine_memory
 from lakewright.spark.jars import fetch_jars
 from lakewright.spark.releases import delta_jars, installed_release
 
-__all__ = ["DBT", "snapshot_command", "write_dbt_project"]
-
 DBT = os.environ.get("LAKEWRIGHT_DBT")
 
 _SNAPSHOT = f"""

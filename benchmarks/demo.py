@@ -8,8 +8,6 @@ from pathlib import Path
 from benchmarks.report import Row
 from benchmarks.timing import Measured, by_turns, lakewright, seconds, time_command
 
-__all__ = ["run"]
-
 # Defaults of Spark 4.2 and Delta 4.4. The location of jars and the settings that affect results (time zone,
 # ANSI mode) stay as Lakewright sets them, so that both compute the same.
 DEFAULTS = {

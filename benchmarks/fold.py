@@ -14,8 +14,6 @@ from typing import Any
 from benchmarks.report import Row
 from benchmarks.timing import time_command
 
-__all__ = ["ENTITY", "MODULE", "PROJECT", "processor_seconds", "run", "write_slices"]
-
 SLICES, ROWS, KEYS = 120, 2_000, 20_000
 ALONE = 12
 """Number of slices that are processed one by one; the first ones, on a small table, are the cheapest."""

@@ -24,7 +24,6 @@ from benchmarks.timing import time_command
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["run"]
 
 ROWS = int(os.environ.get("LAKEWRIGHT_LARGE_ROWS", "20000000"))
 STEP = 5_000_000

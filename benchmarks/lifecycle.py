@@ -21,8 +21,6 @@ from lakewright.stores.sql.database import Database
 from lakewright.usecases.due import observe
 from lakewright.usecases.due.take import plan_of_project
 
-__all__ = ["compare_growth", "compare_jobs", "run", "run_side_by_side"]
-
 FIRST = date(2022, 1, 1)
 CPU = "processor time"
 COUNTED = {"listings of bronze": "100", "opened logs": "as many", "queries of the manifest": "as many"}

@@ -28,15 +28,13 @@ from tests.stores.dynamodb_local import REGION, running_dynamodb
 from benchmarks.report import Row
 from benchmarks.timing import load_during, peak_memory
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.store import Append, Query, Store, Write
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.registry import open_store
 from lakewright.stores.sqlite.database import CHECKPOINT
-
-__all__ = ["fill", "leave_open", "run", "seed"]
 
 SIZES = (10_000, 100_000, 1_000_000)
 """Numbers of records at which queries are timed."""

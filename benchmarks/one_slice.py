@@ -16,8 +16,6 @@ from deltalake.exceptions import TableNotFoundError
 
 from benchmarks.strategies.slices import KEY
 
-__all__ = ["append_changed", "merge_slice"]
-
 
 def append_changed(place: str, file: str) -> None:
     """Append the rows of a slice that the table does not hold with the same values."""

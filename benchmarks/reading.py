@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["CASES", "Case", "measure", "read_by_hand", "read_typed", "run", "written"]
 
 ROWS = int(os.environ.get("LAKEWRIGHT_READING_ROWS", "300000"))
 COLUMNS, PARTS = 20, 1_000

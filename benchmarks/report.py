@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["Row", "machine", "print_rows", "write_page", "write_section"]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.places import Address
 
-__all__ = ["run"]
 
 BEFORE, LATER, UNDONE = 1, 4, 4
 """Slices before the older one that is undone, those after it, and newest ones undone one by one."""

@@ -29,8 +29,6 @@ from benchmarks.report import Row, print_rows
 from benchmarks.timing import adopt_orphans, cpu_of_children, lakewright, time_command, time_with_jvm
 from lakewright.spark.java import find_java
 
-__all__ = ["Size", "measure", "run"]
-
 ENTITIES, ROWS = 20, 20
 SETTLE = 1.0
 PATIENCE = 120.0

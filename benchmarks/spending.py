@@ -11,8 +11,6 @@ from typing import Any
 from benchmarks.report import Row
 from benchmarks.timing import lakewright, time_command
 
-__all__ = ["run"]
-
 LAST = "2022-04-01"
 """The month whose run is measured, after that of the months before."""
 

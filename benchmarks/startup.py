@@ -7,8 +7,6 @@ from pathlib import Path
 from benchmarks.report import Row
 from benchmarks.timing import by_turns, lakewright, seconds, time_command
 
-__all__ = ["run"]
-
 
 def run(folder: Path, rounds: int) -> list[Row]:
     """Return the measurements of commands that need no JVM, on the demo's project below `folder`."""

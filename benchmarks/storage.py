@@ -26,7 +26,6 @@ from benchmarks.timing import time_command
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["run"]
 
 WARM, MEASURED = 3, 5
 """Slices before the first one that is measured, and those measured, on each side."""

@@ -15,8 +15,6 @@ from benchmarks.lifecycle import days, fill, write_project
 from benchmarks.report import Row
 from benchmarks.timing import Measured, by_turns, cpu_seconds, lakewright, seconds, time_command
 
-__all__ = ["compare_plans"]
-
 TABLES, DAYS = 200, 5
 
 

@@ -18,20 +18,6 @@ from typing import Any
 
 from benchmarks.report import Row
 
-__all__ = [
-    "Measured",
-    "adopt_orphans",
-    "by_turns",
-    "cpu_of_children",
-    "cpu_seconds",
-    "lakewright",
-    "load_during",
-    "peak_memory",
-    "seconds",
-    "time_command",
-    "time_with_jvm",
-]
-
 _PR_SET_CHILD_SUBREAPER = 36
 """From Linux' `prctl.h`."""
 

@@ -10,19 +10,6 @@ import _socket
 import os
 import sys
 
-__all__ = [
-    "WARM",
-    "Refused",
-    "ask",
-    "begin",
-    "current_umask",
-    "find_socket",
-    "peer",
-    "result",
-    "run",
-    "short_path",
-]
-
 PROTOCOL = "1"
 ACCEPTED, GO, REFUSED, ENDED = b"a", b"g", b"n", b"x"
 NO_SERVE = "LAKEWRIGHT_NO_SERVE"

@@ -11,8 +11,6 @@ import sys
 
 _signal.signal(_signal.SIGINT, lambda *_: (os.write(2, b"error: interrupted\n"), os._exit(130)))
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Run the command line, in the project's server if there is one, and return the exit code."""

@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event
 from typing import Any
 
-__all__ = ["Collector", "collecting"]
-
 
 @dataclass
 class Collector:

@@ -24,8 +24,6 @@ from lakewright.spark.session import sessions_like
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["InProcess", "Screen", "Watched"]
-
 
 class Screen(io.StringIO):
     """What a command takes for a terminal."""

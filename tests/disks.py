@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["full_but_for", "mounted"]
-
 PAGE = 4096
 
 

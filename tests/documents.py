@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["checked", "described"]
-
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "json.md"
 
 

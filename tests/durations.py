@@ -24,8 +24,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["Durations", "kept_by_day", "kind_of", "load_kept", "longest_first", "over_budget"]
-
 ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_name("durations.json")
 UNKNOWN = inf

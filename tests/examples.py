@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-__all__ = ["examples"]
-
 USUAL = 100
 """Examples of a property in `make test` that says nothing itself, as Hypothesis sets it."""
 

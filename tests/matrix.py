@@ -18,8 +18,6 @@ from pathlib import Path
 
 from tests.connect_server import VARIABLE, running_server
 
-__all__ = ["CELLS", "Cell", "main"]
-
 ROOT = Path(__file__).resolve().parents[1]
 
 SHORT = ("tests/spark/strategies/test_model.py",)

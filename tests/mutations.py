@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 
-__all__ = ["mutated"]
-
 SIGNS = [*(bytes([each]) for each in b'",;\n\r\\{}[]:\0 01-e\x7f\x80\xff'), b"\r\n", b"\xef\xbb\xbf", b"\xc3"]
 
 

@@ -17,8 +17,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["main", "shares"]
-
 WEIGHTS = {"properties": 1, "histories": 5, "fuzz": 3, "chaos": 6}
 """How the searches share the time. A strike of chaos takes a JVM, so it gets most."""
 LEAST_MINUTES = 1.0

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-__all__ = ["rows_of_files"]
-
 
 def rows_of_files(folder: Path) -> int:
     """Return the rows of a folder's Parquet files, -1 where no folder is.

@@ -9,8 +9,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["plain_yaml", "violations"]
-
 Schema = Mapping[str, Any]
 Check = Callable[[Any, Any, Schema, Schema, str], Iterator[str]]
 

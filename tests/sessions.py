@@ -14,7 +14,6 @@ from lakewright.spark.session import ContextJobs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BOTH_COMPILERS", "Started", "no_session", "same"]
 
 LATER_FIRST_COMPILER = [
     "-XX:Tier3InvocationThreshold=1000",

@@ -30,7 +30,6 @@ from lakewright.spark.launch import environment_set
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ADDRESS", "SharedJvm", "session_in"]
 
 ADDRESS = "LAKEWRIGHT_TEST_JVM"
 """The variable that tells workers the socket at which the JVM's process listens."""

@@ -12,8 +12,6 @@ from deltalake import DeltaTable
 from lakewright.schema.canonical import HASH_VERSION
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY
 
-__all__ = ["make_empty_silver", "pa", "sign_last_commit"]
-
 # has no type annotations
 pa: Any = import_module("pyarrow")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["CONTESTANTS", "STRATEGIES", "Case", "every_case"]
-
 CONTESTANTS = ("tool", "naive", "hand", "duckdb", "warm")
 """All who take turns; which of them a case has, `Case.contestants` tells."""
 

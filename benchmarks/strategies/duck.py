@@ -16,8 +16,6 @@ from deltalake.exceptions import TableNotFoundError
 
 from benchmarks.strategies.slices import KEY
 
-__all__ = ["apply_with_duckdb"]
-
 HISTORIC, EVERY_ROW = "historic", "merge_column"
 
 

@@ -11,8 +11,6 @@ from benchmarks.strategies.cases import CONTESTANTS, Case, every_case
 from benchmarks.strategies.picture import Bar, draw
 from benchmarks.strategies.wanted import Measured, middle, sizes_of
 
-__all__ = ["write_details"]
-
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PICTURE = "benchmarks-strategies.svg"
 TITLE = "Strategies in detail"

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-__all__ = ["Bar", "draw"]
-
 COLOURS = {
     "tool": "#1f6f8b",
     "naive": "#c9cdd2",

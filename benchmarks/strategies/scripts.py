@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Assignments = dict[str, "str | Column"]
 
-__all__ = ["apply_by_hand", "apply_naively", "prepare"]
 
 HISTORIC = "historic"
 TEMPORAL = ("dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent")

@@ -12,7 +12,6 @@ import numpy as np
 pa: Any = import_module("pyarrow")
 pq: Any = import_module("pyarrow.parquet")
 
-__all__ = ["KEY", "write_slice"]
 
 KEY = "id"
 

@@ -22,8 +22,6 @@ from benchmarks.strategies.page import write_details
 from benchmarks.strategies.slices import write_slice
 from benchmarks.strategies.wanted import rows_wanted
 
-__all__ = ["RESULTS", "Contestant", "Plan", "apply_slice", "measure", "run", "write_project"]
-
 RESULTS = Path(__file__).parent / "measured.json"
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 HISTORY = "historic_history"

@@ -9,8 +9,6 @@ from typing import Any
 from benchmarks.report import Row
 from benchmarks.strategies.cases import Case
 
-__all__ = ["Measured", "middle", "rows_wanted", "sizes_of"]
-
 Measured = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 
 ROUNDING = 0.005

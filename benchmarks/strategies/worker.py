@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from lakewright import Project
 
-__all__ = ["Worker"]
 
 LEFT_OUT = ("PK_rows", "dlf_SourceHash", "dlf_source_filename")
 """Columns whose content differs between contestants."""

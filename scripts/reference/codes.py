@@ -9,8 +9,6 @@ from lakewright.due.plan import Code
 from lakewright.due.words import template_of
 from lakewright.errors import LakewrightError
 
-__all__ = ["ERRORS", "PLAN", "all_errors", "codes_of_errors", "codes_of_plan"]
-
 _DECIDE = "[Decide](applying.md#what-a-person-decides)"
 
 PLAN: Mapping[Code, str] = {

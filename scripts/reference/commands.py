@@ -11,8 +11,6 @@ import click
 from lakewright.cli.entry import root
 from lakewright.cli.group import HELP_OPTIONS, SHARED_TITLE
 
-__all__ = ["help_of_commands"]
-
 WIDTH = 100
 HELP = re.compile(r"\n  -h, --help .*")
 OPTION = re.compile(r"^  -.*(?:\n {4,}\S.*)*", re.M)

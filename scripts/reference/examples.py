@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-__all__ = ["EXAMPLES", "example_of", "shared_definitions"]
-
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 DEFINITION = re.compile(r"^  \w+:\n(?:    .*\n)+", re.M)
 EMPTY_SECTION = re.compile(r"^\w+:\n+(?=\w|\Z)", re.M)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from lakewright.spec.expressions.functions import ALONE, FUNCTIONS, VALUES, Function
 
-__all__ = ["function_table"]
-
 
 def function_table(name: str) -> str:
     """Return the table of the functions of helpers, or of the methods of values."""

@@ -18,8 +18,6 @@ from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import KindOf, Model, Named, read_settings
 from lakewright.spec.models.column import ColumnKeys
 
-__all__ = ["UNUSED", "Key", "keys_of", "listed", "summary"]
-
 REQUIRED = "required"
 
 PAGES = {

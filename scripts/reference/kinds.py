@@ -23,8 +23,6 @@ from lakewright.targets.datasets import Dataset
 from lakewright.targets.target import Target
 from lakewright.targets.verification import Measure
 
-__all__ = ["BASES", "common_keys", "kinds_of", "sections"]
-
 BASES: Mapping[str, type[Named]] = {
     "connection": Connection,
     "relation": Relation,

@@ -38,8 +38,6 @@ from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.models.watermark import Watermark
 
-__all__ = ["PAGES", "page"]
-
 ROOT = Path(__file__).parents[2]
 TEMPLATES = Path(__file__).parent / "templates"
 ELSEWHERE = {"when-something-fails.md": ROOT / "docs" / "when-something-fails.md"}

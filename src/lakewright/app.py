@@ -39,8 +39,6 @@ from lakewright.stores.registry import check_manifest, open_lazily, resolve_sett
 from lakewright.threads import shared_property
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["App"]
-
 TRIGGER = "LAKEWRIGHT_TRIGGER"
 """The environment variable that names what began a run: a trigger, or another scheduler's own name for it."""
 

@@ -11,8 +11,6 @@ from decimal import Decimal
 from html import escape
 from typing import Any
 
-__all__ = ["html_table", "json_value", "value_text", "values_text"]
-
 MOST_ROWS = 200
 """A notebook keeps what it shows; a plan of a large range has thousands of steps."""
 

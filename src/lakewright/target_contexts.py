@@ -15,8 +15,6 @@ from lakewright.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
-__all__ = ["target_contexts"]
-
 
 def target_contexts(
     app: App,

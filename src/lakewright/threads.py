@@ -7,8 +7,6 @@ from functools import cached_property
 from threading import RLock
 from typing import Any, Self, TypeVar, overload
 
-__all__ = ["shared_property"]
-
 T = TypeVar("T")
 
 

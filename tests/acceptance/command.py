@@ -14,8 +14,6 @@ from typing import Any
 
 from tests.documents import checked
 
-__all__ = ["Done", "Lakewright"]
-
 BIN = Path(sys.executable).parent
 PATH = f"{BIN}{os.pathsep}{os.environ['PATH']}"
 

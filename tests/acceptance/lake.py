@@ -14,7 +14,6 @@ from tests.commands import InProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SmallLake"]
 
 PROJECT = """
 name: small

@@ -29,8 +29,6 @@ from lakewright.manifest.watermarks import Watermarks
 from lakewright.stores.process import is_dead
 from lakewright.strategies.summary import Summary
 
-__all__ = ["Witness"]
-
 
 @dataclass
 class Witness:

@@ -13,8 +13,6 @@ import pandas as pd
 from tests.acceptance.command import Lakewright
 from tests.model.strategies import Model, Record, Row
 
-__all__ = ["CANARY", "ENTITIES", "PREFIX", "ChaosLake", "Expected"]
-
 CANARY = "canary-5up3r-s3cr3t"
 """A secret in the project's configuration and the environment; it must show nowhere."""
 

@@ -15,8 +15,6 @@ import psutil
 from tests.acceptance.command import Lakewright
 from tests.chaos.lake import CANARY, ENTITIES
 
-__all__ = ["VICTIMS", "Server", "arrivals", "victim_of", "wait_until_all_is_processed"]
-
 VICTIMS = ("server", "worker host", "session host", "jvm", "worker", "client")
 """What may be killed: each process that takes part in a request."""
 

@@ -15,14 +15,12 @@ from tests.chaos.invariants import Witness
 from tests.chaos.lake import CANARY, ENTITIES, ChaosLake
 from tests.chaos.strikes import Strike, job, strike
 
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Author
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.process import is_dead
 from lakewright.stores.registry import open_store
-
-__all__ = ["Broken", "Session"]
 
 # How a run may end: done; a target failed or was lost; held by another; broken off; killed.
 ALLOWED = {0, 1, 4, 130, 137, 143, -9, -15}

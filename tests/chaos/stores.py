@@ -12,8 +12,6 @@ import psycopg
 from tests.stores.cluster import programs, running_cluster
 from tests.stores.dynamodb_local import REGION, running_dynamodb
 
-__all__ = ["KINDS", "manifests"]
-
 Make = Callable[[], dict[str, Any]]
 
 

@@ -18,8 +18,6 @@ from tests.acceptance.command import BIN, PATH, Done
 from tests.chaos.lake import CANARY, LEASE, ChaosLake
 from tests.chaos.served import Server, arrivals, victim_of, wait_until_all_is_processed
 
-__all__ = ["FAILPOINTS", "KINDS", "SYSCALLS", "Strike", "job", "killed_at", "refused_at", "strike"]
-
 FAILPOINTS = ["after_lock", "after_read", "before_commit", "after_commit", "before_processed"]
 SYSCALLS = {
     "rename": "?rename,?renameat,?renameat2",

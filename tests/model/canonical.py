@@ -15,8 +15,6 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-__all__ = ["Entries", "Single", "row_hash"]
-
 EPOCH = datetime(1970, 1, 1)
 MICROSECOND = timedelta(microseconds=1)
 SEED = 42

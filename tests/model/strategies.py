@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["Counts", "Model", "Record", "Refused", "Row", "canonical"]
-
 
 class Refused(Exception):
     """The slice can't be processed, and leaves everything as it was; the text says why."""

@@ -19,8 +19,6 @@ from tests.stores.s3 import free_port, running
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
 
-__all__ = ["CLOUDS", "Cloud"]
-
 ROOT = Path(__file__).parents[2]
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

@@ -6,8 +6,6 @@ import socket
 import threading
 from contextlib import suppress
 
-__all__ = ["Relay"]
-
 
 class Relay:
     """Forwards connections on a port of its own to a port of this machine."""

@@ -19,8 +19,6 @@ import boto3
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
 
-__all__ = ["CONCURRENT", "Store", "free_port", "running", "running_concurrent_store", "running_store"]
-
 SERVER = """
 import sys
 from moto.server import DomainDispatcherApplication, create_backend_app

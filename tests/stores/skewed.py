@@ -7,8 +7,6 @@ import sys
 import time
 from typing import ClassVar, Self
 
-__all__ = ["skew"]
-
 true_time = time.time
 
 

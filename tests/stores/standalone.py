@@ -15,8 +15,6 @@ from pathlib import Path
 
 from lakewright.spark.java import find_java, java_home_for_spark
 
-__all__ = ["Standalone", "running_standalone"]
-
 SECONDS_TO_START = 90
 
 

@@ -17,7 +17,7 @@ from tests.records import AUTHOR, COUNTRIES, ITEM, REGIONS, claim, draft, found,
 
 from lakewright.errors import IllegalTransition, ItemLocked, LakewrightError, SequenceConflict, UsageError
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Leases, find_lease
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
@@ -25,6 +25,7 @@ from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Document, Put, Query, Seen, Store, Write, Written
 from lakewright.manifest.transfer import export_manifest, import_manifest
+from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.testing import MemoryStore
 

@@ -23,8 +23,8 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.dynamodb import large_write, table
 from lakewright.stores.dynamodb import store as manifest
 from lakewright.stores.dynamodb.store import DynamoDbStore

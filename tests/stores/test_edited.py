@@ -14,10 +14,10 @@ from tests.records import COUNTRIES, ITEM, REGIONS, claim, draft, found, ledger_
 
 from lakewright.errors import IllegalTransition, ManifestCorrupt, StoreUnavailable
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.store import Append, Query, Write
 from lakewright.manifest.transfer import export_manifest
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.sql.store import SqlStore
 
 OTHER = found("2022-02-01.csv").item_id

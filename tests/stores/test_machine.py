@@ -27,12 +27,12 @@ from tests.stores.dynamodb_local import empty_table
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.readiness import Done, Readiness
 from lakewright.manifest.record import ANYONE, Application, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.transfer import export_manifest, import_manifest
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import Table

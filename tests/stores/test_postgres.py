@@ -15,9 +15,9 @@ from tests.records import ITEM, REGIONS, claim, draft, found, holder, ledger_of,
 from tests.stores.cluster import Cluster, programs, running_cluster
 
 from lakewright.errors import NotInstalled, StoreUnavailable
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Leases
 from lakewright.manifest.store import Append, Write
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.postgres import store as module
 from lakewright.stores.postgres.store import PostgresStore
 

@@ -26,9 +26,9 @@ from tests.stores.workers import COUNTERS, add_up, ledger_in, open_and_close, ra
 from lakewright.errors import ItemLocked
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.process import this_process
 
 Settings = dict[str, Any]

@@ -10,13 +10,14 @@ import pytest
 from tests.records import AUTHOR, claim, draft, ledger_of, put_down
 
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
 from lakewright.manifest.readiness import Done, Readiness, Reading
 from lakewright.manifest.record import ANYONE, Application, Draft, Record
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Append, Store, Write
+from lakewright.manifest.verdict import Verdict
 
 LANDING, SCANNER, LOADER, REPORT = map(
     Application.named, ("acme/landing", "acme/scanner", "acme/loader", "acme/report")

@@ -14,8 +14,8 @@ import pytest
 from tests.records import ITEM, claim, draft, found, ledger_of, put_down
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query, Store
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.registry import open_lazily, read_store
 from lakewright.stores.sqlite.readonly import MOST_READS, read_only_store, read_unchanged
 from lakewright.stores.sqlite.store import SqliteStore

@@ -25,9 +25,9 @@ from lakewright.errors import (
     StoreUnavailable,
 )
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Put, Query, Write
+from lakewright.manifest.verdict import Verdict
 from lakewright.stores.registry import read_store
 from lakewright.stores.sql import schema
 from lakewright.stores.sqlite import database

@@ -23,8 +23,6 @@ from lakewright.spark.jars import fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.releases import Jar
 
-__all__ = ["Yarn", "running_yarn"]
-
 ROOT = Path(__file__).parents[2]
 
 JARS = (

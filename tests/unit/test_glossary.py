@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import lakewright
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import State
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status

@@ -35,22 +35,6 @@ from lakewright.spec.models.job import Job, Parameter
 from lakewright.spec.suggestions import hint
 from lakewright.usecases.reading import check_single
 
-__all__ = [
-    "Range",
-    "all_values",
-    "checked",
-    "checked_methods",
-    "count_of",
-    "grants_of",
-    "job_arguments",
-    "job_request",
-    "key_text",
-    "texts_by_name",
-    "texts_of",
-    "time_text",
-    "values_of",
-]
-
 N = TypeVar("N", int, int | None)
 
 

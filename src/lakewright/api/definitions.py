@@ -13,7 +13,7 @@ from lakewright.api.arguments import Range, checked, checked_methods, count_of, 
 from lakewright.api.opened import Opened, process_entity, warn, warned
 from lakewright.errors import SpecError, UsageError
 from lakewright.lake.frames import SupportsArrow
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
@@ -41,7 +41,6 @@ from lakewright.usecases.rewinds import Rebuilt, Undone, preview_undo, rebuild_t
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Entity", "Job", "Mapping", "Processing", "Relation", "named"]
 
 log = logging.getLogger("lakewright.run")
 

@@ -31,18 +31,6 @@ from lakewright.usecases.process_slices import process_slices
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "Opened",
-    "RunEvent",
-    "Runs",
-    "Watcher",
-    "process_entity",
-    "tell_end",
-    "warn",
-    "warn_of",
-    "warned",
-    "watched",
-]
 
 log = logging.getLogger("lakewright.run")
 

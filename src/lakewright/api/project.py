@@ -44,8 +44,6 @@ from lakewright.usecases.run_job import instance_parameters, plan_job, run_job, 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Project"]
-
 
 @checked_methods
 class Project:

@@ -12,8 +12,6 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application
 from lakewright.slices.discover import item_id
 
-__all__ = ["add_items", "id_of"]
-
 
 def add_items(
     ledger: Ledger,

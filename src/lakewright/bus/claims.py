@@ -18,8 +18,6 @@ from lakewright.manifest.lease import Lease, find_lease, renew
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, format_instant
 
-__all__ = ["WrittenClaim", "acquire", "fail", "finish", "renew_claim"]
-
 KEYS = ("item_id", "application", "instance", "record_id", "run_id", "token", "processed_id", "failed_id")
 
 

@@ -25,8 +25,6 @@ from typing import Any, Self
 from lakewright.errors import UsageError
 from lakewright.manifest.foreign_payload import parse_payload
 
-__all__ = ["KILL", "Command", "Ended", "Guard", "Workplace", "run_command"]
-
 log = logging.getLogger(__name__)
 
 

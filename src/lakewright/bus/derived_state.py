@@ -18,8 +18,6 @@ from lakewright.manifest.readiness import Done
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Store
 
-__all__ = ["ProcessedItem", "derive_state"]
-
 PAGE = 500
 """Items whose payloads are read together."""
 

@@ -49,7 +49,6 @@ from lakewright.threads import shared_property
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["HeldItem", "Manifest", "Outcome", "ProcessedItem"]
 
 TRACE = 20
 """Frames of a stack trace that are recorded."""

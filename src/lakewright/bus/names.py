@@ -9,8 +9,6 @@ from lakewright.manifest.applications import named_application
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Application
 
-__all__ = ["Match", "own_application"]
-
 OWN = "lakewright/"
 """How the names of a project's entities start as applications."""
 

@@ -23,8 +23,6 @@ from lakewright.manifest.payload import failure, text_of
 from lakewright.manifest.plain import document_of
 from lakewright.manifest.redact import Redactor
 
-__all__ = ["CommandRun", "Stops", "Worked", "run_commands"]
-
 LONGEST_STDERR = 2_000
 """Characters of the end of stderr that a FAILED record keeps."""
 

@@ -17,14 +17,13 @@ from lakewright.errors import (
     SequenceConflict,
 )
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import Application
 from lakewright.manifest.standing import Standing, standing_of
-
-__all__ = ["Backlog", "Demand", "Worklist", "backlog_of"]
+from lakewright.manifest.verdict import Verdict
 
 BLOCKED = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID})
 

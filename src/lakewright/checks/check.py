@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "Answer",
-    "Assertion",
-    "Check",
-    "CheckResult",
-    "CheckStatus",
-    "CountedAssertion",
-    "MappingAssertion",
-    "Subject",
-    "check_not_empty",
-]
-
 
 class CheckStatus(StrEnum):
     """The result of a check."""

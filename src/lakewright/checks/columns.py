@@ -20,7 +20,6 @@ from lakewright.spec.models.fields import parse_type
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ColumnsAssertion", "SchemaAssertion", "differences_told"]
 
 _RULE = re.compile(
     r"\s*(?P<name>`[^`]+`|\S+)\s+is\s+(?:(?P<present>present)|(?P<absent>absent)|of\s+type\s+(?P<types>.+?))\s*",

@@ -18,14 +18,6 @@ from lakewright.spec.models.text_marks import SqlText
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = [
-    "ExpressionAssertion",
-    "ExpressionCheck",
-    "LengthCheck",
-    "NotNullCheck",
-    "RangeCheck",
-    "ValuesCheck",
-]
 
 _SHOWN_VALUES = 8
 

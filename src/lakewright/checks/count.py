@@ -11,7 +11,6 @@ from lakewright.lake.columns import column as column_of
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Count", "Sample", "Tally", "count_keys", "count_rows", "row_text", "tallied"]
 
 SHOWN_ROWS = 5
 LONGEST_VALUE = 80

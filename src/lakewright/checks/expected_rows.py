@@ -20,8 +20,6 @@ from lakewright.spec.models.fields import Field
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
 
-__all__ = ["Row", "difference", "is_nested", "row_of"]
-
 Row: TypeAlias = tuple[Any, ...]
 """Values in the order of the columns."""
 

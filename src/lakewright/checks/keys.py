@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ForeignKeyCheck", "PrimaryKeyCheck", "UniqueCheck", "UniqueKeyAssertion"]
 
 _OTHER, _IS_THERE = "__other_{}", "__is_there"
 

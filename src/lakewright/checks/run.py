@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["AssertionRun", "CheckRequest", "check_not_run", "run_checks"]
 
 _MOMENT = "while the check ran"
 

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "SqlAssertion",
-    "SqlCheck",
-]
 
 THIS = "__this__"
 _LONGEST = 80

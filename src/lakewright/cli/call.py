@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lakewright.errors import Fault
     from lakewright.spark.session import Sessions
 
-__all__ = ["Call", "Opener", "open_app"]
 
 log = logging.getLogger(__name__)
 

@@ -17,14 +17,6 @@ from lakewright.cli.options import settings_of
 CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
 """The categories of definitions that `show` knows."""
 
-__all__ = [
-    "CATEGORIES",
-    "complete_arguments",
-    "complete_decisions",
-    "complete_definition",
-    "complete_phase_and_arguments",
-    "names_of",
-]
 
 PHASES = ("validate", "create", "build", "verify", "truncate", "destroy")
 

@@ -20,8 +20,6 @@ from lakewright.cli.options import is_json_wanted
 from lakewright.cli.output import Output
 from lakewright.errors import Fault, LakewrightError
 
-__all__ = ["answer", "main", "root"]
-
 HERE = "lakewright.cli.commands"
 COMMANDS = {
     "job": (f"{HERE}.job:job", "Run a job up to a phase."),

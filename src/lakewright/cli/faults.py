@@ -15,8 +15,6 @@ from lakewright.errors import (
     UsageError,
 )
 
-__all__ = ["exit_code", "fault_branch", "faults_of", "file_fault", "unexpected"]
-
 WRONG = 2
 HELD = 4
 FAILED = 1

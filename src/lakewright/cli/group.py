@@ -13,9 +13,6 @@ from lakewright.cli.call import Call
 from lakewright.cli.options import global_options, settings_of
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command", "when_alone"]
-
-
 T = TypeVar("T")
 HELP_OPTIONS = ["-h", "--help"]
 LONGEST_SHORT_HELP = 100

@@ -14,19 +14,6 @@ import click
 from lakewright.errors import UsageError
 from lakewright.spec.expressions.secrets import is_secret_name
 
-__all__ = [
-    "Decorator",
-    "Settings",
-    "despite_faults",
-    "global_arguments",
-    "global_options",
-    "is_json_wanted",
-    "repeated_options",
-    "settings_of",
-    "stacked",
-    "takes_despite_faults",
-]
-
 META = "lakewright.settings"
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

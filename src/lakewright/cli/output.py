@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["Output", "logging_to"]
-
 
 @dataclass(slots=True)
 class Output:

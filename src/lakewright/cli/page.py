@@ -12,29 +12,7 @@ from datetime import datetime, timedelta
 
 from lakewright.errors.phrase import Phrase
 from lakewright.errors.surfaces import on_terminal
-from lakewright.spec.words import counted
-from lakewright.spec.words import duration as seconds
-
-__all__ = [
-    "GAP",
-    "INDENT",
-    "Block",
-    "Branch",
-    "Line",
-    "Span",
-    "Table",
-    "ago",
-    "assignments",
-    "counted",
-    "line",
-    "plain",
-    "printable",
-    "remedy_branches",
-    "seconds",
-    "status",
-    "took",
-    "whole",
-]
+from lakewright.spec.words import duration
 
 INDENT = "  "
 GAP = "  "
@@ -204,7 +182,7 @@ def assignments(values: Mapping[str, object]) -> str:
 
 def took(start: datetime, end: datetime) -> str:
     """Return the duration between two instants."""
-    return seconds((end - start).total_seconds())
+    return duration((end - start).total_seconds())
 
 
 def ago(since: datetime, now: datetime) -> str:
@@ -215,4 +193,4 @@ def ago(since: datetime, now: datetime) -> str:
         '3 h 20 min ago'
     """
     passed = now - since
-    return "just now" if passed < timedelta(seconds=5) else f"{seconds(max(passed.total_seconds(), 0))} ago"
+    return "just now" if passed < timedelta(seconds=5) else f"{duration(max(passed.total_seconds(), 0))} ago"

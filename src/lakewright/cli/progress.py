@@ -14,10 +14,11 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from lakewright.cli.output import Output
-from lakewright.cli.page import Span, counted, line, seconds, status
+from lakewright.cli.page import Span, line, status
 from lakewright.due.time_left import TimedSlice, time_left
 from lakewright.errors import StoreUnavailable
 from lakewright.manifest.lease import LEASE, Lease
+from lakewright.spec.words import counted, duration
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -31,19 +32,6 @@ if TYPE_CHECKING:
     from lakewright.slices.result import SliceReport
     from lakewright.usecases.due.pace import Pace
 
-__all__ = [
-    "HANG_UP",
-    "LiveProgress",
-    "LoggedProgress",
-    "SlicesDue",
-    "SlicesInProgress",
-    "Stopper",
-    "listening",
-    "listening_to_run",
-    "place_of",
-    "watching",
-    "working",
-]
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +100,7 @@ class _Due:
         last = first + len(locked) - 1
         number = f"slice {first:,}" if first == last else f"slices {first:,} to {last:,}"
         left = round(time_left(self.known, list(self.rest.values()), now - self.since) or 0)
-        told = f"about {seconds(left) if left >= 60 else f'{left} s'} left" if left > 0 else ""
+        told = f"about {duration(left) if left >= 60 else f'{left} s'} left" if left > 0 else ""
         rows = counted(self.rows, "row") if self.rows else ""
         return f"{', '.join(filter(None, (f'{number} of {self.total:,}', told, rows)))}: {_short(locked[0])}"
 
@@ -306,7 +294,7 @@ class LiveProgress:
         self._starting = self._clock()
         try:
             yield
-            length = seconds(self._clock() - self._starting)
+            length = duration(self._clock() - self._starting)
             self._output.note(line(Span(f"Spark started {length}", "dim")))
         finally:
             self._starting = None
@@ -322,7 +310,7 @@ class LiveProgress:
             was_in_progress = self._in_progress.pop((instance, step.target), None)
             self._ended += 1
         if was_in_progress is not None or result.status.is_failure:
-            time = Span(f" {seconds(result.seconds)}", "dim")
+            time = Span(f" {duration(result.seconds)}", "dim")
             self._output.note(line(status(result.status.value), f" {self._named(instance, step)}", time))
 
     def now(self) -> Text:
@@ -333,16 +321,16 @@ class LiveProgress:
         frame = FRAMES[int(now * FRAMES_A_SECOND) % len(FRAMES)]
         with self._lock:
             shown = [
-                f"{self._named(instance, step)} {seconds(now - since)}"
+                f"{self._named(instance, step)} {duration(now - since)}"
                 for (instance, _), (step, since) in self._in_progress.items()
             ]
         if self._starting is not None:
-            shown.append(f"starting Spark {seconds(now - self._starting)}")
+            shown.append(f"starting Spark {duration(now - self._starting)}")
         slices = self._due.texts(self._slices())
         if self._ended or shown:
             shown.insert(0, f"{self._ended} done")
         parts = [
-            f"{frame} {seconds(now - self._begin)}",
+            f"{frame} {duration(now - self._begin)}",
             *(shown + slices or ["checking what there is to do"]),
         ]
         return Text(", ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lakewright.spark.attached import AttachedSession
     from lakewright.spec.project import Project
 
-__all__ = ["preload", "run"]
 
 log = logging.getLogger(__name__)
 

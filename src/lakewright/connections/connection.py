@@ -9,8 +9,6 @@ from pydantic import Field as Declared
 
 from lakewright.spec.models.base import KindOf, Named
 
-__all__ = ["Connection", "ConnectionReference"]
-
 
 class Connection(Named):
     """A connection as declared."""

@@ -13,9 +13,6 @@ from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Scalar, Type
 from lakewright.spec.models.fields import Field, PartitionField
 
-__all__ = ["Check", "Database", "DatabaseTable", "Dialect", "Index", "Statements", "TableName", "accept"]
-
-
 Row = tuple[Any, ...]
 Check = Callable[[Sequence[int]], None]
 

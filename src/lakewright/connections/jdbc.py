@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["PREFIX", "JdbcConnection", "driver_jars", "engine_url", "jdbc_connection", "named_connection"]
 
 _POSTGRES_CLASS = "org.postgresql.Driver"
 _REFERRING = ("relation", "target")

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["JvmDatabase", "StandardDialect"]
-
 
 class JvmDatabase:
     """A database with one connection per transaction.

@@ -12,8 +12,6 @@ from lakewright.errors import SpecError
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
 
-__all__ = ["PostgresDialect", "read_type"]
-
 _TYPES: Mapping[str, str] = {
     "string": "text",
     "binary": "bytea",

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
     from sqlalchemy.exc import DBAPIError
 
-__all__ = ["SqlDatabase", "failure"]
 
 _PASSING = ("08", "40", "53", "57")
 """Classes of SQLSTATE after which a retry may succeed: no connection, rolled back, busy, shut down."""

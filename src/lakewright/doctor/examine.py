@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.targets.context import Context
 
-__all__ = ["Diagnosis", "examine", "first_broken"]
-
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Address
     from lakewright.targets.context import Context
 
-__all__ = ["RepairPlan", "plan_repair", "repair"]
-
 
 SHOWN = 20
 """Number of changed rows that a plan shows."""

@@ -13,17 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 from lakewright.checks.check import CheckResult
 from lakewright.manifest.plain import document_of
 
-__all__ = [
-    "CATEGORIES",
-    "Column",
-    "Document",
-    "Ending",
-    "Item",
-    "LastRun",
-    "Ref",
-    "Source",
-]
-
 CATEGORIES = ("relation", "mapping", "target", "entity")
 """Categories of items, from the raw data to the silver tables."""
 

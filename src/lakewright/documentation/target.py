@@ -35,15 +35,6 @@ from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "DocumentTarget",
-    "check_metrics",
-    "documentation_settings",
-    "failed_checks",
-    "json_files",
-    "write_documentation",
-]
-
 
 def documentation_settings(workspace: Workspace) -> DocumentationFile:
     """Return the settings of the project's documentation; by default, one HTML page.

@@ -12,31 +12,6 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-__all__ = [
-    "Build",
-    "Check",
-    "Decision",
-    "Effect",
-    "Entity",
-    "Entry",
-    "Facts",
-    "Foreign",
-    "Grant",
-    "Kind",
-    "Lock",
-    "Output",
-    "Record",
-    "RecordState",
-    "Slice",
-    "SliceTime",
-    "Subject",
-    "Table",
-    "TimeSource",
-    "Undeclared",
-    "Unknown",
-    "Verb",
-]
-
 
 class Grant(StrEnum):
     """A permission of what destroys something, or costs much."""

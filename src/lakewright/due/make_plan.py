@@ -9,8 +9,6 @@ from lakewright.due.outputs import Moves, check_plan, output_plan
 from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, broken
 from lakewright.due.slices import entity_plan
 
-__all__ = ["make_plan"]
-
 
 def make_plan(facts: Facts, grants: frozenset[Grant] = frozenset()) -> Plan:
     """Return the steps that make a lake as it should be, each after those that it follows.

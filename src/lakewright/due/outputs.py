@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from lakewright.due.facts import Check, Facts, Output, Subject, Verb
 from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, choices_of
 
-__all__ = ["Moves", "check_plan", "output_plan", "stale"]
-
 _MOVES = (Action.FORWARD, Action.REPLAY, Action.BUILD)
 """Actions that change rows which others read."""
 

@@ -12,20 +12,6 @@ from typing import Any
 
 from lakewright.due.facts import Decision, Grant, Slice, SliceTime, Subject, Unknown, Verb
 
-__all__ = [
-    "Action",
-    "Choice",
-    "Code",
-    "Finding",
-    "Plan",
-    "Reason",
-    "Severity",
-    "State",
-    "Step",
-    "broken",
-    "choices_of",
-]
-
 
 class Action(StrEnum):
     """What a step does.

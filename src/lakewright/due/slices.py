@@ -27,8 +27,6 @@ from lakewright.due.facts import (
 from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, broken, choices_of
 from lakewright.errors import ManifestCorrupt
 
-__all__ = ["CHANGED", "LATE", "entity_plan"]
-
 LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
 CHANGED = (Verb.TAKE, Verb.KEEP)
 """What a person may decide about a late slice, and about one whose files have changed."""

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
-__all__ = ["MOST_KNOWN", "TimedSlice", "time_left"]
-
 MOST_KNOWN = 5
 """How many of the last slices count: those before them may have met another table, or another machine."""
 

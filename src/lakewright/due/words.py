@@ -20,23 +20,6 @@ from lakewright.spec.words import counted, first_of
 if TYPE_CHECKING:
     from lakewright.due.plan import Choice, Plan, Reason
 
-__all__ = [
-    "SCHEMA",
-    "WORTH_KNOWING",
-    "advice",
-    "choice_argv",
-    "choice_words",
-    "consent_argv",
-    "finding_words",
-    "looks",
-    "plan_document",
-    "plan_faults",
-    "plan_parts",
-    "plan_rows",
-    "reason_text",
-    "step_words",
-    "template_of",
-]
 
 SCHEMA = "lakewright/plan/2"
 

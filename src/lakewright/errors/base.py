@@ -8,11 +8,6 @@ from typing import Any, ClassVar
 from lakewright.errors.fault import Fault, Location
 from lakewright.errors.surfaces import in_python
 
-__all__ = [
-    "LakewrightError",
-    "retryable_codes",
-]
-
 
 class LakewrightError(Exception):
     """Base class of all errors that Lakewright raises.

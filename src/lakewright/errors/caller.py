@@ -11,14 +11,6 @@ from lakewright.errors.fault import Fault, Location
 from lakewright.errors.phrase import Phrase
 from lakewright.errors.surfaces import in_python
 
-__all__ = [
-    "LakewrightWarning",
-    "NotOffered",
-    "RunFailed",
-    "SpecError",
-    "UsageError",
-]
-
 
 class SpecError(LakewrightError):
     """The project's files, or the arguments of a job, are invalid. One error holds all faults.

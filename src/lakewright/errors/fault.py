@@ -8,14 +8,6 @@ from typing import Any
 
 from lakewright.errors.phrase import Command, Phrase
 
-__all__ = [
-    "PARTS",
-    "Fault",
-    "Location",
-    "recorded_remedy",
-    "remedy_of",
-]
-
 PARTS = "parts"
 """Detail of a fault that consists of several, and entry of its record: the code and message of each."""
 

@@ -6,8 +6,6 @@ import shlex
 from collections.abc import Iterable
 from typing import Any, Self
 
-__all__ = ["Command", "Option", "Phrase", "Placeholder", "ShellLine"]
-
 
 class Placeholder(str):
     """A word of a command that the user replaces, such as `<name>`, so that it is not quoted for a shell."""

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 
 from lakewright.errors.phrase import Command, Option, Phrase, ShellLine
 
-__all__ = ["in_python", "message_of", "on_terminal", "typed"]
-
 _WITHOUT_PROJECT = frozenset(("init", "demo", "setup"))
 """Commands that make a project, or do not need one."""
 

@@ -13,7 +13,6 @@ from lakewright.spec.models.storage import AzureStorage, CloudCredentials
 if TYPE_CHECKING:
     from obstore.store import AzureStore
 
-__all__ = ["Azure"]
 
 _ACCOUNT = "fs.azure.account."
 _OAUTH = f"{_ACCOUNT}oauth2."

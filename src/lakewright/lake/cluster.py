@@ -40,15 +40,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = [
-    "check_cluster_settings",
-    "check_python",
-    "check_written",
-    "has_python_functions",
-    "lake_master",
-    "prepare_cluster",
-]
-
 
 log = logging.getLogger(__name__)
 

@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = [
-    "cast_by_name",
-    "cast_column",
-    "column",
-    "conform",
-    "fields_of",
-    "frame_of_records",
-    "literal",
-    "reader_schema",
-]
-
 
 def column(name: str) -> Column:
     """Return the column of exactly this name, which may contain any character."""

@@ -34,45 +34,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = [
-    "EMPTIED",
-    "FOLDED",
-    "METADATA",
-    "OF_BUILD",
-    "Commit",
-    "Foreign",
-    "LandedCommit",
-    "Since",
-    "Token",
-    "carrying_build",
-    "carrying_token",
-    "changes_of_others",
-    "check_version",
-    "commit_text",
-    "commits_since",
-    "content_of_build",
-    "empties",
-    "find_commit",
-    "going_back",
-    "has_changed_rows",
-    "is_gone",
-    "is_own",
-    "is_signing",
-    "is_superseded",
-    "item_contents",
-    "read_commits",
-    "read_table_at",
-    "readable",
-    "replaces_all",
-    "restored_version",
-    "sign_commits",
-    "signature",
-    "slice_key",
-    "standing_changes",
-    "strict_session",
-    "time_of_restore",
-    "timestamp_sql",
-]
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _NUMBER = "spark.databricks.delta.write.txnVersion"

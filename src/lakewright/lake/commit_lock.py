@@ -18,8 +18,6 @@ from lakewright.errors import LeaseHeld
 from lakewright.lake.paths import local_path
 from lakewright.spec.models.places import Address
 
-__all__ = ["commit_lock", "lock_file"]
-
 PATIENCE = 600.0
 """Seconds to wait for another process, which may compact a table of many millions of rows."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.maintenance import Maintenance
 
-__all__ = ["TableShape", "compact", "observe_shape", "vacuum"]
 
 _OPTIMIZE = "spark.databricks.delta.optimize"
 

@@ -23,23 +23,6 @@ from lakewright.spec.models.fields import Field, parse_type
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
 
-__all__ = [
-    "ABSENT",
-    "DECLARED_LENGTH",
-    "VECTORS",
-    "LocalLog",
-    "OpenedLog",
-    "StoredLog",
-    "TableLog",
-    "TableState",
-    "are_all_before",
-    "columns_of_schema",
-    "is_uncommitted",
-    "latest_told",
-    "read_history",
-    "read_log",
-    "state_of",
-]
 
 _CHECKPOINTS = "*.checkpoint*.parquet"
 

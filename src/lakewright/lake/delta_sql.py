@@ -14,15 +14,6 @@ from lakewright.spec.models.places import Address
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-__all__ = [
-    "Clause",
-    "compact_table",
-    "is_delta",
-    "merge_rows",
-    "table_detail",
-    "table_history",
-    "vacuum_table",
-]
 
 _MISSING = "DELTA_MISSING_DELTA_TABLE"
 _WHEN = {"insert": "NOT MATCHED", "update": "MATCHED", "delete": "MATCHED"}

@@ -15,7 +15,6 @@ from lakewright.spark.jvm import active_packages
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
-__all__ = ["without_id_warnings"]
 
 LOGGER = "org.apache.spark.sql.delta.DeltaLog"
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import signal
 
-__all__ = ["FAILPOINT", "reach_failpoint"]
-
 FAILPOINT = "LAKEWRIGHT_FAILPOINT"
 
 

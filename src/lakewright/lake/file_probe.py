@@ -15,19 +15,6 @@ from typing import IO, Any, cast
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import local_path
 
-__all__ = [
-    "ARCHIVES",
-    "DAMAGED",
-    "PROBE",
-    "begin_of_text",
-    "compression_of",
-    "has_rows",
-    "is_examinable",
-    "is_near",
-    "named_compression",
-    "opened",
-]
-
 PROBE = 512
 """The bytes that are enough to find it."""
 

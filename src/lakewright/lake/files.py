@@ -31,24 +31,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.lake.object_storage import Bucket, ObjectStorage
 
-__all__ = [
-    "MISSING_CLASS",
-    "Files",
-    "HadoopFiles",
-    "LocalFiles",
-    "ObjectFiles",
-    "append_folder",
-    "concatenate",
-    "concatenate_with_hadoop",
-    "copy_file",
-    "copy_with_hadoop",
-    "file_system",
-    "files_at",
-    "missing_file_system",
-    "names_in",
-    "part_of",
-    "replace_folder",
-]
 
 # Arguments of Linux's renameat2: AT_FDCWD (paths are relative to the working directory) and RENAME_EXCHANGE.
 _AT_CURRENT_FOLDER = -100

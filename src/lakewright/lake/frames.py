@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 
     from lakewright.schema.types import Type
 
-__all__ = [
-    "SupportsArrow",
-    "arrow_table",
-    "check_names",
-    "check_plain_times",
-    "created_frame",
-    "empty_frame",
-    "frame_in",
-    "frame_of_texts",
-    "holds_arrow",
-    "with_offsets",
-]
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,6 @@ from lakewright.spec.models.storage import GoogleStorage
 if TYPE_CHECKING:
     from obstore.store import GCSStore
 
-__all__ = ["Google"]
-
 
 @dataclass(frozen=True)
 class Google(StoreKind):

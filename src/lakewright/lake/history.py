@@ -45,13 +45,6 @@ MOST_BYTES = 16_000_000
 EXACT = frozenset({"string", "byte", "short", "integer", "long", "date"})
 """Types of which the log has values in the form in which they are given."""
 
-__all__ = [
-    "EffectiveCommit",
-    "Partition",
-    "TableHistories",
-    "TableHistory",
-    "find_effective",
-]
 
 Partition: TypeAlias = Mapping[str, str]
 """Values of partition columns, by their names in lower case; empty for the whole table."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.lake import LakeSettings
 
-__all__ = ["Lake"]
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,6 @@ from lakewright.spark.engine import observed_values
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
-__all__ = ["counted", "measured"]
-
 
 def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
     """Return the rows, and what returns their number when they have been computed."""

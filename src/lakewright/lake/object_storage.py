@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.store_kind import ObjectStore
 
-__all__ = ["KINDS", "Bucket", "ObjectStorage", "check_stores", "try_writes"]
 
 KINDS: tuple[type[S3] | type[Azure] | type[Google], ...] = (S3, Azure, Google)
 """The kinds of object stores."""

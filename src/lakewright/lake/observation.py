@@ -43,23 +43,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = [
-    "files_gone",
-    "forget_log",
-    "last_commit_number",
-    "latest_instant_since",
-    "latest_instant_told",
-    "local_table_path",
-    "log_stamp",
-    "may_be_clustered",
-    "missing_files",
-    "observe_table",
-    "observe_without_spark",
-    "open_log",
-    "read_table",
-    "table_id",
-    "table_log",
-]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 

@@ -14,18 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = [
-    "SCHEMA",
-    "CompactReader",
-    "Struct",
-    "column_names",
-    "count_rows",
-    "expect",
-    "footer_of",
-    "schema_fingerprint",
-    "sparks_schema",
-]
-
 T = TypeVar("T")
 
 _MAGIC = b"PAR1"

@@ -30,22 +30,6 @@ from lakewright.transform.steps import find_name
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = [
-    "NULL_FOLDER",
-    "Partition",
-    "PartitionRange",
-    "Selection",
-    "canonical_partition",
-    "check_in_catalog",
-    "expand_selection",
-    "partition_condition",
-    "partition_folder",
-    "partition_sql",
-    "typed_columns",
-    "typed_partition",
-    "with_told_folders",
-    "within_partition",
-]
 
 Partition: TypeAlias = Mapping[str, str]
 """Values by column; empty for the whole relation."""

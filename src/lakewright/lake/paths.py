@@ -14,8 +14,6 @@ from urllib.parse import unquote
 
 from lakewright.plan.resource import Resource, canonical_scheme
 
-__all__ = ["FileEntry", "Redirects", "is_stored", "join", "local_path", "parent", "split_url", "store_of"]
-
 _STORES = {"s3": "s3", "abfs": "azure", "gs": "gcs"}
 """The kinds of object stores, by canonical scheme."""
 

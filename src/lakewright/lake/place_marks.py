@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.plan.resource import Resource
 
-__all__ = ["ABSENT", "UNSEEN", "mark_of", "may_be_table", "stamp_of", "version_of"]
 
 ABSENT = ""
 """The mark of a place at which nothing is."""

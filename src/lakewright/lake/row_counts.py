@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.places import Address
 
-__all__ = ["LogVersion", "RowCount", "count_rows_back", "read_row_counts"]
 
 Action = Mapping[str, Any]
 

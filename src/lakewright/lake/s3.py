@@ -17,7 +17,6 @@ from lakewright.spec.models.storage import Credentials, S3Storage
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-__all__ = ["LOG_STORE", "S3"]
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 """Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""

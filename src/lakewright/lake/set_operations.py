@@ -18,7 +18,6 @@ from lakewright.transform.plans import analyzed_plans, elements, kind_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["cut_columns"]
 
 _OPERATIONS = {"Union": "a UNION", "Intersect": "an INTERSECT", "Except": "an EXCEPT"}
 _WORDS = re.compile(r"\b(union|intersect|except|minus)\b", re.IGNORECASE)

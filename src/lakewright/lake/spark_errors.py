@@ -25,25 +25,6 @@ from lakewright.spark.releases import installed_version
 from lakewright.transform.fault_words import fault_error
 from lakewright.transform.refusals import refusal_of
 
-__all__ = [
-    "EVERYWHERE",
-    "STORAGE",
-    "Meaning",
-    "analysis_error",
-    "condition",
-    "failures_told",
-    "file_of",
-    "first_line",
-    "is_entry_alone",
-    "located_rejection",
-    "message_of",
-    "query_failure",
-    "reason_with_position",
-    "spark_errors",
-    "translated",
-    "unreadable_reason",
-]
-
 
 def spark_errors() -> tuple[type[Exception], ...]:
     """Return the classes of errors that reading a version may raise."""

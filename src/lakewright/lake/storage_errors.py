@@ -19,20 +19,6 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.resource import canonical_scheme
 from lakewright.spec.words import counted
 
-__all__ = [
-    "DAMAGED",
-    "damage_in_text",
-    "damaged_commits",
-    "damaged_log_error",
-    "failed_observation",
-    "file_in_place_error",
-    "lost_files_error",
-    "lost_log_error",
-    "reading",
-    "storage_error",
-    "store_fault",
-]
-
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _OPENED = re.compile(r"Unable to (?:open|access) (?:file|dir|directory) (?P<path>\S.*)")
 _NUMBER = re.compile(r" ?\(os error \d+\)")

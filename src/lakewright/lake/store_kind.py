@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     ObjectStore = AzureStore | GCSStore | S3Store
 
-__all__ = ["StoreKind"]
-
 
 @dataclass(frozen=True)
 class StoreKind(ABC):

@@ -28,28 +28,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.project import Project
 
-__all__ = [
-    "CatalogEntry",
-    "MigrationStep",
-    "alter_table",
-    "create_table",
-    "drop_entry_alone",
-    "drop_table",
-    "ensure_database",
-    "find_entry",
-    "full_name",
-    "needs_catalog",
-    "quoted",
-    "refresh_tables",
-    "remove_uncommitted",
-    "restore_table",
-    "run_statement",
-    "set_comments",
-    "set_properties",
-    "truncate_table",
-    "unpersist",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class MigrationStep:

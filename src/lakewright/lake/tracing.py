@@ -17,8 +17,6 @@ from typing import Any
 
 from lakewright.manifest.payload import text_of
 
-__all__ = ["span"]
-
 log = logging.getLogger(__name__)
 
 

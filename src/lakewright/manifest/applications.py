@@ -9,8 +9,6 @@ from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.standing import Standing
 from lakewright.spec.suggestions import SLIP, nearest
 
-__all__ = ["known_names", "named_application", "unknown_warnings"]
-
 MOST_NAMED = 10
 
 

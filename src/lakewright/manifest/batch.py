@@ -18,15 +18,6 @@ from lakewright.manifest.plain import plain
 from lakewright.manifest.record import Application, Author, Draft, Record
 from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Write, Written
 
-__all__ = [
-    "LONGEST_NAME",
-    "Batch",
-    "document_keys",
-    "duplicate_record",
-    "is_storable",
-    "item_ids",
-]
-
 LONGEST_ID = 2_000
 """Maximum bytes of an item id or a document's key; index entries of the back ends hold no more."""
 

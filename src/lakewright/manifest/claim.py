@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 from lakewright.errors import ItemWaits, LeaseLost, SequenceConflict
 from lakewright.manifest.drafter import RecordDrafter
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Lease
 from lakewright.manifest.lock import Lock, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.store import Put
-
-__all__ = ["Claim", "check_ready", "claim_drafts", "claim_puts", "lost_claim_error"]
+from lakewright.manifest.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

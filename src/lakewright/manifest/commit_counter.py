@@ -12,8 +12,6 @@ from lakewright.manifest.lease import MOST_RACES
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["COUNTER", "choose_token", "raise_counter"]
-
 COUNTER = "counter"
 """The kind of the documents that hold the last number given to a data commit of a table."""
 

@@ -16,8 +16,6 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.store import Append, Store, Write
 
-__all__ = ["DiscoveredSlice", "Discovery", "discover", "record_unknown"]
-
 BATCH = 500
 """Number of items read or written in one round trip."""
 

@@ -11,8 +11,6 @@ from lakewright.manifest.payload import KEPT_WHOLE, payload
 from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.redact import Redactor
 
-__all__ = ["RecordDrafter"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordDrafter:

@@ -16,8 +16,6 @@ from lakewright.manifest.payload import LARGEST
 from lakewright.manifest.record import FOREIGN
 from lakewright.manifest.redact import Redactor
 
-__all__ = ["foreign_payload", "parse_payload", "payload_content"]
-
 FOREIGN_SCHEMA = f"{FOREIGN[0]}payload/1"
 """The schema name of a payload that doesn't name its own."""
 

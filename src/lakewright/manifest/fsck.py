@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.record import Application
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage, Query, Store
-
-__all__ = ["fsck"]
+from lakewright.manifest.verdict import Verdict
 
 
 def fsck(store: Store) -> Iterator[Damage]:

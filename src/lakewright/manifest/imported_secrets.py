@@ -18,8 +18,6 @@ from lakewright.manifest.redact import Redactor
 from lakewright.manifest.transfer_lines import Line, RecordLine
 from lakewright.manifest.watermarks import CHANGE, WATERMARK
 
-__all__ = ["without_secrets"]
-
 
 def without_secrets(line: Line, redactor: Redactor) -> Line:
     """Return the line of an import without the secrets that the redactor knows."""

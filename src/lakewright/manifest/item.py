@@ -18,8 +18,6 @@ from lakewright.errors import IllegalTransition
 from lakewright.manifest.record import ANYONE, Application, Record, State, format_instant, parse_instant
 from lakewright.manifest.verdict import Verdict, decide_verdict
 
-__all__ = ["Item", "Mark", "Verdict"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mark:

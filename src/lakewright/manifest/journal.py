@@ -24,15 +24,6 @@ from lakewright.manifest.record import format_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = [
-    "ABORTED",
-    "RUNNING",
-    "TAINT",
-    "Journal",
-    "Run",
-    "unsettled",
-]
-
 RUN, RUN_KEY, RUN_TARGET = "run", "run_key", "run_target"
 
 TAINT = "taint"

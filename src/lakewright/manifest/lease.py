@@ -18,20 +18,6 @@ from lakewright.errors import LeaseHeld, LeaseLost, SequenceConflict
 from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = [
-    "LEASE",
-    "MOST_RACES",
-    "Holder",
-    "IsDead",
-    "Lease",
-    "Leases",
-    "assume_alive",
-    "confirm",
-    "find_lease",
-    "release",
-    "renew",
-]
-
 LEASE = "lease"
 """The kind of the documents that hold leases; the key is what is leased: an item id or a resource."""
 

@@ -24,8 +24,6 @@ from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.rewind_actions import RewindActions
 from lakewright.manifest.store import Append, Put, Write, Written
 
-__all__ = ["Ledger", "Takeover"]
-
 
 class Takeover(StrEnum):
     """Who may take over a stale lock: the next run automatically, or only an operator by `release`."""

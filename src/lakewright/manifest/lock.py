@@ -26,25 +26,6 @@ from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.plain import document_of
 from lakewright.manifest.record import format_instant
 
-__all__ = [
-    "EARLIER",
-    "FAILED_ITEMS",
-    "IS_EARLIER",
-    "LONGEST_SAID",
-    "STALE_LOCKS",
-    "Lock",
-    "command",
-    "failed_error",
-    "failure_remedy",
-    "failure_words",
-    "invalid_error",
-    "locked_error",
-    "recovery_advice",
-    "recovery_command",
-    "stale_advice",
-    "tell_recovery",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Lock:

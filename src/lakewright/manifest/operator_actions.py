@@ -24,8 +24,6 @@ from lakewright.manifest.store import Append, Document, Put, Store, Write
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import WatermarkChange, Watermarks
 
-__all__ = ["OperatorActions"]
-
 
 class OperatorActions:
     """Items with their locks, and the actions that an operator may take, on behalf of one author.

@@ -15,17 +15,6 @@ from lakewright.errors import Fault, LakewrightError
 from lakewright.errors.fault import recorded_remedy
 from lakewright.manifest.record import State
 
-__all__ = [
-    "LARGEST",
-    "LONGEST_TEXT",
-    "LONGEST_TRACE",
-    "MAY_SKIP",
-    "bounded",
-    "failure",
-    "payload",
-    "text_of",
-]
-
 MAY_SKIP = "may_skip"
 """Detail of an error, and entry of its record: whether the remedy is also to skip the item."""
 

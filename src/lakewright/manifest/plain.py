@@ -17,7 +17,6 @@ from lakewright.manifest.record import format_instant
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["document_of", "finite", "json_of", "json_text", "of_json", "plain"]
 
 T = TypeVar("T")
 

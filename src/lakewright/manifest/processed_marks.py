@@ -9,8 +9,6 @@ from __future__ import annotations
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Put, Store
 
-__all__ = ["processed_mark", "processed_put"]
-
 _PROCESSED = "processed"
 """The kind of the documents whose versions are the marks. They are not exported: versions differ by store."""
 

@@ -13,9 +13,6 @@ from lakewright.manifest.record import Application
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.verdict import Verdict
 
-__all__ = ["FORWARDS", "Arrivals", "Done", "Group", "Place", "Queue", "Readiness", "Reading", "belongs"]
-
-
 Place = tuple[str, str]
 """The place of an item in a queue: its arrival, as `Item.arrival` writes it, and its id."""
 

@@ -12,19 +12,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-__all__ = [
-    "ANYONE",
-    "FOREIGN",
-    "Agent",
-    "Application",
-    "Author",
-    "Draft",
-    "Record",
-    "State",
-    "format_instant",
-    "parse_instant",
-]
-
 MANIFEST_VERSION = "1"
 """The version of the rules by which records are written; each record's author holds it."""
 

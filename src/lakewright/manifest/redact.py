@@ -13,8 +13,6 @@ from typing import Any
 
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 
-__all__ = ["Redactor"]
-
 SHORTEST = 3
 """Shorter values are not removed: they occur so often by chance that texts would become unreadable."""
 

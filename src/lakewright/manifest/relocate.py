@@ -16,8 +16,6 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Draft, Record
 from lakewright.manifest.store import Append, Query, Store, Write
 
-__all__ = ["Relocated", "relocate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Relocated:

@@ -10,8 +10,6 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.store import Damage
 
-__all__ = ["replay"]
-
 
 def replay(item_id: str, entries: Iterable[Record | Damage]) -> tuple[Item, tuple[Damage, ...]]:
     """Return the item that its records, in order of sequence, fold to, and the damage among them.

@@ -17,8 +17,6 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.store import Document, Put
 
-__all__ = ["REWIND", "Rewind", "RewoundSlice"]
-
 REWIND = "rewind"
 """The kind of the documents that announce rewinds; the key is the table, as its counter of commits has it."""
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from lakewright.errors import SequenceConflict
-from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import MOST_RACES, Lease, find_lease
 from lakewright.manifest.lock import locked_error
 from lakewright.manifest.operator_actions import OperatorActions
 from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.rewind import REWIND, Rewind, RewoundSlice
 from lakewright.manifest.store import Append, Put, Query, Write
+from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermarks import WATERMARK, StoredWatermark, WatermarkChange
-
-__all__ = ["RewindActions"]
 
 
 class RewindActions(OperatorActions):

@@ -9,8 +9,6 @@ from typing import Any
 
 from lakewright.manifest.plain import document_of
 
-__all__ = ["TargetDifference", "compare_runs"]
-
 Entry = Mapping[str, Any]
 """The JSON value that the journal stores for a target of a run."""
 

@@ -11,8 +11,6 @@ from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.manifest.ledger import Takeover
 from lakewright.spec.expressions.values import Duration, before_now
 
-__all__ = ["SETTINGS", "check_locks_and_history", "is_taken_over", "kept_since", "lease_duration", "takeover"]
-
 SETTINGS = frozenset({"lease", "retention", "takeover"})
 """The keys of `manifest:` that this module reads."""
 

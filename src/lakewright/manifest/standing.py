@@ -17,8 +17,6 @@ from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict, decide_verdict
 
-__all__ = ["Standing", "standing_of"]
-
 ApplicationKey = tuple[str, str | None]
 """The name and instance of an application."""
 

@@ -16,24 +16,11 @@ from datetime import datetime
 from typing import Any
 
 from lakewright.errors import LakewrightError, ManifestCorrupt
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.readiness import FORWARDS, Arrivals, Group, Queue, Reading
 from lakewright.manifest.record import ANYONE, Application, Draft, Record, State
 from lakewright.manifest.standing import Standing, standing_of
-
-__all__ = [
-    "Append",
-    "Damage",
-    "Document",
-    "DocumentKey",
-    "Outcome",
-    "Put",
-    "Query",
-    "Seen",
-    "Store",
-    "Write",
-    "Written",
-]
+from lakewright.manifest.verdict import Verdict
 
 DocumentKey = tuple[str, str]
 """Kind and key of a document."""

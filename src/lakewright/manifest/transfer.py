@@ -38,9 +38,6 @@ from lakewright.manifest.watermarks import (
     Watermarks,
 )
 
-__all__ = ["Imported", "Rehearsal", "export_manifest", "import_manifest"]
-
-
 T = TypeVar("T")
 BATCH = 500
 """Items or documents imported in one round trip."""

@@ -32,8 +32,6 @@ from lakewright.manifest.record import Record
 from lakewright.manifest.store import Document, DocumentKey
 from lakewright.manifest.watermarks import CHANGE, WATERMARK, StoredWatermark, WatermarkChange
 
-__all__ = ["KINDS", "DocumentLine", "Line", "RecordLine", "document_text", "parse_lines", "record_text"]
-
 KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT, BUILD, CHECK, WANT, DECISION)
 """The kinds of documents that are exported, in this order; leases are not: they apply to this store only."""
 

@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from lakewright.manifest.record import Application
 
-__all__ = ["Verdict", "decide_verdict"]
-
 
 class Verdict(StrEnum):
     """What an application may do with an item."""

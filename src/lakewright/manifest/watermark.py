@@ -15,8 +15,6 @@ from typing import Any
 from lakewright.errors import UsageError
 from lakewright.manifest.record import format_instant, parse_instant
 
-__all__ = ["Value", "Watermark"]
-
 Value = bool | int | float | Decimal | date | datetime | str
 
 

@@ -16,8 +16,6 @@ from lakewright.manifest.store import Store
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import WATERMARK, StoredWatermark, WatermarkChange, Watermarks
 
-__all__ = ["RecordedWatermarks", "missing_watermarks"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedWatermarks:

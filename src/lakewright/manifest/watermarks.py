@@ -19,8 +19,6 @@ from lakewright.manifest.record import Application, format_instant, parse_instan
 from lakewright.manifest.store import Document, DocumentKey, Put, Store, Write
 from lakewright.manifest.watermark import Watermark
 
-__all__ = ["CHANGE", "WATERMARK", "StoredWatermark", "WatermarkChange", "Watermarks", "watermark_key"]
-
 WATERMARK = "watermark"
 """The kind of the documents that hold the current watermarks."""
 

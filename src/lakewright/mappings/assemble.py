@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "AssembleMapping",
-]
 
 Path: TypeAlias = tuple[str, ...]
 

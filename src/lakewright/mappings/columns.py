@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CastMapping", "DropMapping", "ExtendMapping", "ProjectMapping", "SelectMapping"]
-
 
 class SelectMapping(InputMapping):
     """Returns one column per entry of `columns`, in their order."""

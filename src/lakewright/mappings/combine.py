@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CaseMapping", "JoinMapping", "UnionMapping", "UpsertMapping"]
-
 
 _TRUE = frozenset(("true", "yes", "1"))
 _FALSE = frozenset(("false", "no", "0", ""))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ExtractJsonMapping", "JsonColumn", "UnpackJsonMapping"]
 
 _CORRUPT = "__corrupt_record"
 _PARSED = "__parsed"

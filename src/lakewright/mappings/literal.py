@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EmptyMapping", "MockMapping", "ValuesMapping"]
-
 
 class LiteralMapping(DeclaredColumns, Mapping):
     """A mapping with declared columns."""

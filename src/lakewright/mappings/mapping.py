@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "ColumnName",
-    "Input",
-    "InputMapping",
-    "Mapping",
-    "NamedColumn",
-    "check_distinct",
-]
-
 
 class CacheLevel(StrEnum):
     """Storage level of a mapping's rows after their first use."""

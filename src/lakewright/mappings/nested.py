@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ConformMapping", "ExplodeMapping", "FlattenMapping", "Naming", "NamingText", "StackMapping"]
-
 
 _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-\s]+")
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["PythonMapping", "no_frame"]
-
 
 _LOADING = Lock()
 """Held while a file is executed: two threads that import the same packages at once may get parts of them."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ProvidedMapping", "ReadHiveMapping", "RelationMapping"]
-
 
 MOST_NAMED = 3
 """The largest number of partitions that a reason names one by one."""

@@ -19,23 +19,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "AggregateMapping",
-    "AliasMapping",
-    "CoalesceMapping",
-    "DeduplicateMapping",
-    "DistinctMapping",
-    "EarliestMapping",
-    "FilterMapping",
-    "GroupedAggregateMapping",
-    "HistorizeMapping",
-    "LatestMapping",
-    "ObserveMapping",
-    "RebalanceMapping",
-    "RepartitionMapping",
-    "SortMapping",
-]
-
 
 class FilterMapping(InputMapping):
     """Keeps the rows for which a SQL condition is true."""

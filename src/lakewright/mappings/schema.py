@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "SchemaMapping",
-]
-
 
 class ColumnPolicy(StrEnum):
     """Policy for columns that only one side has."""

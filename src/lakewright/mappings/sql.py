@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["IterativeSqlMapping", "RecursiveSqlMapping", "SqlMapping"]
-
 
 THIS = "__this__"
 """The name by which a query reads its former result."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["UnitMapping"]
 
 MAIN = "main"
 

@@ -20,8 +20,6 @@ from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
-__all__ = ["PhaseEnd", "step_dependencies"]
-
 _PHASES = list(Phase)
 _CHECKING = (Phase.VALIDATE, Phase.VERIFY)
 

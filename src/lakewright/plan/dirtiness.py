@@ -14,18 +14,6 @@ from lakewright.plan.observation import Answer, Observation, OutputState
 from lakewright.plan.step import named_slices, slices_text
 from lakewright.spec.suggestions import hint, member_named
 
-__all__ = [
-    "BuildPolicy",
-    "Dirtiness",
-    "Refresh",
-    "build_dirtiness",
-    "create_dirtiness",
-    "destroy_dirtiness",
-    "entity_dirtiness",
-    "left_slices",
-    "truncate_dirtiness",
-]
-
 
 class BuildPolicy(StrEnum):
     """When a target is dirty in BUILD."""

@@ -15,14 +15,6 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
 
-__all__ = [
-    "Graph",
-    "Node",
-    "build_graph",
-    "direct_sources",
-    "find_cycle",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

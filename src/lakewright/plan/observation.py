@@ -9,8 +9,6 @@ from enum import StrEnum
 from lakewright.errors import Fault
 from lakewright.plan.phase import Phase
 
-__all__ = ["Answer", "Hold", "Observation", "OutputState", "TableChange"]
-
 
 class Answer(StrEnum):
     """Yes, no or unknown."""

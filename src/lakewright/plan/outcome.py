@@ -9,8 +9,6 @@ from typing import Any
 from lakewright.errors import Fault
 from lakewright.plan.status import Status
 
-__all__ = ["Outcome"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

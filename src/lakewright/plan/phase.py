@@ -10,8 +10,6 @@ from enum import StrEnum
 from lakewright.errors import UsageError
 from lakewright.spec.suggestions import hint
 
-__all__ = ["LIFECYCLES", "Phase", "phases_until"]
-
 
 class Phase(StrEnum):
     """One stage of a target's life."""

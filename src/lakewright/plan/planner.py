@@ -27,15 +27,6 @@ from lakewright.plan.status import Planned
 from lakewright.plan.step import Added, Append, InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
-__all__ = [
-    "MAY_BE_ADDED",
-    "Candidate",
-    "Instance",
-    "PlanRequest",
-    "build_plan",
-    "selectables",
-]
-
 _ENTITY = "entity"
 """The kind of targets that process slices of entities."""
 

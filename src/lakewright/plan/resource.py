@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-__all__ = ["Resource", "canonical_scheme"]
-
 
 @dataclass(frozen=True, slots=True)
 class Resource:

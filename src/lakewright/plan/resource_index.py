@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 
 from lakewright.plan.resource import Resource
 
-__all__ = ["ResourceIndex"]
-
 T = TypeVar("T")
 
 Partition = tuple[tuple[str, str], ...]

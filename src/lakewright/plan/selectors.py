@@ -22,8 +22,6 @@ from dataclasses import dataclass, field
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["Selectable", "select"]
-
 _FOLLOWED = re.compile(r"(?:[\w-]+|(?:tag|kind|state):.+)\+")
 """Matches a trailing `+` that selects dependents. Elsewhere, `+` belongs to a regular expression."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-__all__ = ["Planned", "Status", "overall"]
-
 
 class Planned(StrEnum):
     """The planned status of one target in one phase of one instance."""

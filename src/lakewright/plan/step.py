@@ -17,21 +17,6 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 
-__all__ = [
-    "Added",
-    "Append",
-    "InstancePlan",
-    "PhasePlan",
-    "Plan",
-    "Step",
-    "StepKey",
-    "done_reasons",
-    "instances_as_json",
-    "named_slices",
-    "parameters_text",
-    "slices_text",
-]
-
 StepKey = tuple[int, Phase, str]
 """Identifies a step: the index of its instance, its phase and its target."""
 

@@ -20,9 +20,6 @@ from lakewright.schema.shape import NESTED
 from lakewright.schema.types import TEXT, Type
 from lakewright.spec.models.slice_folder import format_of
 
-__all__ = ["EntityProfile", "Look", "merged_looks", "profile_entity"]
-
-
 _FILES_A_SLICE = 3
 
 

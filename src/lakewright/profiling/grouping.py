@@ -17,8 +17,6 @@ from lakewright.slices.discover import natural_key
 from lakewright.slices.processing_time import iso_time
 from lakewright.spec.models.slice_folder import DATE, SliceFolder
 
-__all__ = ["Group", "group_files", "merged_groups"]
-
 _DATE = re.compile(rf"(?<!\d){DATE}(?!\d)")
 _DAY_FOLDERS = re.compile(
     r"(?<![^/])(?P<y>\w+=)?\d{4}/(?P<m>\w+=)?(?:0[1-9]|1[0-2])/(?P<d>\w+=)?[0-3]\d(?:/(?P<h>\w+=)?[0-2]\d)?(?=/)"

@@ -12,8 +12,6 @@ from lakewright.profiling.tables import Table
 from lakewright.schema.scalars import class_of
 from lakewright.schema.types import Type
 
-__all__ = ["KeyGuess", "Overlap", "guess_key", "overlap_of"]
-
 _MOST_COLUMNS = 12
 """Columns of which keys are made."""
 

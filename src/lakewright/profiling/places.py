@@ -17,7 +17,6 @@ from lakewright.spec.models.slice_folder import FORMATS
 if TYPE_CHECKING:
     from lakewright.lake.object_storage import ObjectStorage
 
-__all__ = ["KINDS", "FoundFile", "Place", "Skipped", "look_at_place", "stem_of"]
 
 _MAY_BE_TEXT = frozenset((".txt", ".dat", ".psv", ".data", ""))
 """Endings of files that hold rows, or anything."""

@@ -12,9 +12,6 @@ from lakewright.profiling.places import Place, Skipped
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.types import TypeGuess
 
-__all__ = ["Profile", "Question", "profile_places"]
-
-
 _MOST_QUESTIONS = 10
 _MOST_ENTITIES = 200
 

@@ -15,8 +15,6 @@ from lakewright.profiling.profile import Profile
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.words import question_text, reason_text
 
-__all__ = ["project_text", "scalar_text", "slices_reason"]
-
 _PLAIN = re.compile(r"(?!.*(?:: | #))(?:[^\W\d][\w.-]*|[\w./][\w./:*=@+ -]*[\w./*])")
 _RESERVED = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 _COMMENTED_TEXTS = (Code.LEADING_ZERO, Code.MIXED, Code.DECIMAL_COMMA, Code.DAY_OR_MONTH, Code.LONG_NUMBER)

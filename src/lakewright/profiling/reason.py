@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Code", "Reason"]
-
 
 class Code(StrEnum):
     """What was found. `words` has a sentence for each."""

@@ -14,8 +14,6 @@ from lakewright.lake.files import Files
 from lakewright.profiling.places import FoundFile
 from lakewright.profiling.reason import Code, Reason
 
-__all__ = ["FIRST", "NotData", "Sample", "sample_of", "text_of"]
-
 FIRST = 2 << 20
 """Bytes at the beginning that are looked at; decompressed ones, where a file is compressed."""
 

@@ -29,9 +29,6 @@ from lakewright.reader.parquet_types import Footers, homeless, true_type
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT, Decimal, Type
 
-__all__ = ["MOST_ROWS", "Table", "read_table"]
-
-
 MOST_ROWS = 20_000
 """Rows of a file that are looked at."""
 _SEPARATORS = (",", ";", "\t", "|")

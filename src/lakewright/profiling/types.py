@@ -17,8 +17,6 @@ from decimal import Decimal as Exact
 from lakewright.profiling.reason import Code, Reason
 from lakewright.schema.types import BOOLEAN, TEXT, Decimal, Scalar, Type
 
-__all__ = ["DATE", "TIMESTAMP", "WHOLE", "TypeGuess", "type_of_texts"]
-
 DATE, TIMESTAMP, WHOLE, DOUBLE = map(Scalar, ("date", "timestamp", "bigint", "double"))
 
 _BOOLEANS = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})

@@ -8,8 +8,6 @@ from typing import Any
 from lakewright.profiling.reason import Code, Reason
 from lakewright.spec.words import counted, first_of
 
-__all__ = ["question_text", "reason_text"]
-
 _MOST_NAMED = 5
 
 _REASONS: Mapping[Code, str] = {

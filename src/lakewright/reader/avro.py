@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["read_avro", "schema_text"]
 
 _MAGIC = b"Obj\x01"
 _HEADER = 1 << 16

@@ -41,19 +41,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = [
-    "CsvGroup",
-    "check_compression",
-    "file_sql",
-    "folder_columns",
-    "folder_values",
-    "names_of",
-    "names_of_header",
-    "read_csv",
-    "read_files",
-    "union_of",
-    "with_content",
-]
 
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _MOST_LISTED = 1_000_000

@@ -26,8 +26,6 @@ from lakewright.transform.bad_rows import FAULT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Group", "columns_of", "grouped", "read_parts", "union_of_groups"]
-
 
 @dataclass(slots=True)
 class Group:

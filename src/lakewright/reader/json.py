@@ -39,7 +39,6 @@ from lakewright.transform.typed_columns import INFERRED
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
-__all__ = ["read_json", "with_inferred_types"]
 
 _END = "lakewright: the end of the line"
 _LONG_NUMBER = "[0-9][0-9.]{38}"

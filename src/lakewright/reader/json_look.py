@@ -35,8 +35,6 @@ from lakewright.schema.types import (
     Type,
 )
 
-__all__ = ["Look", "look_at", "look_at_records"]
-
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 26
 _MOST_BYTES = 1 << 30

@@ -29,21 +29,6 @@ from lakewright.schema.types import (
     Type,
 )
 
-__all__ = [
-    "DEEPEST",
-    "MIXED",
-    "NOTHING",
-    "JsonColumn",
-    "exact_type",
-    "is_mixed",
-    "is_nothing",
-    "json_columns",
-    "merged",
-    "parse_kind",
-    "same_names",
-    "with_doubles",
-]
-
 DEEPEST = 100
 """Levels of lists and structs that are told apart; what is deeper is of several kinds."""
 

@@ -32,17 +32,6 @@ from lakewright.schema.sql import text_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "FirstRecord",
-    "Lines",
-    "check_encoding",
-    "ends_of_lines",
-    "first_of",
-    "first_record",
-    "lines_of",
-    "scan",
-    "undecodable_line",
-]
 
 _SIZES = (1 << 16, 1 << 22)
 """How much of a distant file is read to find its first record: the second size if the first is too small."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["read_orc"]
-
 
 def read_orc(lake: Lake, session: SparkSession, source: Source, *, corrupt: str | None = None) -> DataFrame:
     """Return the rows of ORC files, lazily; columns of several files are merged by name.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["read_footers", "read_parquet"]
 
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
 _CHOOSING = frozenset(

@@ -20,8 +20,6 @@ from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.shape import NESTED, mapped, parts, rebuilt_sql
 from lakewright.schema.types import MOST_DIGITS, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["Footer", "Footers", "homeless", "is_foreign", "read_type", "true_sql", "true_type"]
-
 # Numbers of fields in the structs SchemaElement, LogicalType and those inside it.
 _PHYSICAL, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL = 1, 3, 4, 5, 6, 7, 8, 10
 _REPEATED = 2

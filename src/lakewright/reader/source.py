@@ -21,19 +21,6 @@ from lakewright.schema.types import StructField, Type
 if TYPE_CHECKING:
     from lakewright.spec.models.slice_format import SliceFormat
 
-__all__ = [
-    "TEXTS",
-    "Begin",
-    "FileFault",
-    "Form",
-    "KnownColumns",
-    "Source",
-    "form_of_options",
-    "form_of_slices",
-    "marked_encoding",
-    "uri",
-    "writing_options",
-]
 
 Begin = Callable[[str, int], bytes]
 """Returns the first bytes of a file, by its path and their number."""

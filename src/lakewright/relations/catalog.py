@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["HiveQueryRelation", "InCatalog", "ProvidedRelation", "ViewRelation", "WaitingView"]
-
 
 class InCatalog(Relation):
     """A relation that the catalog knows by a name."""

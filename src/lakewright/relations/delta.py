@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["DeltaRelation"]
-
 
 class DeltaRelation(MigratedTable):
     """A Delta table; each write is one commit."""

@@ -34,14 +34,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "Merge",
-    "TableWrite",
-    "into_partition",
-    "same_key",
-    "with_unique_keys",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TableWrite:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EntityRelation", "observe_silver", "read_silver"]
-
 
 class EntityRelation(Relation):
     """Reads an entity's silver table; only the entity's target writes it."""

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileRelation"]
-
 
 FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"], from_text(str.lower)]
 

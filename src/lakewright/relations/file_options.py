@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["unknown_options"]
-
 _EACH = """
 basePath ignoreCorruptFiles ignoreMissingFiles maxRecordsPerFile modifiedAfter modifiedBefore
 partitionOverwriteMode path pathGlobFilter recursiveFileLookup timeZone

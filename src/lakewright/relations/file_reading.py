@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileReader", "columns_of_file", "files_below", "header_doubt"]
-
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Z")
 

@@ -57,16 +57,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "JdbcQueryRelation",
-    "JdbcTableRelation",
-    "JdbcViewRelation",
-    "SqlServerRelation",
-    "find_table_steps",
-    "has_place",
-    "staging_name",
-]
-
 
 _POSTGRES_SCHEMA = "public"
 

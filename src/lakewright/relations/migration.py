@@ -44,23 +44,6 @@ from lakewright.spec.suggestions import hint
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "OF_DELTA",
-    "REPLACES_TABLE",
-    "MigratedTable",
-    "MigratedView",
-    "Migration",
-    "MigrationPolicy",
-    "MigrationPolicyText",
-    "MigrationStrategy",
-    "MigrationStrategyText",
-    "Shape",
-    "Tolerated",
-    "configured",
-    "data_loss",
-    "find_steps",
-    "made_again",
-]
 
 T = TypeVar("T", bound=StrEnum)
 

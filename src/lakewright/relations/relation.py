@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from lakewright.workspace.readable import ReadableRelation
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "ManagedRelation",
-    "OutputMode",
-    "Relation",
-    "StoredRelation",
-    "WriteSummary",
-    "left_out",
-    "undeclared_columns",
-]
-
 
 class OutputMode(StrEnum):
     """How a write treats existing rows."""

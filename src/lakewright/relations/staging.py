@@ -16,7 +16,6 @@ from lakewright.relations.relation import OutputMode
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["StagedFiles", "check_single"]
 
 log = logging.getLogger(__name__)
 

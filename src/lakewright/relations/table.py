@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["TableRelation", "UnionTableRelation"]
 
 TableFormat = Annotated[
     Literal["parquet", "orc", "csv", "json", "text", "textfile", "avro"], from_text(str.lower)

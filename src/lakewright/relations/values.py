@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EmptyRelation", "MockRelation", "ValuesRelation"]
-
 
 class LiteralRelation(Relation):
     """A relation whose rows are part of the project."""

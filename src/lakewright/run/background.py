@@ -14,8 +14,6 @@ from time import monotonic
 from lakewright.manifest.payload import text_of
 from lakewright.spec.words import counted
 
-__all__ = ["CallQueue"]
-
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 1_000

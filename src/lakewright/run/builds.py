@@ -31,21 +31,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.targets.definition import BuildDefinition
 
-__all__ = [
-    "BuildRecorder",
-    "BuildState",
-    "LastBuilds",
-    "NoBuilds",
-    "RecordedBuild",
-    "RecordedCheck",
-    "build_key",
-    "instance_digest",
-    "logged_builds",
-    "marked_builds",
-    "read_builds",
-    "read_checks",
-    "recording",
-]
 
 _REMOVERS = frozenset({"truncate", "drop", "deleteFile"})
 """Kinds of targets whose work is to remove what others have built."""

@@ -28,7 +28,8 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status, overall
 from lakewright.plan.step import Plan
 from lakewright.run.execute import Interruption, Listener
-from lakewright.run.job import JobRequest, JobRun
+from lakewright.run.job import JobRun
+from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import CaseSetup
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from lakewright.spec.definitions.definition import Definition
 
-__all__ = ["AssertionResult", "CaseResult", "CaseRun", "redirected_lake", "redirects_of"]
 
 log = logging.getLogger(__name__)
 

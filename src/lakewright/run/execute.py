@@ -35,8 +35,6 @@ from lakewright.run.scheduler import (
 )
 from lakewright.spec.models.job import Execution
 
-__all__ = ["ExecutionOptions", "Interruption", "Listener", "execute"]
-
 log = logging.getLogger(__name__)
 
 PATIENCE = 5.0

@@ -50,8 +50,6 @@ from lakewright.spec.project import Project
 from lakewright.targets.context import Context
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["JobRequest", "JobRun", "Recorder"]
-
 log = logging.getLogger(__name__)
 
 MOST_WAITING = 500

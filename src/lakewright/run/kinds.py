@@ -8,8 +8,6 @@ from lakewright import checks, connections, mappings, relations, schemas, target
 from lakewright.run import hooks
 from lakewright.spec.definitions.registry import Registry
 
-__all__ = ["KINDS", "NOT_OFFERED", "registry"]
-
 KINDS: Mapping[str, Mapping[str, str]] = {
     "connection": connections.KINDS,
     "relation": relations.KINDS,

@@ -42,14 +42,6 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job, Metric, MetricBoard
 from lakewright.spec.project import Project
 
-__all__ = [
-    "Published",
-    "Publisher",
-    "as_prometheus",
-    "measured",
-    "published",
-]
-
 log = logging.getLogger(__name__)
 
 _JSON, _PROMETHEUS = "lakewright.metrics.json", "lakewright.metrics.prometheus"

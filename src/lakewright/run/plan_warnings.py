@@ -35,15 +35,6 @@ if TYPE_CHECKING:
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "ROWS_ADDED_AGAIN",
-    "UNKNOWN_COLUMN",
-    "lost_rows",
-    "missing_input",
-    "rows_added_again",
-    "unknown_column",
-    "with_warning",
-]
 
 REMOVED_ROWS = "removed_rows"
 """The code of the notice that a step removes what other instances have built."""

@@ -54,14 +54,6 @@ if TYPE_CHECKING:
     from lakewright.plan.step import StepKey
     from lakewright.targets.definition import BuildDefinition
 
-__all__ = [
-    "AT_ONCE",
-    "Contexts",
-    "Planning",
-    "look",
-    "looking_ahead",
-    "node_of",
-]
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,6 @@ from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.targets.context import RunOptions
 
-__all__ = ["JobRequest"]
-
 _FORCE = "lakewright.execution.target.forceDirty"
 
 

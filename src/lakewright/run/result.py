@@ -16,8 +16,6 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall
 from lakewright.plan.step import instances_as_json, parameters_text
 
-__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "status_of_part"]
-
 _HELD = frozenset({ItemFailed.code, ItemLocked.code, LakeMoved.code, LeaseHeld.code})
 
 

@@ -23,14 +23,6 @@ from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.run.result import InstanceResult, PhaseResult, TargetResult
 
-__all__ = [
-    "Progress",
-    "Schedule",
-    "ScheduledStep",
-    "Workers",
-    "unreached",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScheduledStep:

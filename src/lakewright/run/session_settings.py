@@ -15,14 +15,6 @@ from lakewright.spark.metastore import CATALOG
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.project import Project
 
-__all__ = [
-    "master_of_project",
-    "settings_of_project",
-    "settings_of_tests",
-    "state_folder",
-    "storage_of_project",
-]
-
 
 def settings_of_project(project: Project, environ: Mapping[str, str]) -> SessionSettings:
     """Return the settings of a project's session: its `spark.*` keys, and a Hive catalog if it needs one.

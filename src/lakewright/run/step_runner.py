@@ -34,8 +34,6 @@ from lakewright.targets.target import Target
 from lakewright.workspace.notes import OF_NO_MAPPING
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["StepRunner"]
-
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0

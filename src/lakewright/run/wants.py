@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lakewright.plan.step import Plan, Step, StepKey
     from lakewright.run.result import TargetResult
 
-__all__ = ["Want", "WantRecorder", "read_wants", "steps_left"]
-
 
 @dataclass(frozen=True, slots=True)
 class Want:

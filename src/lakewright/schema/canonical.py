@@ -48,8 +48,6 @@ from typing import Any
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["HASH_VERSION", "KNOWN_VERSIONS", "CanonicalForm"]
-
 HASH_VERSION = "3"
 """Version of the canonical form of new tables, stored as a property of each silver table."""
 

@@ -19,8 +19,6 @@ from lakewright.schema.shape import NESTED, matched_fields, parts, plain_type
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import TEXT, VARIANT, VOID, Array, MapOf, Scalar, Struct, Type
 
-__all__ = ["Conversion", "convert", "first_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Conversion:

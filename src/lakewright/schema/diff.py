@@ -10,8 +10,6 @@ from typing import Protocol
 from lakewright.schema.shape import NESTED, parts, plain_type
 from lakewright.schema.types import VOID, Struct, Type
 
-__all__ = ["Change", "DiffRules", "Difference", "Named", "diff", "is_same"]
-
 
 class Named(Protocol):
     """A column: a field of a struct, or of a schema."""

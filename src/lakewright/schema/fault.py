@@ -16,17 +16,6 @@ from enum import StrEnum
 
 from lakewright.schema.sql import text_sql
 
-__all__ = [
-    "Fault",
-    "Owner",
-    "Reason",
-    "all_faults_sql",
-    "fault_sql",
-    "misfit_sql",
-    "placed_sql",
-    "raised_sql",
-]
-
 _MARK = "\u2063"
 """Stands around the fault in an error of Spark; it is invisible where Spark shows the text."""
 

@@ -9,8 +9,6 @@ from lakewright.schema.scalars import FLOATS, WHOLE, digits_of
 from lakewright.schema.shape import NESTED, parts, plain_type, united
 from lakewright.schema.types import MOST_DIGITS, VOID, Decimal, Scalar, Type
 
-__all__ = ["fits", "merge", "widened"]
-
 _ALSO_FIT = frozenset(
     [*((whole, "double") for whole in ("tinyint", "smallint", "int")), FLOATS, ("date", "timestamp_ntz")]
 )

@@ -8,8 +8,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-__all__ = ["look_alike", "shown"]
-
 
 def shown(name: str) -> str:
     r"""Return a name in quotes; what cannot be seen, or looks like a space, is shown as its code.

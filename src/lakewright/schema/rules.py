@@ -11,8 +11,6 @@ from enum import StrEnum
 
 from lakewright.schema.fault import Owner
 
-__all__ = ["ASSIGNED", "LENIENT", "STRICT", "Unit", "ValueRules"]
-
 
 class Unit(StrEnum):
     """The unit of numbers that stand for dates or times, counted since 1970; for Excel since 1900."""

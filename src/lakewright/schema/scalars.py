@@ -20,17 +20,6 @@ from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.sql import text_sql
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
 
-__all__ = [
-    "FLOATS",
-    "TIMES",
-    "WHOLE",
-    "Leaf",
-    "class_of",
-    "convert_leaf",
-    "digits_of",
-    "within_years_sql",
-]
-
 
 class Leaf(NamedTuple):
     """A converted value.

@@ -8,27 +8,6 @@ from dataclasses import replace
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import TEXT, VOID, Array, Chars, MapOf, Struct, StructField, Type
 
-__all__ = [
-    "NESTED",
-    "arranged",
-    "comparable_sql",
-    "has_part",
-    "joined_shape",
-    "leaves",
-    "lost_fields",
-    "mapped",
-    "matched_fields",
-    "parts",
-    "plain_type",
-    "rebuilt_sql",
-    "united",
-    "with_maps_sql",
-    "with_names",
-    "with_parts",
-    "without_void",
-]
-
-
 NESTED = (Array, MapOf, Struct)
 """Types with others inside."""
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["column_types", "columns_of", "type_of"]
-
 
 def columns_of(schema: Any) -> tuple[StructField, ...]:
     """Return the columns of a `StructType` of Spark, in order."""

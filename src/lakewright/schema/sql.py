@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["name_sql", "text_sql"]
-
 
 def name_sql(*parts: str) -> str:
     """Return the name of a column, or the path of a field, quoted for SQL.

@@ -8,23 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = [
-    "BOOLEAN",
-    "EXACT_DIGITS",
-    "MOST_DIGITS",
-    "TEXT",
-    "VARIANT",
-    "VOID",
-    "Array",
-    "Chars",
-    "Decimal",
-    "MapOf",
-    "Scalar",
-    "Struct",
-    "StructField",
-    "Type",
-]
-
 MOST_DIGITS = 38
 """Decimal digits that a decimal has at most, and a variant holds."""
 

@@ -14,8 +14,6 @@ from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, Struc
 from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field
 
-__all__ = ["AvroSchema", "as_avro"]
-
 _PRIMITIVES = {
     "null": "void",
     "boolean": "boolean",

@@ -17,8 +17,6 @@ from lakewright.spec.models.fields import Field
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["InlineSchema", "MappingSchema", "RelationSchema", "UnionSchema"]
-
 
 class InlineSchema(Schema):
     """The columns are those of `fields`."""

@@ -11,9 +11,6 @@ from lakewright.schema.types import Array, MapOf, Scalar, Struct, StructField, T
 from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field
 
-__all__ = ["JsonSchema", "OpenApiSchema"]
-
-
 _TYPES = {"string": "string", "integer": "bigint", "number": "double", "boolean": "boolean", "null": "void"}
 _FORMATS = {"date": "date", "date-time": "timestamp", "int32": "int", "int64": "bigint", "float": "float"}
 _DEEPEST = 20

@@ -14,8 +14,6 @@ from lakewright.spec.models.fields import Field, TypeText
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["DeclaredColumns", "Schema"]
-
 
 class Schema(Named):
     """Declares the columns of a relation, a mapping or a check."""

@@ -8,8 +8,6 @@ from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
 from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field, parse_type
 
-__all__ = ["SparkSchema", "as_spark_json"]
-
 
 class SparkSchema(TextSchema):
     """The columns are the fields of a struct in Spark's JSON form."""

@@ -19,8 +19,6 @@ from lakewright.spec.models.text_marks import FileText
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["TextSchema"]
-
 
 LARGEST = 10_000_000
 """Bytes of a schema that is read from an address."""

@@ -20,7 +20,6 @@ import lakewright_client as client
 if TYPE_CHECKING:
     import _socket
 
-__all__ = ["TRIGGER", "Request", "Requests"]
 
 log = logging.getLogger(__name__)
 

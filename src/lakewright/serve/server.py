@@ -18,7 +18,6 @@ from lakewright.serve.service import Service, Serving
 if TYPE_CHECKING:
     pass
 
-__all__ = ["make_services", "running", "serve"]
 
 log = logging.getLogger(__name__)
 

@@ -24,8 +24,6 @@ from urllib.request import Request, urlopen
 from lakewright.errors import SparkUnavailable, UsageError
 from lakewright.errors.phrase import Command, Phrase
 
-__all__ = ["ServerFiles", "new_link", "start_in_background", "start_on_demand", "stop_server"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServerFiles:

@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from lakewright.serve.requests import Requests
     from lakewright.serve.server_files import ServerFiles
 
-__all__ = [
-    "Gauges",
-    "OpenProject",
-    "ServeOptions",
-    "Service",
-    "Serving",
-]
-
 
 class Service(Protocol):
     """A part of a server that runs in threads of its own."""

@@ -17,8 +17,6 @@ from lakewright.errors import LakewrightError
 from lakewright.spark.attached import Wanted
 from lakewright.spark.resident import Place, ResidentJvm
 
-__all__ = ["RESTART", "SessionHost"]
-
 log = logging.getLogger(__name__)
 
 RESTART = 75

@@ -31,8 +31,6 @@ from lakewright.triggers.scheduler import Scheduler
 from lakewright.triggers.state import Attempt, Ending, Result
 from lakewright.usecases.triggers import withheld_triggers
 
-__all__ = ["TriggerService", "make"]
-
 log = logging.getLogger(__name__)
 
 ARRIVAL_SECONDS, ROUND_SECONDS = 0.25, 1.0

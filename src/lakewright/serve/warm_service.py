@@ -21,8 +21,6 @@ from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import Gauges, Serving
 from lakewright.serve.worker_host import BEGUN, CHANGED, CODE, ENDED, READY
 
-__all__ = ["WarmService", "make"]
-
 log = logging.getLogger(__name__)
 
 WARM_UP = ("serve", "warm-up")

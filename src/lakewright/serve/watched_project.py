@@ -14,8 +14,6 @@ from threading import Lock
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 
-__all__ = ["WatchedProject"]
-
 Stamp = tuple[int, int, int, int] | None
 """What changes when a file or the listing of a folder changes; None for one that does not exist."""
 

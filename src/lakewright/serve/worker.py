@@ -22,8 +22,6 @@ from typing import Any
 
 import lakewright_client as client
 
-__all__ = ["FollowUp", "Message", "run_request"]
-
 SECONDS_TO_SEND = 10
 LONGEST_MESSAGE = 64 << 20
 NESTED = "LAKEWRIGHT_REQUEST"

@@ -31,9 +31,6 @@ from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.attached import AttachedSession
 
-__all__ = ["BEGUN", "CHANGED", "CODE", "ENDED", "READY", "WorkerHost"]
-
-
 READY, CHANGED, BEGUN, ENDED = b"ready\n", b"changed\n", b"begun\n", b"ended\n"
 """What the host tells the server: it takes requests; it no longer does, as the installation has changed; a
 request has begun, or ended. Lines that begin with `waiting` or `heap` tell how many requests wait, and how

@@ -6,8 +6,6 @@ from lakewright.manifest.applications import named_application
 from lakewright.manifest.record import Application
 from lakewright.spec.models.entity import Entity
 
-__all__ = ["application_of", "applications_before", "entity_of", "is_of_lakewright"]
-
 _LAKEWRIGHT = "lakewright/"
 
 

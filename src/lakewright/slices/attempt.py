@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 
-__all__ = ["SliceProcessor", "retried", "slice_error", "slice_request"]
 
 T = TypeVar("T")
 

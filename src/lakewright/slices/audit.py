@@ -23,8 +23,6 @@ from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.inventory import Inventory
 
-__all__ = ["Repair", "audit", "repairs"]
-
 ANSWERS = "*"
 """Takes the place of an item id if the damage concerns many items."""
 

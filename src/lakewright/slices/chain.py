@@ -27,9 +27,10 @@ from lakewright.lake.commit import (
 )
 from lakewright.lake.observation import last_commit_number, observe_table, table_log
 from lakewright.manifest.commit_counter import COUNTER
-from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.record import Author, Draft, State, parse_instant
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.discover import discovered, item_id, natural_key, slice_name, slice_of_id
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.past_load import past_app
@@ -44,29 +45,6 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address, Places
-
-__all__ = [
-    "OPEN",
-    "AppliedSlice",
-    "Place",
-    "SliceChain",
-    "continued_in",
-    "counter_of",
-    "each_once",
-    "effective_commits",
-    "first_processed",
-    "foreign_commits",
-    "foreign_since",
-    "is_late",
-    "last_processed",
-    "new_item",
-    "place_of",
-    "processed_items",
-    "since_empty",
-    "slices_in",
-    "version_before",
-    "without_continued",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
 
-__all__ = ["BEFORE_ALL", "latest_in_slice", "time_without_rows"]
 
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 """The time of a slice that is not known yet, or of a first slice without rows, at which no version begins."""

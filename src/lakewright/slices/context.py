@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from lakewright.slices.result import SliceReport
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["ALL_SLICES", "ProcessingContext", "ProcessingOptions", "SliceSelection", "strategy_of"]
-
 
 def _ignore(_: object) -> None:
     """Ignore a warning or a report."""

@@ -21,8 +21,9 @@ from lakewright.due.plan import Code, Plan, choices_of
 from lakewright.due.slices import CHANGED, LATE, entity_plan
 from lakewright.due.words import advice, finding_words, plan_faults, reason_text
 from lakewright.errors import Fault, LateSliceError, SliceError
-from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import continued_in, place_of
 from lakewright.slices.discover import (
     BRONZE_UNREADABLE,
@@ -41,21 +42,6 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "AS_DECLARED",
-    "NOTHING",
-    "Deviations",
-    "changed_advice",
-    "changed_items",
-    "changed_slices",
-    "effect_of",
-    "find_deviations",
-    "late_advice",
-    "late_error",
-    "later_processed",
-    "lost_folder_fault",
-    "slice_fact",
-]
 
 AS_DECLARED = "as declared"
 """Stands for what an entity declares now."""

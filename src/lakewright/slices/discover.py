@@ -45,33 +45,6 @@ if TYPE_CHECKING:
     from lakewright.lake.object_storage import Bucket, ObjectStorage
     from lakewright.manifest.item import Item
 
-__all__ = [
-    "BRONZE_UNREADABLE",
-    "SETTLE",
-    "SUCCESS",
-    "UNFINISHED",
-    "Listing",
-    "Slice",
-    "called_name",
-    "canonical_id",
-    "check_not_empty",
-    "check_unchanged",
-    "discovered",
-    "find_slice",
-    "find_unchanged_slice",
-    "item_id",
-    "list_bronze",
-    "list_hadoop",
-    "list_objects",
-    "list_slices",
-    "modified_seconds",
-    "natural_key",
-    "seconds_to_settle",
-    "settle_of",
-    "slice_name",
-    "slice_of_id",
-    "without_unsettled",
-]
 
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"

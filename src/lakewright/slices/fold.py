@@ -61,18 +61,6 @@ if TYPE_CHECKING:
     from lakewright.strategies.slice_load import LoadRequest, SliceLoad
     from lakewright.strategies.summary import Summary
 
-__all__ = [
-    "FEWEST",
-    "FoldChoice",
-    "FoldResult",
-    "choose_fold",
-    "fitting",
-    "fold_slices",
-    "fold_sources",
-    "one_by_one_reason",
-    "one_by_one_text",
-    "planned_folds",
-]
 
 FEWEST = 4
 """Number of slices from which on a fold is made: it costs about as much as two slices one by one."""

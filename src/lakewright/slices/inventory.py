@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import StorageUnavailable, TargetError
-from lakewright.manifest.item import Verdict, has_same_amounts
+from lakewright.manifest.item import has_same_amounts
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import continued_in, without_continued
 from lakewright.slices.deviations import changed_items, later_processed
 from lakewright.slices.discover import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Differences", "Inventory"]
 
 _CLOSED = (Verdict.PROCESSED, Verdict.SKIPPED)
 

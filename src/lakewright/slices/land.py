@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.slice_folder import SliceFolder
 
-__all__ = ["LandedSlice", "check_slice_name", "land_slice"]
 
 LONGEST_NAME = 255
 """Bytes that a name may have on the usual file systems."""

@@ -23,9 +23,9 @@ from lakewright.lake.commit import (
     standing_changes,
 )
 from lakewright.lake.observation import observe_table
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import Application, Record
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import is_of_lakewright
 from lakewright.slices.chain import first_processed, processed_items
 from lakewright.slices.discover import item_id, slice_name
@@ -44,20 +44,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.spec.models.places import Address
 
-__all__ = [
-    "ROWS_CHANGED",
-    "check_table_not_lost",
-    "commits_of_others",
-    "find_loss",
-    "find_other_writers",
-    "former_name_error",
-    "has_no_commit",
-    "lacked_items",
-    "moved_lake_error",
-    "others_fault",
-    "refusal_of",
-    "table_refusal",
-]
 
 _MOST_ITEMS = 100
 """Number of processed slices, newest first, among which those that an older table lacks are looked for."""

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.spec.project import Project
 
-__all__ = [
-    "OtherRun",
-    "declared_time",
-    "entity_targets",
-    "instance_taking",
-    "processing_jobs",
-    "run_taking",
-    "strategy_of_jobs",
-]
 
 MOST_TRIED = 200
 """Combinations of parameters that are tried for one slice and job."""

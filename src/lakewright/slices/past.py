@@ -58,15 +58,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.history_from import HistoryFrom
 
-__all__ = [
-    "adopt_first",
-    "adopt_table",
-    "check_past",
-    "lacks_past",
-    "load_past_before",
-    "past_fingerprint",
-    "planned_past",
-]
 
 MOST_NAMED = 5
 

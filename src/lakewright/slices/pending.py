@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.applications import known_names, unknown_warnings
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before
 from lakewright.slices.chain import OPEN, Place, is_late, new_item, place_of, processed_items
 from lakewright.slices.deviations import NOTHING, Deviations, changed_slices, find_deviations, later_processed
@@ -40,15 +41,6 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Listing, Slice
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "Pending",
-    "choose_slices",
-    "find_pending",
-    "holding_error",
-    "requeue_processed",
-    "requeues_changed",
-    "sort_pending",
-]
 
 MOST_NAMED = 5
 

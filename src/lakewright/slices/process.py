@@ -24,8 +24,9 @@ from lakewright.lake.cluster import prepare_cluster
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.tracing import span
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lock import tell_recovery
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.chain import counter_of
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["process_pending"]
 
 POLL_SECONDS = 0.5
 """Seconds between two checks of a slice that another run is processing; processing takes some seconds."""

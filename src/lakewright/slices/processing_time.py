@@ -43,16 +43,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "APART",
-    "TICK",
-    "ProcessingTimes",
-    "depends_on_slice",
-    "future_times_fault",
-    "future_warning",
-    "iso_time",
-    "unknown_members",
-]
 
 SLICE = "slice"
 """Name of the slice in expressions."""

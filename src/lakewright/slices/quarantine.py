@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["keep_replayed_rows", "name_bad_rows", "quarantine_folder", "remove_rows", "save_bad_rows"]
 
 FILE = "rows.json"
 

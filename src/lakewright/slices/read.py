@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "KnownTypes",
-    "read_slice",
-    "read_together",
-    "same_columns",
-    "source_of",
-    "table_types",
-    "with_types_of",
-]
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 """Paths that are the same in a URI; a name with `=` may be that of a partition."""

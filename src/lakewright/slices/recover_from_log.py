@@ -22,8 +22,9 @@ from lakewright.lake.commit import (
 )
 from lakewright.lake.observation import table_log
 from lakewright.manifest.commit_counter import raise_counter
-from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import AppliedSlice, counter_of, slices_in
 from lakewright.slices.discover import slice_name, slice_of_id
 from lakewright.slices.lost_table import moved_lake_error
@@ -38,14 +39,6 @@ if TYPE_CHECKING:
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
-
-__all__ = [
-    "find_recovery",
-    "record_log",
-    "unrecorded_commits",
-    "unrecorded_items",
-    "unrecorded_rewinds",
-]
 
 
 _MOST_NAMED = 3

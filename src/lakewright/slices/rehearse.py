@@ -29,7 +29,8 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
-from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.manifest.item import Item, is_changed
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import is_late
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.summary import Summary
 
-__all__ = ["Rehearsal", "rehearsed"]
 
 _ENVIRONMENT = (RetryableError, NotInstalled, SparkUnavailable)
 """Errors that say nothing about the slice."""

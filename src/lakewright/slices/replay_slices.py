@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.strategies.bad_rows import BadRow
 
-__all__ = ["UNFIT_SLICE", "KnownSlice", "replay_slices", "unfit"]
 
 UNFIT_SLICE = "unfit_slice"
 """Detail of an error: the name and the fingerprint of the slice that is at fault."""

@@ -38,17 +38,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "NOT_OF_SLICE",
-    "ProcessResult",
-    "SliceReport",
-    "SliceResult",
-    "is_slice_at_fault",
-    "metrics_content",
-    "named_fault",
-    "summary_from_commit",
-]
-
 
 def named_fault(error: LakewrightError) -> Fault:
     """Return the error of a slice that failed, with the slice's name if the message does not have it."""

@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "check_column_time",
-    "check_processing_times",
-    "is_late_allowed",
-    "planned_time_error",
-    "times_error",
-]
 
 _BACKDATED = Phrase(
     Option("--allow-backdated"), " permits the earlier one, unless versions of a record would overlap."

@@ -27,9 +27,9 @@ from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import tell_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import called_name, check_not_empty, find_unchanged_slice, slice_name
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from lakewright.slices.pending import Pending
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["fail_invalid_slices", "preview_next_slice"]
 
 _WITHOUT_HEADER = "json"
 """Format whose columns are known only after all of it was read."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["AttachedSession", "Wanted", "jvm_variables"]
 
 log = logging.getLogger(__name__)
 

@@ -36,7 +36,6 @@ from lakewright.spark.releases import Jar, delta_jars, installed_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["build_session", "remove_leftovers", "scratch_folder"]
 
 log = logging.getLogger(__name__)
 

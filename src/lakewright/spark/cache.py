@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["cache_folder"]
-
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder for jars and launchers; it need not exist yet.

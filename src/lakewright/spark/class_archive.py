@@ -18,8 +18,6 @@ from pathlib import Path
 from lakewright.spark.java import Java
 from lakewright.spark.releases import delta_jars, installed_release, installed_version
 
-__all__ = ["QUIET", "archive_options", "archive_path"]
-
 # Otherwise the JVM warns of each class that it can't store, and of an archive that doesn't match.
 QUIET = "-Xlog:disable"
 

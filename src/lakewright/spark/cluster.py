@@ -18,16 +18,6 @@ from lakewright.spark.conf import is_connect, local_cores
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "ExecutorFacts",
-    "check_facts",
-    "check_master",
-    "driver_facts",
-    "executor_cores",
-    "executor_facts_sql",
-    "is_cluster",
-    "is_elsewhere",
-]
 
 LONGEST_CONNECTION = 10.0
 """Seconds for a connection to the master: it answers at once, or a network swallows the packets."""

@@ -16,24 +16,6 @@ from pathlib import Path
 
 from lakewright.spark.releases import Jar
 
-__all__ = [
-    "LATE_COMPILER",
-    "LONG_WORK",
-    "RETURNING_COLLECTOR",
-    "SessionSettings",
-    "bytes_of",
-    "driver_memory_gib",
-    "executor_python",
-    "is_connect",
-    "local_cores",
-    "machine_memory",
-    "master_among",
-    "master_of",
-    "runtime_conf",
-    "session_conf",
-    "temporary_session_conf",
-]
-
 GIB = 1 << 30
 LOGGING = Path(__file__).with_name("log4j2.properties")
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")

@@ -24,7 +24,6 @@ from lakewright.spark.releases import check_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ConnectSessions", "session_like"]
 
 log = logging.getLogger(__name__)
 

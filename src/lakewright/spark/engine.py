@@ -15,16 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
-__all__ = [
-    "Engine",
-    "Jvm",
-    "analyzed",
-    "engine_of",
-    "is_of_connect",
-    "jvm_of",
-    "materialized",
-    "observed_values",
-]
 
 PATIENCE = 2.0
 """Seconds that a measurement may arrive after the rows were computed: Spark sends it by its listeners."""

@@ -10,13 +10,6 @@ from lakewright.spark.releases import Release, check_release, installed_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "CATALOG_KEY",
-    "DELTA_CATALOG",
-    "DELTA_EXTENSION",
-    "check_given_session",
-    "check_jvm",
-]
 
 EXTENSIONS_KEY = "spark.sql.extensions"
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"

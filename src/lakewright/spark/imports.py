@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__all__ = ["import_engine"]
-
 MODULES = (
     "pyspark.sql",
     "pyspark.sql.functions",

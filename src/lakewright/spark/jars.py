@@ -25,14 +25,6 @@ from lakewright.spark.releases import Jar, Release, delta_jars, installed_releas
 
 log = logging.getLogger(__name__)
 
-__all__ = [
-    "POSTGRES_DRIVER",
-    "fetch_jars",
-    "fetch_store_jars",
-    "jars_folder",
-    "log_store_jar",
-    "missing_jars",
-]
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 TRIES = 3

@@ -25,8 +25,6 @@ from pathlib import Path
 from lakewright.errors import NotInstalled
 from lakewright.spark.cache import cache_folder
 
-__all__ = ["Java", "find_java", "java_home_for_spark"]
-
 OLDEST = 17
 """Spark 4 needs Java 17 or newer."""
 

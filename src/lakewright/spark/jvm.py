@@ -20,7 +20,6 @@ from lakewright.spark.engine import is_of_connect
 if TYPE_CHECKING:
     pass
 
-__all__ = ["active_context", "active_packages", "full_text", "has_stopped", "is_jvm_failure", "jvm_failure"]
 
 _OUT_OF_MEMORY = re.compile(
     # Only at the beginning of a message of a JVM or a task: a column's value may hold the same words.

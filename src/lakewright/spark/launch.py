@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import psutil
 
-__all__ = ["end_launched_jvm", "environment_set", "forget_jvm", "has_jvm", "interrupts_kept", "launched_jvms"]
 
 _MARK = "pyspark-shell"
 """The argument with which PySpark launches the JVM of a Python process."""

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from lakewright.errors import LeaseHeld
 
-__all__ = ["CATALOG", "check_metastore_is_free", "embedded_metastore"]
-
 CATALOG = "spark.sql.catalogImplementation"
 """Spark's key for whether tables and views outlive the session (`hive`) or not (`in-memory`)."""
 

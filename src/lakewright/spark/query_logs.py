@@ -11,8 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["LOGGERS", "filter_query_logs", "quiet_pyspark"]
-
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 

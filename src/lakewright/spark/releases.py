@@ -15,20 +15,6 @@ from pathlib import Path
 
 from lakewright.errors import NotInstalled, SparkUnavailable
 
-__all__ = [
-    "DELTA",
-    "DELTA_STORAGE",
-    "RELEASES",
-    "Jar",
-    "Release",
-    "check_release",
-    "delta_jars",
-    "installed_release",
-    "installed_version",
-    "is_client_alone",
-    "store_jars",
-]
-
 DELTA = "4.4.0"
 """The release of Delta Lake whose jars are used, with every release of Spark."""
 

@@ -17,8 +17,6 @@ from lakewright.spark.build import build_session
 from lakewright.spark.conf import master_of
 from lakewright.spark.metastore import CATALOG
 
-__all__ = ["Place", "ResidentJvm"]
-
 _TAGS = "spark.job.tags"
 _POOL = "spark.scheduler.pool"
 _WAREHOUSE = "spark.sql.warehouse.dir"

@@ -28,14 +28,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "NoSession",
-    "OwnSession",
-    "Sessions",
-    "SharedSession",
-    "sessions_for",
-    "sessions_like",
-]
 
 log = logging.getLogger(__name__)
 

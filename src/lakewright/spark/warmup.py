@@ -22,7 +22,6 @@ from lakewright.spark.java import Java, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["make_archive"]
 
 DUMP_SECONDS = 300
 """Seconds that a JVM may take to write an archive."""

@@ -23,14 +23,6 @@ from lakewright.spec.expressions.values import Duration, Value, ValueType, rende
 from lakewright.spec.models.job import Parameter, StepSize
 from lakewright.spec.suggestions import suggestion
 
-__all__ = [
-    "argument_text",
-    "expand_arguments",
-    "expand_range",
-    "floor_value",
-    "sample_arguments",
-]
-
 MOST_INSTANCES = 100_000
 """A run with more instances than this is assumed to be a mistake."""
 

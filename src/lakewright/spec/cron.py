@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-__all__ = ["check_cron", "due_times", "find_zone"]
-
 _ALIASES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",

@@ -26,8 +26,6 @@ from lakewright.spec.models.short import ShortEntity, ShortTable
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.sections import CATEGORIES, LISTED, TABLES
 
-__all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]
-
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 EXPRESSION = {"type": "string", "pattern": r"\$", "description": "An expression with such a value."}
 NUMBER = r"^[-+]?\d[\d_.eE+-]*$"

@@ -24,8 +24,6 @@ from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
 
-__all__ = ["Entities", "Project", "resolve_entity"]
-
 _WITH_SECRETS = frozenset(("connection", "options", "properties"))
 """Keys of relations and targets that may contain secrets."""
 

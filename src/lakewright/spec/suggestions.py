@@ -7,8 +7,6 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
-__all__ = ["SLIP", "hint", "meant", "member_named", "nearest", "suggestion", "way_to_read"]
-
 E = TypeVar("E", bound=StrEnum)
 
 # The time to compare names grows with their length and number, and a hostile file may hold very many.

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from lakewright.errors.phrase import Phrase
 
-__all__ = ["counted", "duration", "first_of"]
-
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 

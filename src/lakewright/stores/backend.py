@@ -15,8 +15,6 @@ from typing import Any, ClassVar, TypeVar
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
 
-__all__ = ["Backend"]
-
 T = TypeVar("T")
 
 

@@ -17,8 +17,6 @@ from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Qu
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
 
-__all__ = ["DeferredStore"]
-
 
 class DeferredStore(Store):
     """A store that is opened on first use, and created only by a write.

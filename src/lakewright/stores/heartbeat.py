@@ -16,8 +16,6 @@ from lakewright.manifest.lease import Lease, confirm, renew
 from lakewright.manifest.payload import text_of
 from lakewright.manifest.store import Store
 
-__all__ = ["Heartbeat", "seconds_awake"]
-
 log = logging.getLogger(__name__)
 
 

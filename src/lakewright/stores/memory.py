@@ -26,8 +26,6 @@ from lakewright.manifest.store import (
     Written,
 )
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore(Store):
     """A store for one process; its threads may share it.

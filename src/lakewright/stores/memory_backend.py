@@ -6,8 +6,6 @@ from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
 
-__all__ = ["MemoryBackend"]
-
 
 class MemoryBackend(Backend):
     """An empty manifest in memory."""

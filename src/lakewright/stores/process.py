@@ -14,7 +14,6 @@ from lakewright.manifest.lease import Holder
 if TYPE_CHECKING:
     import psutil
 
-__all__ = ["is_dead", "this_process", "user_name"]
 
 PROC = Path("/proc")
 

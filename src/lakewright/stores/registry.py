@@ -16,18 +16,6 @@ from lakewright.spec.suggestions import suggestion
 from lakewright.stores.backend import Backend
 from lakewright.stores.deferred import DeferredStore
 
-__all__ = [
-    "COMMON",
-    "KINDS",
-    "check_manifest",
-    "kind_class",
-    "open_lazily",
-    "open_store",
-    "read_store",
-    "resolve_settings",
-    "select_backend",
-]
-
 T = TypeVar("T")
 
 KINDS: Mapping[str, str] = {

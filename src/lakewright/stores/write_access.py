@@ -14,8 +14,6 @@ from lakewright.errors import Fault
 if TYPE_CHECKING:
     from lakewright.stores.backend import Backend
 
-__all__ = ["may_write", "write_fault"]
-
 
 def may_write(*places: Path) -> bool:
     """Return whether this user may write all of some files and folders that exist."""

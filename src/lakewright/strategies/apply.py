@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["append", "apply_slice", "create", "overwrite", "write_changes"]
 
 SMALL_SOURCE = 100_000
 """Number of rows up to which changes are broadcast, so that the table is not sorted; not measured."""

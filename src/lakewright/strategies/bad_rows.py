@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["BadRow", "check_bad_rows", "collect_bad_rows", "message_with_rows", "rows_text"]
 
 _OF_EARLIER_SLICES = "the type that the earlier slices give the column"
 

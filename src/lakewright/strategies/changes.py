@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["ACTION", "LABEL", "LARGE_TARGET", "MATCH", "SMALL_SLICE", "Changes", "compare"]
 
 ACTION = "_lakewright_action"
 MATCH = "_lakewright_match"

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = ["check_partitions", "check_table_compatible"]
-
 
 def check_table_compatible(
     state: TableState,

@@ -34,22 +34,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity_settings import EntitySettings
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = [
-    "FULL_REPLACES",
-    "DeletePreview",
-    "brake_text",
-    "check_delete_brake",
-    "empty_slice_warning",
-    "join_conditions",
-    "late_slice_warning",
-    "lower_bound",
-    "lower_bounds",
-    "missing_from_slice",
-    "preview_deletes",
-    "rows_expected",
-    "trips_brake",
-    "written_condition",
-]
 
 _SLICE_KEY = "_lakewright_slice_key"
 

@@ -20,8 +20,6 @@ from lakewright.schema.types import VOID, StructField, Type
 from lakewright.transform.steps import incompatible_type_error
 from lakewright.transform.typed_columns import target_type
 
-__all__ = ["Alignment", "Drift", "align", "value_in"]
-
 _RULES = DiffRules(nullability=False, case=False, order=False, are_inside_named=True)
 
 

@@ -36,7 +36,6 @@ from lakewright.transform.steps import expression_error
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["storage_error", "translate_error"]
 
 _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")

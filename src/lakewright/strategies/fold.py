@@ -42,7 +42,6 @@ from lakewright.transform.steps import instant_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["NotFoldable", "apply_fold"]
 
 _OF_TABLE = -1
 """The number of rows that are in the table already."""

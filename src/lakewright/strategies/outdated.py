@@ -43,12 +43,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.lake import LakeSettings
 
-__all__ = [
-    "narrowed_columns",
-    "outdated_rows",
-    "rebuild_command",
-]
-
 
 def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
     """Return why rows of a table lack what the entity declares now, each with the command that mends it.

@@ -53,19 +53,6 @@ if TYPE_CHECKING:
     from lakewright.strategies.slice_load import LoadRequest
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = [
-    "CARRIED",
-    "PAST",
-    "PastLoad",
-    "PastRows",
-    "check_past_columns",
-    "load_past",
-    "past_app",
-    "past_rows",
-    "timed_rows",
-    "versions_of",
-    "whole_exports",
-]
 
 PAST = "past"
 """Key of a commit's content under which it says what was loaded before the first slice."""

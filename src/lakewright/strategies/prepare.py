@@ -36,16 +36,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
 
-__all__ = [
-    "NUMBER",
-    "BadSlice",
-    "Fold",
-    "FoldSource",
-    "lookup_sql",
-    "prepare_fold",
-    "prepare_load",
-    "with_columns_of",
-]
 
 NUMBER = "_lakewright_slice"
 """Column with the number of a row's slice, from 0 on."""

@@ -21,19 +21,6 @@ from lakewright.spec.models.entity import Strategy
 if TYPE_CHECKING:
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = [
-    "INSERT",
-    "MISSING",
-    "PATCH",
-    "UPDATE",
-    "RecordState",
-    "actions_of",
-    "case_sql",
-    "labels_of",
-    "measures",
-    "one_of_sql",
-    "patch_of",
-]
 
 INSERT, UPDATE, PATCH = "insert", "update", "patch"
 """Actions: a row is inserted, replaces the table's row, or changes only system columns of the table's row."""

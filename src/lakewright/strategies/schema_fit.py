@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
 
-__all__ = ["SchemaFit", "aligned_to", "fit_slice", "prepare_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class SchemaFit:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from lakewright.transform.pipeline import PreparedSlice
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["LoadRequest", "SliceLoad", "check_unchanged", "table_lock"]
-
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:

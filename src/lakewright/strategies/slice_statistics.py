@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = [
-    "Range",
-    "SliceStatistics",
-    "collect_statistics",
-    "prunable_columns",
-    "range_condition",
-    "value_sql",
-]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAMPLES = 5

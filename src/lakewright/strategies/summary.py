@@ -12,8 +12,6 @@ from typing import Any, Self
 from lakewright.errors import MetricError
 from lakewright.spec.models.entity import Strategy
 
-__all__ = ["Summary", "deleted_rows", "plain_names"]
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:

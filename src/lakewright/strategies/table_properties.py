@@ -21,29 +21,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = [
-    "EXPRESSIONS_PROPERTY",
-    "GIVEN",
-    "HASH_VERSION_PROPERTY",
-    "HISTORY_PROPERTY",
-    "KEY_PROPERTY",
-    "KEY_VALUES_PROPERTY",
-    "NAMES_PROPERTY",
-    "STRATEGY_PROPERTY",
-    "canonical_form",
-    "declared_properties",
-    "definition_digests",
-    "entries_used",
-    "expression_digests",
-    "followed_by",
-    "history_text",
-    "is_key_cast",
-    "is_same_history",
-    "kept_key",
-    "key_text",
-    "own_properties",
-    "silver_properties",
-]
 
 STRATEGY_PROPERTY = "lakewright.strategy"
 HASH_VERSION_PROPERTY = "lakewright.hashVersion"

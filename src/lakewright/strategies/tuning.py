@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
 
-__all__ = ["INTERPRETED", "Tuning", "broadcast_limit"]
 
 SMALL_SLICE = 4 << 20
 """Bytes up to which a slice is processed in one partition: several tasks would start later than one ends."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["END", "FROM", "NEXT", "SAME", "UNREAD", "Roles", "RowCheck", "check_rows", "interval_checks"]
 
 FROM, END, UNREAD, NEXT, SAME = (f"_lakewright_{name}" for name in ("from", "end", "unread", "next", "same"))
 """Columns of the rows: start and end, which is null for versions without one, whether one of the values with

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lakewright.slices.result import SliceReport
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Context", "RunOptions", "TargetDefaults", "VerifyPolicy"]
-
 
 T = TypeVar("T")
 

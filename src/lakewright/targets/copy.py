@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "CopyTarget",
-]
-
 
 class SchemaFile(Model):
     """A file that describes the columns of the copied rows."""

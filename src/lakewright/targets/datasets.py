@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Dataset", "FileDataset", "MappingDataset", "RelationDataset", "ValuesDataset"]
-
 
 class Dataset(Named):
     """Rows that a target reads or writes."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["BuildDefinition", "definition_of"]
 
 _OF_NO_ROW = frozenset(
     (

@@ -32,15 +32,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "CopyFileTarget",
-    "GetFileTarget",
-    "LocalTarget",
-    "MergeFilesTarget",
-    "PutFileTarget",
-    "SchemaTarget",
-]
-
 
 class FileOutput(Target):
     """Writes a file in BUILD unless it is there, checks in VERIFY that it is, and removes it."""

@@ -22,8 +22,6 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["HiveDatabaseTarget"]
-
 
 class HiveDatabaseTarget(Target):
     """Creates a database of the catalog, checks that it exists, and drops it.

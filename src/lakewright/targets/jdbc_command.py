@@ -25,8 +25,6 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["JdbcCommandTarget"]
-
 
 class CommandAction(Model):
     """The statements to run in a phase."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.lease import Lease, Leases
     from lakewright.spec.models.places import Address
 
-__all__ = ["claim_resource", "hold_leases", "lease_key", "leased_resource", "table_resource"]
 
 log = logging.getLogger(__name__)
 

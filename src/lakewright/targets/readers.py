@@ -24,8 +24,6 @@ from lakewright.targets.writing import observed_measures
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["BlackholeTarget", "ConsoleTarget", "CountTarget", "EmptyTarget"]
-
 
 class _Reader(Target):
     """Reads rows in BUILD, and keeps none."""

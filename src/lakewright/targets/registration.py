@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["register_tables"]
 
 _WRITING = frozenset({Phase.CREATE, Phase.BUILD, Phase.DESTROY})
 

@@ -33,8 +33,6 @@ from lakewright.workspace.readable import RelationReference, referenced
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileTarget", "MergeTarget", "RelationTarget"]
-
 
 class RelationTarget(WritingTarget):
     """Creates or migrates a relation, writes a mapping's rows into it, and checks that it has rows.

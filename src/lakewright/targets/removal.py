@@ -31,8 +31,6 @@ from lakewright.workspace.readable import RelationReference, referenced
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["DeleteFileTarget", "DeltaVacuumTarget", "DropTarget", "TruncateTarget"]
-
 
 _OPPOSITE = {Answer.YES: Answer.NO, Answer.NO: Answer.YES, Answer.UNKNOWN: Answer.UNKNOWN}
 

@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from lakewright.workspace.readable import ReadableRelation
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "DurationText",
-    "Target",
-]
 
 BuildPolicyText = Annotated[BuildPolicy, from_text(BuildPolicy.parse)]
 RefreshText = Annotated[Refresh, from_text(lambda text: member_named(Refresh, text) or text)]

@@ -41,17 +41,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "AssertionTarget",
-    "CompareTarget",
-    "ErrorMode",
-    "Measure",
-    "MeasureTarget",
-    "SqlMeasure",
-    "ValidateTarget",
-    "VerifyTarget",
-]
-
 
 class ErrorMode(StrEnum):
     """Whether a failed assertion skips the remaining ones, and whether it fails the target."""

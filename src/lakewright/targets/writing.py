@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ADDED_ALREADY", "OutputModeText", "WritingTarget", "observed_measures"]
-
 
 OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-__all__ = [
-    "CORRUPT",
-    "FAULT",
-    "NO_COLUMN",
-    "bad_rows",
-    "parsed_rows",
-    "unparsed_rows",
-    "without_bad_rows",
-]
 
 CORRUPT = "_lakewright_corrupt_record"
 """Column with the text of a row that does not parse; null in all other rows."""

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "check_expressions",
-]
 
 _REFUSED_FUNCTIONS = frozenset(
     (

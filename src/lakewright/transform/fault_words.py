@@ -11,8 +11,6 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.schema.rules import Unit
 
-__all__ = ["fault_error", "fault_of", "fault_remedy", "fault_text"]
-
 _REBUILD = Command("rebuild", "ENTITY")
 
 _OTHER_TYPE = "Correct the slice, or give the column another `datatype`; nothing was written."

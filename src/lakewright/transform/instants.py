@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-__all__ = ["parse_instant_in"]
-
 
 def parse_instant_in(text: str, zone: ZoneInfo) -> datetime | None:
     """Return the instant of an ISO 8601 text in UTC, or None if the text has another form.

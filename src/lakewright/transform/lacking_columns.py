@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.column import Column
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["LackingColumns", "with_lacking_columns", "with_optional_columns"]
-
 
 @dataclass(frozen=True, slots=True)
 class LackingColumns:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["PreparedSlice", "expressions_of", "prepare", "union_of"]
-
 
 _PLAIN = frozenset(("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean"))
 """Types, as Spark writes them, whose values are equal if their hashes are; texts with a collation aren't."""

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from lakewright.spark.engine import Jvm
 
-__all__ = ["analyzed_plans", "elements", "kind_of", "nodes_of"]
-
 
 def analyzed_plans(jvm: Jvm, frame: DataFrame) -> list[Any]:
     """Return the analyzed plan of a frame, and those of its subqueries."""

@@ -6,8 +6,6 @@ import re
 
 from lakewright.schema.sql import text_sql
 
-__all__ = ["refusal_of", "refusing_sql"]
-
 _SEPARATOR = "\u2064"
 """Stands around message and remedy; it is invisible where Spark shows the text."""
 

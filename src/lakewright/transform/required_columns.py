@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = [
-    "check_columns",
-    "check_declared_columns",
-    "field_paths",
-    "lacking_setting_error",
-]
 
 _CORRECT = "Correct the slice, or remove the column from the entity's `columns`."
 _OR_OPTIONAL = (

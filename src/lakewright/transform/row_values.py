@@ -15,7 +15,6 @@ from lakewright.schema.types import TEXT, MapOf
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["json_sql", "object_sql", "parse_values"]
 
 _FORMATS = (
     r"'timestampFormat', 'yyyy-MM-dd\'T\'HH:mm:ss.SSSSSSXXX', "

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["IS_KEPT", "IS_LATEST", "check_sequence_type", "is_outdated_sql", "kept_rows", "rank_by_sequence"]
 
 IS_KEPT = "_lakewright_kept"
 """Whether a row is the one of its key that is used."""

@@ -29,21 +29,6 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.column import Column, Injection
 
-__all__ = [
-    "calculate",
-    "expression_error",
-    "find_name",
-    "flag_deleted",
-    "flatten",
-    "hashed_fields",
-    "incompatible_type_error",
-    "inject",
-    "instant_sql",
-    "key_rows",
-    "open_versions",
-    "rename",
-    "with_columns",
-]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -18,14 +18,6 @@ from lakewright.spec.models.column import normal_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = [
-    "binary_column",
-    "check_names",
-    "check_storable",
-    "final_names",
-    "interval_column",
-    "without_typeless",
-]
 
 _UNSTORABLE = ("interval", "time")
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.column import normal_name
 
-__all__ = ["SystemColumns"]
-
 
 @dataclass(frozen=True, slots=True)
 class SystemColumns:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["INFERRED", "TableTypes", "target_type", "typed_columns"]
 
 INFERRED = "inferred"
 """Key of a column's metadata: the type, in Spark's SQL, on which all values of the slice agree."""

@@ -16,8 +16,6 @@ from lakewright.spec.definitions.faults import ABOUT, fault_about
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
 
-__all__ = ["argument_faults", "command", "job_arguments"]
-
 
 def job_arguments(project: Project, trigger: Trigger, at: datetime) -> tuple[str, ...]:
     """Return the arguments of a trigger's job, with expressions evaluated as of the time that is due.

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from lakewright.app import App
 from lakewright.lake.paths import is_stored, local_path
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.processed_marks import processed_mark
 from lakewright.manifest.record import Application
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import list_bronze, seconds_to_settle
@@ -31,8 +31,6 @@ from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context
 from lakewright.targets.entity.work import processing_context
-
-__all__ = ["Observer"]
 
 COUNTS_SECONDS = 1.0
 """How often the manifest's counts are read, which tell that slices were processed."""

@@ -12,8 +12,6 @@ from typing import Any
 from lakewright.errors import ItemLocked, JvmEnded, LeaseHeld, retryable_codes
 from lakewright.triggers.state import Attempt, Ending, Result
 
-__all__ = ["ending_of"]
-
 RETRYABLE = retryable_codes() | {ItemLocked.code, LeaseHeld.code, JvmEnded.code, "interrupted"}
 """Codes of errors that may pass by themselves: what another run holds, and what does not answer.
 

@@ -14,8 +14,6 @@ from lakewright.manifest.lease import MOST_RACES
 from lakewright.manifest.store import Document, Put, Store, Write
 from lakewright.triggers.state import TriggerState
 
-__all__ = ["Lane", "SavedState", "TriggerRecords", "lease_key"]
-
 TRIGGER = "trigger"
 """The kind of the documents that hold the states of triggers."""
 

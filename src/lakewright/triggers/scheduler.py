@@ -24,8 +24,6 @@ from lakewright.stores.heartbeat import seconds_awake
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.state import Attempt, Ending, Result, TriggerState, next_due
 
-__all__ = ["Looks", "Scheduler", "Start", "lanes"]
-
 log = logging.getLogger(__name__)
 
 RENEWALS = 3

@@ -23,19 +23,6 @@ from lakewright.manifest.plain import document_of, of_json
 from lakewright.spec.cron import due_times, find_zone
 from lakewright.spec.models.trigger import CatchUp, Trigger
 
-__all__ = [
-    "FIRST_PAUSE",
-    "GRACE",
-    "LONGEST_PAUSE",
-    "MOST_PENDING",
-    "SERVER_ENDED",
-    "Attempt",
-    "Ending",
-    "Result",
-    "TriggerState",
-    "next_due",
-]
-
 GRACE = timedelta(minutes=1)
 """A time that passed longer ago than this, while no server looked, is missed: `catch_up` decides about it."""
 

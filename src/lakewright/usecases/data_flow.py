@@ -23,8 +23,6 @@ from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Flows", "read_column_flow", "read_flows"]
-
 MOST_NODES = 300
 """With more items than this, mappings are left out, and those that read them read what they read."""
 

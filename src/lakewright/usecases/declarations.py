@@ -27,21 +27,6 @@ from lakewright.spec.reading.files import PROJECT_FILES, find_project, project_f
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.system_columns import SystemColumns
 
-__all__ = [
-    "DOCUMENTATION",
-    "ENTITIES",
-    "MODULE",
-    "PROJECT",
-    "EditorSchemas",
-    "entity_types",
-    "list_section",
-    "long_form",
-    "packaged",
-    "show_definition",
-    "write_project",
-    "write_schemas",
-]
-
 SECTIONS = {
     "job": "jobs",
     "target": "targets",

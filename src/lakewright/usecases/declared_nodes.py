@@ -28,15 +28,6 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "declared_nodes",
-    "offline_lake",
-    "readers",
-    "readers_words",
-    "sample_scope",
-    "sample_workspace",
-]
-
 
 def sample_workspace(project: Project, job: Job, lake: Lake, arguments: Sequence[str] = ()) -> Workspace:
     """Return the workspace of a job's first instance; parameters without a value get one of their type.

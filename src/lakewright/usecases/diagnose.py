@@ -65,18 +65,6 @@ from lakewright.usecases.opened import chain_of
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
 
-__all__ = [
-    "Check",
-    "diagnose_entity",
-    "machine_checks",
-    "maintain_table",
-    "plan_repair",
-    "project_checks",
-    "repair_table",
-    "set_up",
-    "told_once",
-    "unopened_project",
-]
 
 OLDEST_PYTHON = (3, 11)
 PATIENCE_OF_DOCTOR = 5.0

@@ -21,8 +21,6 @@ from lakewright.spec.project import Project
 from lakewright.target_contexts import target_contexts
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Documentation", "document_project"]
-
 _WITH_SPARK = frozenset({"checks", "lineage"})
 
 

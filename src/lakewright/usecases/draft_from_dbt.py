@@ -26,13 +26,6 @@ from lakewright.spec.models.adoption import DBT, LIKE
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.usecases.draft_project import check_folder, project_name
 
-__all__ = [
-    "DbtDraft",
-    "Question",
-    "draft_from_dbt",
-    "find_snapshots",
-]
-
 DBT_PROJECT = "dbt_project.yml"
 
 _BLOCK = re.compile(r"{%-?\s*snapshot\s+(\w+)\s*-?%}(.*?){%-?\s*endsnapshot\s*-?%}", re.DOTALL)

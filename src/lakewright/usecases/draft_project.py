@@ -20,8 +20,6 @@ from lakewright.slices.discover import item_id
 from lakewright.spec.reading.files import PROJECT_FILE, PROJECT_FILES
 from lakewright.spec.words import first_of
 
-__all__ = ["Draft", "check_folder", "draft_project", "project_name"]
-
 _MOST_NAMED = 3
 
 

@@ -15,15 +15,6 @@ from lakewright.run.request import JobRequest
 from lakewright.usecases import run_job as planning
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 
-__all__ = [
-    "DrawnTarget",
-    "DrawnTrigger",
-    "declared_graph",
-    "graph_as_json",
-    "phase_graph",
-    "starting_triggers",
-]
-
 _PHASES = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
 
 

@@ -25,24 +25,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.spec.project import Project
 
-__all__ = [
-    "REBUILD",
-    "REPLAY",
-    "UNDO",
-    "RunComparison",
-    "compare_runs",
-    "failed_items",
-    "find_run",
-    "is_of_former_job",
-    "is_resumable",
-    "is_superseded",
-    "list_runs",
-    "prune_runs",
-    "resume_command",
-    "run_as_json",
-    "run_with_targets",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:

@@ -13,7 +13,7 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
-from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lock import (
     Lock,
     command,
@@ -28,30 +28,13 @@ from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.inventory import Differences, Inventory
 from lakewright.slices.pending import sort_pending
 from lakewright.spec.suggestions import suggestion
 from lakewright.usecases.opened import chain_of, placed_entities
-
-__all__ = [
-    "ItemHistory",
-    "Row",
-    "Rows",
-    "application_named",
-    "chosen_application",
-    "count_items",
-    "discover_slices",
-    "entity_application",
-    "find_item",
-    "find_or_record_item",
-    "inventory_of",
-    "list_backlog",
-    "list_items",
-    "project_applications",
-    "show_item",
-]
 
 BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
 

@@ -18,8 +18,9 @@ from lakewright.lake.frames import (
     holds_arrow,
     with_offsets,
 )
-from lakewright.manifest.item import Verdict, is_changed
+from lakewright.manifest.item import is_changed
 from lakewright.manifest.lock import locked_error
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.deviations import changed_advice
 from lakewright.slices.discover import called_name, find_slice, item_id
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["check_key", "land"]
 
 log = logging.getLogger(__name__)
 

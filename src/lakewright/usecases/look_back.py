@@ -13,8 +13,9 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Commit, is_gone, read_commits, readable
 from lakewright.lake.observation import read_table
 from lakewright.lake.spark_errors import spark_errors
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lock import command
+from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.relations.entity import observe_silver
 from lakewright.schema.sql import name_sql, text_sql
@@ -34,17 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = [
-    "CHANGE_COLUMNS",
-    "PastTable",
-    "RecordLife",
-    "RecordVersion",
-    "RowChange",
-    "SliceChanges",
-    "changes_of",
-    "record_life",
-    "slice_changes",
-]
 
 CHANGE_COLUMNS = ("change", "key", "before", "after")
 """What a table of `RowChange.shown` has in its columns."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Places
 
-__all__ = ["chain_of", "check_session", "placed_entities", "told_command"]
-
 
 def chain_of(app: App, entity: Entity, ledger: Ledger | None = None) -> SliceChain:
     """Return the slices of an entity, with the manifest as it is opened or as another ledger writes it."""

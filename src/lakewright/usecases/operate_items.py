@@ -21,12 +21,13 @@ from lakewright.errors import Fault, SequenceConflict, StorageUnavailable, Usage
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lock import Lock, command
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.record_feed import RecordFeed
 from lakewright.manifest.relocate import Relocated, relocate
 from lakewright.manifest.store import Damage, Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.audit import Repair, audit, repairs
 from lakewright.slices.chain import counter_of
@@ -51,20 +52,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.ledger import Ledger
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "ACTIONS",
-    "ManifestCheck",
-    "ManifestWatch",
-    "accept_item",
-    "check_manifest",
-    "move_items",
-    "release_item",
-    "requeue_items",
-    "resolve_item",
-    "select_items",
-    "skip_item",
-    "unskip_item",
-]
 
 log = logging.getLogger(__name__)
 

@@ -51,15 +51,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.targets.entity.target import EntityTarget
 
-__all__ = [
-    "RehearsedSlice",
-    "blocking_time",
-    "declared_slice_time",
-    "planned_times",
-    "process_slices",
-    "process_times",
-    "rehearse_slice",
-]
 
 log = logging.getLogger(__name__)
 

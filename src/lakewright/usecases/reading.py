@@ -54,19 +54,6 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.job import Job
 
-__all__ = [
-    "Answer",
-    "AsOf",
-    "check_query",
-    "check_single",
-    "instant_of",
-    "partition_texts",
-    "query_frame",
-    "query_lake",
-    "read_entity",
-    "read_mapping",
-    "read_relation",
-]
 
 log = logging.getLogger(__name__)
 

@@ -58,20 +58,6 @@ if TYPE_CHECKING:
     from lakewright.slices.rewind.difference import TableDifference
     from lakewright.spec.models.entity import Entity, Strategy
 
-__all__ = [
-    "Replaying",
-    "UnfitSlices",
-    "arriving_slices",
-    "carry_out",
-    "check_settled",
-    "declared_digest",
-    "end_rewind",
-    "ended_words",
-    "replay_table",
-    "rewind_context",
-    "settled",
-]
-
 
 @dataclass(slots=True)
 class Attempt:

@@ -12,8 +12,8 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import read_table
 from lakewright.lake.paths import local_path
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
+from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption
@@ -51,15 +51,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
-__all__ = [
-    "Rebuilt",
-    "Undone",
-    "ended_rebuild",
-    "ended_undo",
-    "preview_undo",
-    "rebuild_table",
-    "undo_slice",
-]
 
 MOST_NAMED = 10
 

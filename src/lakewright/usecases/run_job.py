@@ -50,19 +50,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "check_request",
-    "instance_parameters",
-    "job_run",
-    "plan_job",
-    "plan_tests",
-    "rehearsal",
-    "run_job",
-    "run_tests",
-    "select_tests",
-    "target_nodes",
-]
-
 
 def plan_job(app: App, request: JobRequest) -> Plan:
     """Return what a run would do. Nothing is written anywhere, not even an empty manifest.

@@ -10,12 +10,12 @@ from typing import Any, cast
 from lakewright.app import App
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.errors.phrase import Command
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Lease, find_lease
 from lakewright.manifest.lock import recovery_command
 from lakewright.manifest.plain import document_of, json_of
 from lakewright.manifest.store import Query, Store
+from lakewright.manifest.verdict import Verdict
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion
@@ -25,16 +25,6 @@ from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import SERVER_ENDED, Ending, TriggerState, next_due
 from lakewright.usecases.history import failed_items, is_superseded
 from lakewright.usecases.items import entity_application, typed_name
-
-__all__ = [
-    "TriggerStatus",
-    "Withheld",
-    "list_triggers",
-    "pause_trigger",
-    "run_trigger",
-    "triggers_of_job",
-    "withheld_triggers",
-]
 
 MOST_NAMED = 3
 RECENT = 200

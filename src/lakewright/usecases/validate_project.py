@@ -42,8 +42,6 @@ from lakewright.usecases.validation.sql import Columns, check_sql, mapping_cycle
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Validation", "find_cycles", "find_notification_faults", "validate_project"]
-
 _PHASES = (Phase.CREATE, Phase.BUILD, Phase.VERIFY, Phase.DESTROY)
 """TRUNCATE is left out: it has the same resources as DESTROY."""
 

@@ -13,7 +13,6 @@ from lakewright.usecases.process_slices import process_slices
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["warm_up"]
 
 STRATEGIES = ("merge", "historic")
 

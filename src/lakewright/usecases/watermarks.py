@@ -12,13 +12,6 @@ from lakewright.manifest.watermarks import StoredWatermark, WatermarkChange, Wat
 from lakewright.spec.models.entity import Entity
 from lakewright.usecases.items import entity_application
 
-__all__ = [
-    "list_watermark_changes",
-    "list_watermarks",
-    "reset_watermark",
-    "set_watermark",
-]
-
 WATERMARK_TYPES = ("long", "double", "decimal", "date", "timestamp", "string")
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.project import Project
 
-__all__ = ["Definitions", "Views", "qualified"]
-
 
 class Definitions:
     """The definitions of a project, each resolved once with the names of one instance."""

@@ -17,8 +17,6 @@ from lakewright.spec.loading.short_form import HISTORY
 from lakewright.spec.project import Project
 from lakewright.workspace.sql_tables import WholeName, table_references, with_whole_names
 
-__all__ = ["Layer", "TableName", "find_tables", "rewritten", "shadowed_mappings", "tables_of"]
-
 
 class Layer(StrEnum):
     """The first part of a name with two parts."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["OF_NO_MAPPING", "Notes"]
-
 OF_NO_MAPPING = ""
 """Stands for a relation that is read by no mapping."""
 

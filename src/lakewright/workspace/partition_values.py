@@ -13,8 +13,6 @@ from lakewright.workspace.readable import ReadableRelation
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["check_partition_values", "written_at"]
-
 
 def check_partition_values(
     workspace: Workspace,

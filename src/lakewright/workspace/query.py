@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "QueryText",
-    "all_rows",
-    "catalog_tables",
-    "mapping_names",
-    "query_references",
-    "query_requires",
-    "run_query",
-    "table_resource",
-    "table_resources",
-]
 
 _CATALOG = "spark_catalog"
 """The catalog of the session, whose tables have the same names without it."""

@@ -19,15 +19,6 @@ from lakewright.spec.models.fields import Field, PartitionField
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = [
-    "ImportedRelation",
-    "ReadableMapping",
-    "ReadableRelation",
-    "RelationReference",
-    "read_relation",
-    "referenced",
-]
-
 
 Workspace: TypeAlias = Any
 

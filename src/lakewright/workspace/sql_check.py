@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ColumnsOf", "DeclaredTables", "SqlChecker"]
-
 
 ColumnsOf = Callable[[str], Sequence[str] | None]
 """Returns the columns of a table with a name of one part, or None if they are not known."""

@@ -15,15 +15,6 @@ from dataclasses import dataclass, field
 
 from lakewright.schema.sql import name_sql
 
-__all__ = [
-    "WholeName",
-    "before_union",
-    "database_tables",
-    "table_names",
-    "table_references",
-    "with_whole_names",
-]
-
 _TOKEN = re.compile(
     r"""
       (?P<skip>\s+|--[^\n]*|/\*.*?\*/)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
     from lakewright.spec.project import Project
 
-__all__ = ["Workspace"]
 
 T = TypeVar("T")
 

@@ -12,8 +12,6 @@ import subprocess
 import sys
 import time
 
-__all__ = ["SEEDS", "main"]
-
 FIRST, _, NUMBER = os.environ.get("HISTORIES", "0:4").partition(":")
 SEEDS = range(int(FIRST), int(FIRST) + int(NUMBER or 1))
 """The seeds of the histories that the tests take."""

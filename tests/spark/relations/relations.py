@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Row", "by_text", "counts_by_name", "failed", "misfit", "rows", "rows_by_name", "stored"]
 
 Row: TypeAlias = tuple[str | None, ...]
 

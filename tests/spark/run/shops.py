@@ -10,8 +10,6 @@ from tests.commands import InProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["make_shop"]
-
 
 def make_shop(folder: Path, model: str, spark: SparkSession) -> InProcess:
     """Return the commands of a project named `shop`, whose one module, `m.yml`, is a model."""

@@ -263,6 +263,3 @@ def counts_of(summary: Summary) -> dict[str, int]:
         "quarantined",
     )
     return {name: getattr(summary, name) for name in names}
-
-
-__all__ = ["WAYS", "SmallLake", "counts_of", "entity", "hours", "in_way", "pa", "pq", "table_of"]

@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.model.strategies import Model, Record, Refused, Row, canonical
 from tests.spark.strategies.bench import WAYS, SmallLake, counts_of, entity, hours, in_way, pa
 
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.permissions import Permissions
 from lakewright.schema.sql import name_sql
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lakewright.slices.result import ProcessResult
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["APPLIED", "StrategyMachine"]
 
 APPLIED: list[str] = []
 """The strategy of every slice that any machine has applied."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["UNDONE", "RewindMachine", "rebuild_in", "undo_in"]
 
 UNDONE: list[str] = []
 """The strategy of every undo and rebuild that any machine has made."""

@@ -10,8 +10,6 @@ from itertools import count
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-__all__ = ["MINUTES", "run_seed", "search"]
-
 MINUTES = float(os.environ.get("LAKEWRIGHT_SEARCH_MINUTES", "8"))
 """How long one search goes on. `make fuzz` goes on from seeds that nobody has tried."""
 

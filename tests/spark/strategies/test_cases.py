@@ -18,7 +18,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table
 from tests.spark.strategies.rewinding import undo_in
 
 from lakewright.errors import CommitConflict, MigrationError, NullKeyError, SchemaDriftError
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.strategies.summary import Summary
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}

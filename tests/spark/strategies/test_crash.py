@@ -24,10 +24,10 @@ from lakewright.errors import ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable
 from lakewright.lake.commit_lock import commit_lock, lock_file
 from lakewright.lake.lake import Lake
 from lakewright.lake.table import truncate_table
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Write, Written
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.discover import list_slices
 from lakewright.slices.pending import find_pending
 from lakewright.slices.validation import fail_invalid_slices

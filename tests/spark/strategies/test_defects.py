@@ -21,7 +21,7 @@ from lakewright.errors import (
     SpecError,
     UsageError,
 )
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours
 from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
 from lakewright.errors import DataLossError, SliceError
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.discover import list_slices, slice_name
 from lakewright.spec.models.slice_folder import SliceFolder
 

@@ -21,7 +21,7 @@ from lakewright.errors import (
     TargetError,
     UsageError,
 )
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.pending import find_pending
 
 ROWS = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]

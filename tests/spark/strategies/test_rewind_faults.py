@@ -17,7 +17,7 @@ from tests.spark.strategies.bench import SmallLake, entity, pa
 from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
 from lakewright.errors import CommitConflict, DataLossError, StorageUnavailable
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild, plan_undo
 from lakewright.strategies.failures import storage_error

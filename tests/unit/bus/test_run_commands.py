@@ -21,9 +21,9 @@ from lakewright.bus.command import Guard
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.run_commands import CommandRun, Worked, run_commands
 from lakewright.errors import StoreUnavailable, UsageError
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Outcome, Write
+from lakewright.manifest.verdict import Verdict
 from lakewright.testing import MemoryStore
 
 LANDING, SCANNER = "acme/landing", "acme/scanner"

@@ -13,9 +13,9 @@ import pytest
 from tests.unit.cli.surroundings import NOW, Answered, FakeApp, call_with
 from tests.unit.cli.test_manifest import ITEM, claim, slices
 
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
+from lakewright.manifest.verdict import Verdict
 from lakewright.testing import MemoryStore
 
 Deed = Callable[[FakeApp], object]

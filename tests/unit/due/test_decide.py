@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from tests.unit.due.test_settled import lake, made, opened
+from tests.unit.due.test_settled import opened
 
 from lakewright.due.facts import Decision, Entity, Facts, Kind, Slice, Subject, Table, Verb
 from lakewright.due.make_plan import make_plan
@@ -18,8 +18,6 @@ from lakewright.usecases.due import decide as module
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.take import plan_of_project
-
-__all__ = ["lake", "made"]
 
 
 def asking(*subjects: Subject) -> Plan:

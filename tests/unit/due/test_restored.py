@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.unit.due.test_settled import commit, lake, made, opened
+from tests.unit.due.test_settled import commit, opened
 
 from lakewright.due.facts import Foreign
 from lakewright.due.make_plan import make_plan
@@ -13,8 +13,6 @@ from lakewright.due.plan import Action, Code
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.observe import observe
 from lakewright.usecases.opened import chain_of
-
-__all__ = ["lake", "made"]
 
 S1, S2, S3 = (f"2022-01-0{number}.csv" for number in (1, 2, 3))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.clean_lake import write_clean_lake
 from deltalake import DeltaTable
+from tests.unit.due.conftest import DAYS
 
 from lakewright.app import App
 from lakewright.due.words import plan_document
@@ -25,26 +25,6 @@ from lakewright.stores.sql.store import SqlStore
 from lakewright.usecases.due.observe import settle
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.operate_items import requeue_items
-
-DAYS = 3
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_clean_lake(
-        tmp_path_factory.mktemp("lake") / "p", entities=2, targets=3, slices=DAYS, builds=DAYS
-    )
-
-
-@pytest.fixture
-def lake(made: Path) -> Path:
-    """The lake, in the place that its manifest names, as it was made."""
-    kept = made.with_name("kept")
-    if not kept.exists():
-        shutil.copytree(made, kept)
-    shutil.rmtree(made)
-    shutil.copytree(kept, made)
-    return made
 
 
 def opened(lake: Path) -> App:

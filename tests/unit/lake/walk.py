@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from lakewright.lake.commit import EMPTIED, Commit, going_back, replaces_all, time_of_restore
 
-__all__ = ["is_effective"]
-
 
 def is_effective(version: int, log: Sequence[Commit], partition: Mapping[str, str] | None = None) -> bool:
     """Return whether the table's last version builds on a commit, whose rows no later one removed as a whole.

@@ -39,7 +39,7 @@ from lakewright.errors import (
     VerificationError,
 )
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, find_lease
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.lock import recovery_advice, recovery_command
@@ -47,6 +47,7 @@ from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Write, Written
+from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.testing import MemoryStore
 

@@ -8,11 +8,11 @@ import pytest
 from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, found, holder, ledger_of, numbered
 
 from lakewright.errors import ItemLocked, LeaseHeld
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Lease, Leases, find_lease
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.rewind import Rewind, RewoundSlice
+from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark

@@ -10,7 +10,6 @@ from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, 
 
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.fsck import fsck
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.payload import failure
@@ -18,6 +17,7 @@ from lakewright.manifest.record import Application, Record
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Damage, Put, Write
 from lakewright.manifest.transfer import export_manifest, import_manifest
+from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import Watermarks
 from lakewright.testing import MemoryStore

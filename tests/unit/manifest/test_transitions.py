@@ -6,10 +6,11 @@ import pytest
 from tests.records import ITEM, REGIONS, START, draft, recorded
 
 from lakewright.errors import IllegalTransition
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage
+from lakewright.manifest.verdict import Verdict
 
 NEW = draft("new", State.NEW)
 LOCK = draft("lock", State.PROCESSING, "new")

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.records import ITEM, START, draft, recorded
 
 from lakewright.errors import IllegalTransition
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.record import ANYONE, Application, Draft, Record, State
 from lakewright.manifest.replay import replay
+from lakewright.manifest.verdict import Verdict
 
 SHREDDER = Application.named("shredder")
 LOADER = Application.named("loader")

@@ -31,7 +31,8 @@ from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Append, Plan, Step
 from lakewright.run import hooks
 from lakewright.run.builds import BuildState, RecordedBuild, build_key
-from lakewright.run.job import JobRequest, JobRun
+from lakewright.run.job import JobRun
+from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.definitions.registry import Registry

@@ -20,8 +20,6 @@ from lakewright.slices.discover import item_id
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 
-__all__ = ["claim", "discover", "fail", "land", "process"]
-
 METRICS = Summary(
     Strategy.MERGE, records_in_slice=10, inserted=6, updated=3, deleted=1, delta_version=1, seconds=1.5
 ).as_json()

@@ -11,8 +11,8 @@ from tests.unit.slices.test_recover_from_log import Place, names
 
 from lakewright.errors import LakeMoved, UsageError
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.relocate import relocate
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import new_item
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.slices.recover_from_log import find_recovery

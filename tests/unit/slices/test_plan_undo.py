@@ -16,8 +16,8 @@ from tests.unit.slices.test_recover_from_log import Place, names, pa
 
 from lakewright.errors import DataLossError, ItemFailed, SliceError, UsageError
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import list_slices
 from lakewright.slices.rewind.undo_rebuild import (

@@ -16,10 +16,11 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.lake.commit import Commit, read_commits
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Store, Write, Written
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import SliceChain
 from lakewright.slices.context import ProcessingContext

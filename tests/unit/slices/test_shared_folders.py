@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakewright.app import App
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices, slice_name
 from lakewright.usecases.opened import chain_of

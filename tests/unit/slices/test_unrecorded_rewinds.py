@@ -13,8 +13,8 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from tests.unit.slices.test_recover_from_log import Place, names
 
 from lakewright.lake.delta_log import read_history
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.discover import slice_of_id
 from lakewright.slices.recover_from_log import record_log, unrecorded_rewinds
 

@@ -15,8 +15,8 @@ from tests.silver import make_empty_silver, pa, sign_last_commit
 from tests.unit.run.test_execute import Recorder
 
 from lakewright.errors import Fault, SliceError, StorageUnavailable, VerificationError
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.dirtiness import entity_dirtiness
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation

@@ -9,9 +9,9 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import LeaseHeld
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Lease
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext
 from lakewright.slices.process import process_pending

@@ -13,10 +13,10 @@ from tests.sessions import no_session
 
 from lakewright.app import App
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Lease
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.spec.loading.load_options import LoadOptions

@@ -11,7 +11,7 @@ from tests.unit.slices.test_applied import APP, commit
 
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.verdict import Verdict
 from lakewright.usecases.look_back import PastTable
 
 

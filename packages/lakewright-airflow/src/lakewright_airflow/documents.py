@@ -7,16 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "JobFailed",
-    "PlannedTask",
-    "apply_summary",
-    "job_summary",
-    "planned_tasks",
-    "summary",
-    "verdict_of",
-]
-
 Document = Mapping[str, Any]
 
 CHECKED_FIRST = frozenset({"validate"})

@@ -15,8 +15,6 @@ from lakewright_airflow.documents import planned_tasks
 from lakewright_airflow.operators import LakewrightJobOperator
 from lakewright_airflow.places import check_place
 
-__all__ = ["job_task_group"]
-
 
 def job_task_group(
     job: str,

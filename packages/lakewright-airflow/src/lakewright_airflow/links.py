@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
 
-__all__ = ["OperatorPageLink"]
-
 
 class OperatorPageLink(BaseOperatorLink):
     """Opens the run, the command or the slice on the operator's page."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from lakewright import Project
 
-__all__ = ["LakewrightApplyOperator", "LakewrightJobOperator"]
-
 
 class _LakewrightOperator(BaseOperator):
     """Runs a command, on a server or in this process, and returns its summary.

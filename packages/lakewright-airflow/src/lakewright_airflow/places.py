@@ -13,8 +13,6 @@ from lakewright.errors import SpecError, UsageError
 from lakewright_airflow.documents import JobFailed
 from lakewright_airflow.server import Server, ServerRefused, ServerUnavailable
 
-__all__ = ["check_place", "failing_tasks", "server_of", "server_of_connection"]
-
 PORT = 8377
 
 

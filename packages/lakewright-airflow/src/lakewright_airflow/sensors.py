@@ -17,8 +17,6 @@ from lakewright_airflow.triggers import WAITING, SliceTrigger
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-__all__ = ["LakewrightSliceSensor"]
-
 
 class LakewrightSliceSensor(BaseSensorOperator):
     """Waits until a slice of an entity is processed, by whatever run; returns `processed` or `skipped`.

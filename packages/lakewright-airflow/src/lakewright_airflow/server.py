@@ -9,8 +9,6 @@ import httpx
 
 from lakewright_airflow.documents import error_text, verdict_of
 
-__all__ = ["Server", "ServerRefused", "ServerUnavailable"]
-
 FORMS = {
     "/commands/": "lakewright/command/1",
     "/item": "lakewright/manifest-show/1",

@@ -12,8 +12,6 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from lakewright_airflow.places import server_of_connection
 from lakewright_airflow.server import Server, ServerRefused
 
-__all__ = ["CommandTrigger", "SliceTrigger"]
-
 WAITING = frozenset({"unknown", "ready", "locked"})
 """The verdicts of a slice that a run may still process."""
 

@@ -12,8 +12,6 @@ import dagster as dg
 from lakewright import Project, RunEvent
 from lakewright_dagster.documents import Outline, TargetOutcome, chosen_job, outcomes_of, outline_of
 
-__all__ = ["build_definitions"]
-
 Partitions: TypeAlias = Literal["slices"] | dg.PartitionsDefinition[str] | None
 
 

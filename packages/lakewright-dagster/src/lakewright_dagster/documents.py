@@ -7,16 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "Outline",
-    "PlannedAsset",
-    "PlannedCheck",
-    "TargetOutcome",
-    "chosen_job",
-    "outcomes_of",
-    "outline_of",
-]
-
 Document = Mapping[str, Any]
 
 CHECKS = frozenset({"compare", "verify"})

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from lakewright.usecases.due.status import ProjectStatus
     from lakewright.usecases.items import Row
 
-__all__ = ["apply", "decide", "due_page", "due_summary", "plan", "status", "take_steps"]
-
 
 def due_page(plan: Plan) -> Iterator[Block]:
     """Yield the page of a plan, and its counts."""

@@ -13,14 +13,6 @@ from lakewright.plan.phase import Phase
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "entity_option",
-    "job_arguments",
-    "rows_option",
-    "run_options",
-    "slice_named",
-]
-
 
 def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:
     """Return the entity and the slice that were typed as `ENTITY SLICE`, or as `ENTITY/SLICE`.

@@ -14,14 +14,14 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import complete_arguments, names_of
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Span, counted, line
+from lakewright.cli.page import Block, Span, line
 from lakewright.cli.progress import working
 from lakewright.errors import SpecError
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.usecases.declarations import EditorSchemas
 
-__all__ = ["docs", "schema", "validate"]
 
 SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections", "tests", "triggers")
 

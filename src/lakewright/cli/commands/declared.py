@@ -13,8 +13,6 @@ from lakewright.cli.group import command
 from lakewright.cli.page import Branch, Span, line, table_of, whole
 from lakewright.errors import UsageError
 
-__all__ = ["ls", "show"]
-
 
 @command(
     examples=["lakewright ls jobs", "lakewright ls entities -o json"],

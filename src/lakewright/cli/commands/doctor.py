@@ -12,19 +12,18 @@ from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, counted, line
+from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import maintenance_line
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.permissions import Permissions
+from lakewright.spec.words import counted
 from lakewright.targets.entity.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from lakewright.doctor.repair import RepairPlan
     from lakewright.usecases.diagnose import Check
-
-__all__ = ["doctor", "maintain", "setup"]
 
 
 @command(

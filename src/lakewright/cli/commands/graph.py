@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.usecases.draw_graph import DrawnTarget, DrawnTrigger
 
-__all__ = ["graph"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:

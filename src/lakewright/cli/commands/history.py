@@ -11,31 +11,18 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option, slice_named
 from lakewright.cli.group import LazyGroup, when_alone
-from lakewright.cli.page import (
-    Block,
-    Branch,
-    Line,
-    Span,
-    Table,
-    ago,
-    assignments,
-    counted,
-    line,
-    seconds,
-    status,
-    took,
-)
+from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, assignments, line, status, took
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import metric_text, target_branch
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
 from lakewright.plan.status import Status
+from lakewright.spec.words import counted, duration
 
 if TYPE_CHECKING:
     from lakewright.usecases.history import RunComparison
 
-__all__ = ["diff_page", "history", "history_page", "runs_table"]
 
 STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Status.BLOCKED]
 """Statuses of runs; a blocked target makes its run fail."""
@@ -269,7 +256,7 @@ def _changes(difference: TargetDifference) -> Iterator[Line]:
     if old != new:
         yield line(status(old or "not there"), " → ", status(new or "not there"))
     if None not in difference.seconds and old != "SKIPPED" != new:
-        first, second = (seconds(value or 0) for value in difference.seconds)
+        first, second = (duration(value or 0) for value in difference.seconds)
         yield line(Span(f"took {first} → {second}", "dim"))
     for pair in (difference.reasons, tuple(filter(None, (each,)) for each in difference.error)):
         words = ["; ".join(side) or "nothing" for side in map(tuple, pair)]

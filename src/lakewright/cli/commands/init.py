@@ -14,11 +14,10 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.apply import take_steps
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Span, counted, line, took, whole
+from lakewright.cli.page import Block, Span, line, took, whole
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
-
-__all__ = ["TEMPLATES", "demo", "init"]
+from lakewright.spec.words import counted
 
 TEMPLATES = {
     "minimal": (

@@ -10,19 +10,19 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_arguments, run_options
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import assignments, counted
+from lakewright.cli.page import assignments
 from lakewright.cli.progress import listening_to_run, watching
 from lakewright.cli.render.run import failure_lines, plan_page, removal_page, run_page, warning_lines
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.cli.progress import SlicesDue
     from lakewright.run.request import JobRequest
     from lakewright.run.result import RunResult
 
-__all__ = ["job", "run_watched"]
 
 DECLINED = 130
 

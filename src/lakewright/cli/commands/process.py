@@ -13,7 +13,7 @@ from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, counted, line, status, took
+from lakewright.cli.page import Block, Branch, Span, line, status, took
 from lakewright.cli.progress import listening_to_run, watching, working
 from lakewright.cli.render.run import slice_branch
 from lakewright.errors import UsageError
@@ -21,11 +21,10 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.plain import document_of
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.slices.result import ProcessResult
-
-__all__ = ["process"]
 
 
 @command(

@@ -12,15 +12,14 @@ from lakewright.cli.commands.arguments import slice_named
 from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Branch, Span, counted, line
+from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import listening_to_run, working
 from lakewright.cli.render.look_back import difference_blocks
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Run
     from lakewright.usecases.rewinds import Rebuilt, Undone
-
-__all__ = ["rebuild", "rebuild_page", "undo", "undo_page"]
 
 
 def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:

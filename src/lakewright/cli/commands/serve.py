@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lakewright.serve.server_files import ServerFiles
     from lakewright.serve.service import OpenProject, ServeOptions, Serving
 
-__all__ = ["serve", "server_files"]
 
 STOPPING = "Stopping the server; a second signal stops at once."
 

@@ -11,14 +11,13 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Span, Table, counted, line
+from lakewright.cli.page import Block, Span, Table, line
 from lakewright.cli.progress import working
 from lakewright.notebook import json_value, value_text
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.usecases.reading import Answer
-
-__all__ = ["sql"]
 
 
 @command(

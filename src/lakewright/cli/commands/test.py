@@ -12,15 +12,14 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, Span, counted, line, seconds, status
+from lakewright.cli.page import Branch, Span, line, status
 from lakewright.cli.progress import listening_to_run, watching
 from lakewright.cli.render.run import details, plan_page
 from lakewright.errors.phrase import Phrase
 from lakewright.plan.status import Status, overall
 from lakewright.run.case import AssertionResult, CaseResult
 from lakewright.run.result import TargetResult
-
-__all__ = ["case_branch", "summary_of", "test"]
+from lakewright.spec.words import counted, duration
 
 
 @command(
@@ -116,4 +115,4 @@ def _assertion(result: AssertionResult) -> Branch:
 
 
 def _time(length: float) -> Span:
-    return Span(f" {seconds(length)}", "dim")
+    return Span(f" {duration(length)}", "dim")

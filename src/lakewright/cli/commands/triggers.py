@@ -12,14 +12,14 @@ from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.group import LazyGroup, when_alone
-from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line, seconds
+from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.spec.words import duration
 
 if TYPE_CHECKING:
     from lakewright.errors import Fault
     from lakewright.usecases.triggers import TriggerStatus, Withheld
 
-__all__ = ["fault_blocks", "next_line", "trigger_branch", "trigger_branches", "triggers", "triggers_page"]
 
 NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts one.")
 
@@ -206,4 +206,4 @@ def _cells(each: TriggerStatus, now: datetime) -> tuple[Line, ...]:
 def _when(at: datetime | None, now: datetime) -> str:
     if at is None:
         return ""
-    return f"in {seconds((at - now).total_seconds())}" if at > now else "now"
+    return f"in {duration((at - now).total_seconds())}" if at > now else "now"

@@ -10,8 +10,6 @@ from lakewright.cli.completion import names_of
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.page import line, table_of
 
-__all__ = ["watermark"]
-
 TYPES = ("long", "double", "decimal", "date", "timestamp", "string")
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.cli.page import Block, Branch, Span, Table, counted, line
+from lakewright.cli.page import Block, Branch, Span, Table, line
 from lakewright.errors.phrase import Command
 from lakewright.profiling.project_text import slices_reason
 from lakewright.profiling.reason import Code
 from lakewright.profiling.words import question_text, reason_text
+from lakewright.spec.words import counted
 from lakewright.usecases.draft_from_dbt import Question
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from lakewright.usecases.draft_from_dbt import DbtDraft
     from lakewright.usecases.draft_project import Draft
 
-__all__ = ["dbt_page", "draft_page"]
 
 _COLUMNS = ("entity", "key", "strategy", "deletes", "format", "slices")
 _MOST_SKIPPED = 10

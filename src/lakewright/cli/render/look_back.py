@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakewright.cli.page import Block, Branch, Span, Table, counted, line
+from lakewright.cli.page import Block, Branch, Span, Table, line
 from lakewright.cli.render.run import slice_branch
 from lakewright.notebook import value_text, values_text
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.slices.rewind.difference import TableDifference
     from lakewright.usecases.look_back import RecordLife, RowChange, SliceChanges
     from lakewright.usecases.process_slices import RehearsedSlice
 
-__all__ = ["changes_page", "difference_blocks", "life_page", "rehearsal_page"]
 
 _STYLES = {"inserted": "green", "updated": "yellow", "deleted": "red"}
 _SHORT_ID = 8

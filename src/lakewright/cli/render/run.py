@@ -9,18 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from lakewright.cli.faults import fault_branch
-from lakewright.cli.page import (
-    Block,
-    Branch,
-    Line,
-    Span,
-    assignments,
-    counted,
-    line,
-    remedy_branches,
-    seconds,
-    status,
-)
+from lakewright.cli.page import Block, Branch, Line, Span, assignments, line, remedy_branches, status
 from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.lock import EARLIER, IS_EARLIER
@@ -29,21 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
-from lakewright.spec.words import first_of
-
-__all__ = [
-    "details",
-    "failure_lines",
-    "maintenance_line",
-    "metric_text",
-    "plan_page",
-    "removal_page",
-    "run_page",
-    "slice_branch",
-    "slice_line",
-    "target_branch",
-    "warning_lines",
-]
+from lakewright.spec.words import counted, duration, first_of
 
 SHORT_TREE = 12
 """The largest number of steps whose tree leaves its failures on the screen."""
@@ -216,7 +191,7 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
     records = metrics.get("records_in_slice")
     read = f"{counted(records, 'record')}: " if isinstance(records, int) else ""
     tail = [f"version {metrics['delta_version']}"] if metrics.get("delta_version") is not None else []
-    tail += [seconds(metrics["seconds"])] if isinstance(metrics.get("seconds"), int | float) else []
+    tail += [duration(metrics["seconds"])] if isinstance(metrics.get("seconds"), int | float) else []
     return line(
         Span(str(metrics.get("slice", "")), "bold"),
         f" {metrics.get('strategy', '')} {read}{', '.join(parts) or _done_without_rows(metrics)}",
@@ -281,7 +256,7 @@ def _instance(instance: InstanceResult | InstancePlan, phases: Iterable[Branch])
 def _phase(phase: PhaseResult | PhasePlan, branches: Iterable[Branch], took: float = 0.0) -> Branch:
     """Return a phase with what took part in it, or why nothing did."""
     if shown := tuple(branches):
-        time = Span(f" {seconds(took)}" if took else "", "dim")
+        time = Span(f" {duration(took)}" if took else "", "dim")
         return Branch(line(phase.phase.value, " ", status(phase.status.value), time), shown)
     why = Phrase(" skipped: ", phase.note or "nothing takes part")
     return Branch(line(phase.phase.value, Span(why, "dim")))
@@ -322,7 +297,7 @@ def target_branch(
     if is_told:
         said.append(ERROR_ELSEWHERE)
         error, metrics = None, metrics if any(metrics.values()) else {}
-    time = Span(f" {seconds(target['seconds'])}", "dim") if has_time else ""
+    time = Span(f" {duration(target['seconds'])}", "dim") if has_time else ""
     reasons = Phrase(": ", Phrase.joined("; ", said)) if said else ""
     shown = named or f"{target['name']} ({target['kind']})"
     head = line(status(target["status"]), f" {shown}", time, reasons)

@@ -31,12 +31,6 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from lakewright.manifest.store import Store
 
-__all__ = [
-    "DataFlow",
-    "DocumentRequest",
-    "declared_flow",
-    "gather_document",
-]
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from lakewright.documentation.gathering.spark_plan import column_sources
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.observation import observe_table
 from lakewright.lake.spark_errors import message_of
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermarks import Watermarks
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.plan.phase import Phase
@@ -33,13 +33,6 @@ from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-__all__ = [
-    "entity_item",
-    "mapping_item",
-    "relation_item",
-    "target_item",
-]
 
 
 _NO_PLAN = "where its columns come from is not known: Spark Connect shows no plans"

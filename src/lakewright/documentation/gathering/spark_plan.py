@@ -23,7 +23,6 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["MARK", "column_sources"]
 
 MARK = "\x1f"
 """Separates mapping and column in the name of a leaf's column; names in projects do not contain it."""

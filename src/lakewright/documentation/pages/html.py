@@ -22,9 +22,6 @@ from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, le
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = [
-    "html_files",
-]
 
 MOST_BOXES = 300
 """A larger drawing leaves the mappings out."""

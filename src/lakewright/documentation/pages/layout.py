@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["Box", "lay_out", "shortened", "svg_path"]
-
 N = TypeVar("N", bound=Hashable)
 
 BOX_HEIGHT, DUMMY_HEIGHT = 30.0, 10.0

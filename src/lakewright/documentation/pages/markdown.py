@@ -15,8 +15,6 @@ from lakewright.documentation.document import (
 )
 from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, left_out_of, where
 
-__all__ = ["markdown_files"]
-
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|~!$&+\-])")
 
 

@@ -8,8 +8,6 @@ from lakewright.checks.check import CheckResult
 from lakewright.checks.count import Sample
 from lakewright.documentation.document import Ref
 
-__all__ = ["CHAPTERS", "anchor", "counts_of", "left_out_of", "where"]
-
 CHAPTERS = {"target": "Targets", "entity": "Entities", "relation": "Relations", "mapping": "Mappings"}
 """Titles of the chapters by category, in their order on the page."""
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-__all__ = ["SECONDS", "Call", "HttpCall", "ProcessCall"]
-
 SECONDS = 10.0
 """Time limit of one call, and of the wait for remaining calls at the end of a run."""
 

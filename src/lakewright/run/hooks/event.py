@@ -36,17 +36,6 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named, Texts
 from lakewright.spec.models.job import Job
 
-__all__ = [
-    "RUNNING",
-    "Conditions",
-    "Connect",
-    "Event",
-    "Hook",
-    "HookContext",
-    "matches",
-    "notification_faults",
-]
-
 Connect = Callable[[str | Connection], Database]
 """Returns the database that a connection, or its name, means."""
 

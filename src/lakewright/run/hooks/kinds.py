@@ -23,15 +23,6 @@ from lakewright.run.hooks.event import RUNNING, Conditions, Event, Hook, HookCon
 from lakewright.spec.models.base import Reference, from_text, upper
 from lakewright.spec.models.job import MetricBoard
 
-__all__ = [
-    "CommandHook",
-    "JdbcHook",
-    "ReportHook",
-    "RestHook",
-    "SimpleReportHook",
-    "WebHook",
-]
-
 
 class MomentHook(Hook):
     """A hook with a text for each moment at which a phase (`job…`) or a target (`target…`) starts or ends."""

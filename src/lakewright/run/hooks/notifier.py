@@ -36,8 +36,6 @@ from lakewright.run.result import RunResult, TargetResult, status_of_part
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
 
-__all__ = ["HookNotifier", "RunDescription"]
-
 _STORAGE = frozenset({StorageUnavailable.code, StoreUnavailable.code, StoreBusy.code})
 """Codes of failures of the storage of the lake, or of the manifest."""
 

@@ -37,18 +37,6 @@ if TYPE_CHECKING:
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "Assertions",
-    "Dataset",
-    "DatasetName",
-    "Subject",
-    "entity_datasets",
-    "event_state",
-    "inputs_of",
-    "outputs_of",
-    "run_event",
-    "run_uuid",
-]
 
 SPARK_CATALOG = "spark_catalog"
 """The namespace of tables that only have a name in Spark's catalog."""

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "NAMESPACE",
-    "URL",
-    "CommandEnd",
-    "LineageListener",
-    "Reporter",
-    "is_configured",
-    "telling_command",
-]
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     ErrorPage = Callable[[Scope, int, Exception], Response]
 
-__all__ = ["COOKIE", "CSRF_FIELD", "LARGEST_BODY", "Access", "Asker", "Guard"]
 
 COOKIE = "lakewright_session"
 MOST_SESSIONS = 100

@@ -25,8 +25,6 @@ from lakewright.usecases.operate_items import ACTIONS as ITEM_ACTIONS
 from lakewright.usecases.run_job import check_request
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
-__all__ = ["ACTIONS", "begin_job", "document_for"]
-
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
 _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from lakewright.serve.http.site import MakePages, Site, SitePages
 
-__all__ = ["ENDPOINTS", "make_application"]
 
 log = logging.getLogger(__name__)
 

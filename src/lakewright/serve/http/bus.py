@@ -24,8 +24,6 @@ from lakewright.serve.http.endpoint import (
 )
 from lakewright.usecases.items import find_item
 
-__all__ = ["BUS"]
-
 BUS = Endpoints()
 
 Claim = Annotated[dict[str, Any], about("What `/bus/acquire` returned.", min_length=1)]

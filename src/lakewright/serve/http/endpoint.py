@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from lakewright.serve.http.access import Asker
     from lakewright.serve.http.site import Site
 
-__all__ = [
-    "PREFIX",
-    "After",
-    "ApiCall",
-    "ApplicationName",
-    "Endpoint",
-    "Endpoints",
-    "EntityName",
-    "ItemName",
-    "Limit",
-    "Name",
-    "about",
-    "openapi_document",
-]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

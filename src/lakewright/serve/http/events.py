@@ -15,8 +15,6 @@ from lakewright.serve.http.endpoint import ApiCall, Endpoints
 from lakewright.serve.http.faults import HttpFault, body_of
 from lakewright.serve.http.reads import found_run
 
-__all__ = ["EVENTS", "Stream", "stream"]
-
 PAUSE = 0.5
 LONGEST_SILENCE = 15.0
 MOST_FOLLOWERS = 50

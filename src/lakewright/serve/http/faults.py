@@ -21,8 +21,6 @@ from lakewright.errors import (
     UsageError,
 )
 
-__all__ = ["HttpFault", "body_of", "fault_of", "status_of", "unknown"]
-
 _STATUSES: Sequence[tuple[type[LakewrightError], int]] = (
     (NotOffered, 409),
     (UsageError, 400),

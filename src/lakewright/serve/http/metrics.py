@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lakewright.serve.http.site import Site
     from lakewright.serve.service import Gauges
 
-__all__ = ["Metrics"]
 
 log = logging.getLogger(__name__)
 

@@ -31,8 +31,6 @@ from lakewright.usecases.triggers import list_triggers
 from lakewright.usecases.validate_project import validate_project
 from lakewright.usecases.watermarks import list_watermark_changes, list_watermarks
 
-__all__ = ["READS", "found", "found_run"]
-
 READS = Endpoints()
 
 Listed = list[dict[str, Any]]

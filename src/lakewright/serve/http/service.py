@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.serve.service import Serving
 
-__all__ = ["HttpService", "make_service"]
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lakewright.serve.http.access import Access
     from lakewright.serve.requests import Request, Requests
 
-__all__ = ["BegunCommand", "Commands", "MakePages", "Site", "SitePages"]
 
 MOST_RUNNING = 8
 MOST_KEPT = 100

@@ -16,16 +16,6 @@ from lakewright.serve.page.render import link
 from lakewright.usecases.data_flow import Flows
 from lakewright.usecases.entities import SliceEntry
 
-__all__ = [
-    "Bar",
-    "Bars",
-    "FlowDrawing",
-    "draw_bars",
-    "draw_flows",
-    "draw_rows",
-    "focus_link",
-]
-
 HEIGHT, SECONDS_HEIGHT = 120.0, 36.0
 ROWS_HEIGHT = 72.0
 STEP, THICK = 14.0, 10.0

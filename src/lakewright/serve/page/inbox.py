@@ -17,7 +17,8 @@ from urllib.parse import quote
 
 from lakewright.due.facts import Kind
 from lakewright.due.plan import Plan
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
+from lakewright.manifest.verdict import Verdict
 from lakewright.serve.http.faults import fault_of, status_of
 from lakewright.serve.page.render import link
 from lakewright.slices.discover import item_id
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from lakewright.errors import Fault
     from lakewright.serve.page.views import View
 
-__all__ = ["BackgroundObserver", "Look", "inbox_view"]
 
 MOST = 50
 """The largest number of faults, and of locks, that are read."""

@@ -12,8 +12,8 @@ from lakewright.documentation.document import Ref
 from lakewright.due.facts import Kind
 from lakewright.due.words import reason_text
 from lakewright.errors import LakewrightError
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import format_instant
+from lakewright.manifest.verdict import Verdict
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.page.drawing import FlowDrawing, draw_flows, focus_link
 from lakewright.serve.page.views import View, declared_columns
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.due.plan import Plan
 
-__all__ = ["LineagePage"]
 
 CATEGORIES = ("relation", "mapping", "entity", "target")
 RECENT = 20

@@ -27,7 +27,6 @@ from lakewright.spec import words
 if TYPE_CHECKING:
     from lakewright.manifest.redact import Redactor
 
-__all__ = ["ago", "duration", "link", "render"]
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 

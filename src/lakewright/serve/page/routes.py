@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from lakewright.serve.http.site import Site
     from lakewright.spec.project import Project
 
-__all__ = ["Pages"]
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.journal import ABORTED, RUNNING
 from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import Record, parse_instant
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.status import Status
 from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault, unknown
@@ -47,20 +48,6 @@ if TYPE_CHECKING:
     from lakewright.serve.http.site import Site
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "LABELS",
-    "View",
-    "command_values",
-    "entities_view",
-    "entity_view",
-    "item_view",
-    "items_view",
-    "run_values",
-    "run_view",
-    "runs_view",
-    "search_view",
-    "undo_view",
-]
 
 PAGE_ROWS = 50
 PAGE_OF_ALL = 20

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["TableDifference", "compare_rows", "compare_tables"]
 
 SHOWN = 5
 """Number of rows of each kind that are shown."""

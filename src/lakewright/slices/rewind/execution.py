@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from lakewright.slices.rewind.plan import RewindPlan
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["build_beside", "compare_beside", "rewind_table"]
-
 
 def build_beside(
     context: ProcessingContext,

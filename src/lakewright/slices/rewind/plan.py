@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import DataLossError, SliceError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.observation import missing_files, observe_table
-from lakewright.manifest.item import Item, Verdict, has_same_amounts, is_changed
+from lakewright.manifest.item import Item, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
+from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.slices.chain import AppliedSlice, foreign_since, since_empty, version_before
 from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name, slice_of_id
@@ -40,19 +41,6 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "Arriving",
-    "RewindPlan",
-    "greatest_marks",
-    "in_place",
-    "lasting_commits",
-    "moved_slices",
-    "plan_replay",
-    "starts_over",
-    "watermarks_after",
-    "watermarks_of",
-    "with_times",
-]
 
 MOST_NAMED = 5
 

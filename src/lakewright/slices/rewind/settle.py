@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["check_not_rewinding", "conclude", "find_rewind", "record_landed", "settle_rewind"]
-
 
 def check_not_rewinding(context: ProcessingContext, entity: Entity) -> None:
     """Raise an error if a rewind of an entity's table has begun.

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.replay_slices import KnownSlice
 
-__all__ = [
-    "REHEARSAL",
-    "begin_beside",
-    "error_of_table",
-    "is_outlived",
-    "left_beside",
-    "remove_beside",
-    "rewind_session",
-    "side_address",
-    "side_of",
-    "swap_write",
-]
 
 SUFFIX = "__rebuild"
 """End of the name of the table beside an entity's own."""

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import DataLossError, UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.observation import missing_files
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.discover import called_name, find_slice, item_id, natural_key, slice_name, slice_of_id
 from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.rewind.plan import (
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from lakewright.slices.chain import AppliedSlice, SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity, Strategy
-
-__all__ = ["RebuildPlan", "RebuildStart", "UndoPlan", "check_recorded", "plan_rebuild", "plan_undo"]
 
 
 @dataclass(frozen=True, slots=True)

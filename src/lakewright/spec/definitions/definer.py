@@ -21,8 +21,6 @@ from lakewright.spec.reading.parsed_file import nodes_in
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["WITHOUT_KINDS", "Definer"]
-
 WITHOUT_KINDS: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity, "trigger": Trigger}
 """Models of the categories without kinds."""
 

@@ -17,8 +17,6 @@ from lakewright.spec.models.base import Named
 from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.sections import RawDefinition
 
-__all__ = ["Definition", "render_tree"]
-
 
 @dataclass(frozen=True, slots=True)
 class Definition:

@@ -13,15 +13,6 @@ from lakewright.errors import Fault, Location
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.reading.parsed_file import texts_in
 
-__all__ = [
-    "ABOUT",
-    "VALIDATED",
-    "Locate",
-    "fault_about",
-    "faults_of",
-    "valid_part",
-]
-
 M = TypeVar("M")
 
 Locate = Callable[[tuple[str | int, ...]], Location]

@@ -9,8 +9,6 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.models.base import Named
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["Registry"]
-
 
 class Registry:
     """Kinds by category: `{"relation": {"file": "lakewright.relations.file:FileRelation"}}`.

@@ -19,8 +19,6 @@ from lakewright.spec.models.base import Listed, Named
 from lakewright.spec.models.job import Parameter
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["AROUND", "PREFIX", "Binding", "TemplateSpec", "Use", "bind", "bound_values", "expand_uses"]
-
 PREFIX = "template/"
 """Prefix of the kind of a definition that uses a template."""
 

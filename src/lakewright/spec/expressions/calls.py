@@ -17,9 +17,6 @@ from lakewright.spec.expressions.functions import (
 )
 from lakewright.spec.suggestions import meant, suggestion
 
-__all__ = ["DEPENDS_ON_VALUE", "call", "call_function", "call_problem", "read_property"]
-
-
 DEPENDS_ON_VALUE = "depends_on_value"
 """Detail of faults that other values of the same type may not have."""
 

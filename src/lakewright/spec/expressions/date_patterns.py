@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from itertools import groupby
 
-__all__ = ["format_moment"]
-
 LONGEST = 200
 
 MONTHS = (

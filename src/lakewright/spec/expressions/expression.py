@@ -15,21 +15,6 @@ from typing import TypeAlias
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.functions import ALONE, functions_of
 
-__all__ = [
-    "FUNCTION_NAMES",
-    "Access",
-    "Call",
-    "Literal",
-    "Name",
-    "Node",
-    "Template",
-    "has_expression",
-    "names_in",
-    "parse_expression",
-    "parse_template",
-    "parts_of",
-]
-
 # Limits of depth and size, so that a hostile text is rejected within seconds.
 DEEPEST = 20
 LONGEST = 1_000_000

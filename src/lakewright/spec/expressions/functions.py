@@ -21,20 +21,6 @@ from lakewright.spec.expressions.date_patterns import DAYS, MONTHS, format_momen
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.expressions.values import Duration, render_value
 
-__all__ = [
-    "ALONE",
-    "DATE",
-    "FUNCTIONS",
-    "NAMESPACES",
-    "TEXT",
-    "VALUES",
-    "EvaluationContext",
-    "Function",
-    "Kind",
-    "Namespace",
-    "functions_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:

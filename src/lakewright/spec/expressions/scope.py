@@ -32,8 +32,6 @@ from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.expressions.values import render_alone, render_value
 from lakewright.spec.suggestions import meant
 
-__all__ = ["Entry", "Scope", "secrets_of"]
-
 # Limits of the length of a result and the depth of entries, so that hostile texts fail with an error.
 LONGEST = 1_000_000
 DEEPEST = 50

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HIDDEN", "credentials_in", "is_secret_header", "is_secret_name"]
-
 HIDDEN = "***"
 """The text that replaces a secret."""
 

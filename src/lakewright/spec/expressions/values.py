@@ -17,25 +17,6 @@ from typing import Self, TypeAlias, TypeVar
 from lakewright.errors import UsageError
 from lakewright.spec.suggestions import hint
 
-__all__ = [
-    "Duration",
-    "TimestampText",
-    "Value",
-    "ValueType",
-    "as_flag",
-    "before_now",
-    "parse_date",
-    "parse_datetime",
-    "parse_integer",
-    "parse_length",
-    "parse_timestamp",
-    "parse_value",
-    "quote_value",
-    "render_alone",
-    "render_value",
-    "with_offset",
-]
-
 Moment = TypeVar("Moment", bound=date)
 
 LONGEST_NUMBER = 40

@@ -19,8 +19,6 @@ from lakewright.spec.reading.parsed_file import texts_in
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["CaseSetup", "set_up_case"]
-
 _FOR_PEOPLE = ("description", "metadata")
 _OVERRIDDEN = ("mapping", "relation")
 

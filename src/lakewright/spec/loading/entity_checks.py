@@ -23,16 +23,6 @@ from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import SLIP, meant, nearest
 
-__all__ = [
-    "IDENTITY",
-    "PLACING",
-    "check_entities",
-    "check_places",
-    "check_settings",
-    "merge_connections",
-    "told_once",
-]
-
 
 def merge_connections(
     entities: Mapping[str, RawDefinition], connections: Mapping[str, RawDefinition]

@@ -23,8 +23,6 @@ from lakewright.spec.reading.parsed_file import DOUBLED, ParsedFile, texts_in
 from lakewright.spec.reading.sections import CATEGORIES, SHARED
 from lakewright.spec.reading.yaml_reader import LONGEST
 
-__all__ = ["find_faulty", "in_module", "of_import", "touching"]
-
 Key = tuple[str, str]
 """Category and name of a definition."""
 

@@ -24,8 +24,6 @@ from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.sections import Sections
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["Importer", "Load", "warn_of_storage"]
-
 DEEPEST_IMPORT = 10
 
 Load: TypeAlias = Callable[[Path, LoadOptions], Project]

@@ -10,8 +10,6 @@ from pathlib import Path
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.loading.settings import Check, unchecked
 
-__all__ = ["LoadOptions", "read_text"]
-
 LARGEST_SECRET = 1_000_000
 
 

@@ -58,8 +58,6 @@ from lakewright.spec.reading.files import (
 from lakewright.spec.reading.parsed_file import ParsedFile, texts_in
 from lakewright.spec.reading.sections import ALL, CATEGORIES, Profile, RawDefinition, Sections
 
-__all__ = ["load_project"]
-
 MOST_FAULTS = 200
 
 ALL_TARGETS = "all"

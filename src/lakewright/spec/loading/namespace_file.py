@@ -12,8 +12,6 @@ from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.reading.parsed_file import ParsedFile
 
-__all__ = ["namespace_warnings"]
-
 _SINKS = {
     "console": Phrase(
         "The history has the metrics of each run: ",

@@ -17,8 +17,6 @@ from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion, way_to_read
 
-__all__ = ["check_executions", "check_references", "inherit"]
-
 Known = Mapping[str, Collection[str]]
 
 _SEVERAL = (("trigger", "entities"), ("job", "targets"))

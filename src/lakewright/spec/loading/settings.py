@@ -28,24 +28,6 @@ from lakewright.spec.reading.parsed_file import Node, ParsedFile, nodes_in
 from lakewright.spec.reading.sections import Profile, Sections
 from lakewright.spec.suggestions import meant, suggestion
 
-__all__ = [
-    "GRANTS",
-    "OWN",
-    "SETTINGS",
-    "Check",
-    "active_profiles",
-    "merged_environment",
-    "read_cluster",
-    "read_config",
-    "read_lake",
-    "read_manifest",
-    "read_own_config",
-    "read_storage",
-    "unchecked",
-    "unused_values",
-    "words_of",
-]
-
 DEFAULT_ROOT = "lake"
 """The folder of the lake, in that of the project, unless one is declared."""
 

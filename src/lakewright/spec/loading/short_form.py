@@ -30,16 +30,6 @@ from lakewright.spec.models.slice_folder import format_of
 from lakewright.spec.reading.parsed_file import Lines, ParsedFile, ValuePath
 from lakewright.spec.reading.sections import RawDefinition
 
-__all__ = [
-    "CONNECTION",
-    "HISTORY",
-    "QUERY",
-    "entity_readers",
-    "is_short",
-    "long_entity",
-    "long_table",
-]
-
 CONNECTION = "project"
 """The connection of entities that name none."""
 

@@ -13,8 +13,6 @@ from pydantic import BeforeValidator, Field
 from lakewright.spec.expressions.values import as_flag
 from lakewright.spec.models.base import SnakeModel, TextMap, Texts, lower
 
-__all__ = ["DBT", "LIKE", "Adoption", "AdoptionValue"]
-
 ROLES = ("valid_from", "valid_to", "is_current", "deleted", "last_seen")
 """The roles that a column of the adopted table can have."""
 

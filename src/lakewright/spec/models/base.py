@@ -33,29 +33,6 @@ from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.messages import message_of
 from lakewright.spec.suggestions import suggestion
 
-__all__ = [
-    "ALSO",
-    "KIND_MARK",
-    "NO_KIND",
-    "KindOf",
-    "Listed",
-    "Model",
-    "Named",
-    "NamedMap",
-    "Patterns",
-    "Reference",
-    "Rows",
-    "SnakeModel",
-    "TextMap",
-    "Texts",
-    "from_text",
-    "inconsistent",
-    "listed",
-    "lower",
-    "read_settings",
-    "upper",
-]
-
 T = TypeVar("T")
 
 ALSO = "x-also"

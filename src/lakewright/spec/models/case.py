@@ -12,8 +12,6 @@ from pydantic import Field
 
 from lakewright.spec.models.base import KindOf, Named, NamedMap, Reference, TextMap, Texts
 
-__all__ = ["CASE_SECTIONS", "Case"]
-
 CASE_SECTIONS = {
     "fixtures": "target",
     "overrideMappings": "mapping",

@@ -9,8 +9,6 @@ from pydantic import Field, field_validator
 from lakewright.spec.expressions.values import parse_length
 from lakewright.spec.models.base import SnakeModel
 
-__all__ = ["ClusterSettings"]
-
 _ADDRESS = r"[A-Za-z0-9_.\-]+:\d{1,5}|\[[0-9A-Fa-f:]+\]:\d{1,5}"
 _MASTER = re.compile(
     rf"spark://(?:{_ADDRESS})(?:,(?:{_ADDRESS}))*|yarn|k8s://\S+|sc://\S+|"

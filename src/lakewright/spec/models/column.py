@@ -18,8 +18,6 @@ from lakewright.spec.models.base import ALSO, Model, SnakeModel, lower
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
 
-__all__ = ["Column", "ColumnKeys", "Injection", "Injections", "Role", "normal_name"]
-
 REMOVED = re.compile(r"[ ,;{}()=+\-.\t\n]")
 """Characters that column names of a table cannot contain."""
 

@@ -14,16 +14,6 @@ from pydantic import BeforeValidator, Field
 
 from lakewright.spec.models.base import KindOf, Listed, Model, Named, Patterns, Reference
 
-__all__ = [
-    "COLLECTORS",
-    "Checks",
-    "Collector",
-    "Documentation",
-    "DocumentationFile",
-    "DocumentationFormat",
-    "Generator",
-]
-
 COLLECTORS = ("relations", "mappings", "targets", "entities", "lineage", "checks")
 """The parts that documentation can describe. By default all of them are collected."""
 

@@ -23,8 +23,6 @@ from lakewright.spec.models.places import Address, Places, canonical_root
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.watermark import Watermark
 
-__all__ = ["SETTINGS_PREFIX", "TIMES", "Entity", "Strategy"]
-
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns without the lake's prefix. `deleted` is not reserved, because a slice may contain it."""
 

@@ -18,14 +18,6 @@ from lakewright.spec.models.lake import PATH_TEMPLATES, OutputText
 from lakewright.spec.models.maintenance import Maintenance
 from lakewright.spec.models.slice_format import SliceFormat, SliceFormatValue
 
-__all__ = [
-    "NAMED_TIME",
-    "OF_NAME",
-    "PLACE_TEMPLATES",
-    "EntitySettings",
-    "SourceConnection",
-]
-
 PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table", "slices_from")
 """Settings whose templates may use the entity's own names."""
 

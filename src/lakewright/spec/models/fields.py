@@ -17,8 +17,6 @@ from lakewright.spec.expressions.values import ValueType
 from lakewright.spec.models.base import Model
 from lakewright.spec.models.type_text import DEEPEST, LONGEST, parse_sql_type
 
-__all__ = ["Field", "PartitionField", "TypeText", "parse_type"]
-
 
 def parse_type(declared: object) -> Type:
     """Return the type that a text (`decimal(10,2)`, `array<struct<a: int>>`) or a map declares.

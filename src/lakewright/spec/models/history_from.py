@@ -14,8 +14,6 @@ from pydantic import Field, model_validator
 from lakewright.spec.models.base import SnakeModel, TextMap, Texts, inconsistent
 from lakewright.spec.models.slice_format import SliceFormatValue
 
-__all__ = ["HistoryFrom"]
-
 
 class HistoryFrom(SnakeModel):
     """Dated exports in a folder, or a table of versions that another tool made."""

@@ -38,8 +38,6 @@ from lakewright.spec.models.base import (
 )
 from lakewright.spec.suggestions import hint
 
-__all__ = ["Execution", "Job", "Metric", "MetricBoard", "Parameter", "StepSize"]
-
 StepSize = int | Decimal | Duration
 """The distance between two values of a parameter."""
 

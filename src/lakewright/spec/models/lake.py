@@ -16,9 +16,6 @@ from lakewright.spec.models.base import SnakeModel, lower
 from lakewright.spec.models.places import place_within
 from lakewright.spec.suggestions import meant
 
-__all__ = ["PATH_TEMPLATES", "LakeSettings", "OutputText", "TableOutput"]
-
-
 PATH_TEMPLATES = ("raw_path", "bronze_path", "silver_path")
 """Keys whose templates may use the names of an entity."""
 

@@ -10,8 +10,6 @@ from pydantic import Field
 
 from lakewright.spec.models.base import SnakeModel
 
-__all__ = ["Maintenance"]
-
 MIB = 1 << 20
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from lakewright.spec.suggestions import meant
 from lakewright.spec.words import counted
 
-__all__ = ["message_of"]
-
 _LONGEST_SHOWN = 60
 
 

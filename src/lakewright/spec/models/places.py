@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from lakewright.errors import SpecError
 from lakewright.spec.models.slice_folder import SliceFolder
 
-__all__ = ["Address", "Places", "canonical_root", "place_within"]
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 LOCAL = re.compile(r"^file:(//)?(?=/)")

@@ -9,8 +9,6 @@ from pydantic import Field
 
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts
 
-__all__ = ["ImportSpec", "ProjectFile"]
-
 
 class ImportSpec(Model):
     """An imported project, whose definitions are named `<project>/<name>`."""

@@ -16,8 +16,6 @@ from lakewright.spec.models.fields import Field
 from lakewright.spec.suggestions import meant, suggestion
 from lakewright.spec.words import counted
 
-__all__ = ["Record", "fits", "record_faults", "texts_of", "without_others"]
-
 Record: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """A row: its values in the order of the columns, or by their names."""
 

@@ -20,8 +20,6 @@ from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.spec.models.watermark import Watermark
 
-__all__ = ["ShortColumn", "ShortEntity", "ShortTable", "ShortTableColumn", "flag_of"]
-
 DELETES = ("none", "snapshot", "window")
 """The ways in which an entity's records are deleted, beside a flag."""
 

@@ -13,8 +13,6 @@ from datetime import date, datetime
 from functools import cached_property
 from typing import Any
 
-__all__ = ["DATE", "FORMATS", "SliceFolder", "dates_in", "format_of"]
-
 _MARK = re.compile(r"\{(\w+)\}|\*\*|\*|\?")
 
 

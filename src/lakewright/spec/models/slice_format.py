@@ -12,8 +12,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 
-__all__ = ["SliceFormat", "SliceFormatValue"]
-
 _ESCAPES = {"\\t": "\t", "tab": "\t"}
 _OF_CSV = ("separator", "quote", "escape", "header", "trim_names")
 _TEXTS = ("csv", "json")

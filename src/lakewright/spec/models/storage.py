@@ -9,15 +9,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 
-__all__ = [
-    "AzureStorage",
-    "CloudCredentials",
-    "Credentials",
-    "GoogleStorage",
-    "S3Storage",
-    "StorageSettings",
-]
-
 
 class Credentials(StrEnum):
     """Where the credentials of S3 come from."""

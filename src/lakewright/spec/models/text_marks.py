@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-__all__ = ["FileText", "SqlText", "marked_texts"]
-
 M = TypeVar("M", bound=StrEnum)
 
 

@@ -16,12 +16,6 @@ from lakewright.spec.cron import check_cron, find_zone
 from lakewright.spec.expressions.values import parse_length
 from lakewright.spec.models.base import Named, Reference, TextMap, Texts, from_text, inconsistent, lower
 
-__all__ = [
-    "CatchUp",
-    "Trigger",
-    "TriggerEvent",
-]
-
 LEAST_POLL = timedelta(milliseconds=100)
 LONGEST = timedelta(days=1)
 

@@ -12,8 +12,6 @@ from functools import lru_cache
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.spec.suggestions import meant
 
-__all__ = ["DEEPEST", "LONGEST", "parse_sql_type"]
-
 DEEPEST = 32
 LONGEST = 20_000
 

@@ -28,8 +28,6 @@ from lakewright.spec.expressions.functions import NAMESPACES, EvaluationContext
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 
-__all__ = ["Operation", "Watermark"]
-
 LAST_VALUES = ("last_value", "watermark")
 """Names by which an expression refers to the last value."""
 

@@ -13,15 +13,6 @@ from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.yaml_reader import LONGEST as LONGEST_YAML
 from lakewright.spec.reading.yaml_reader import read_yaml
 
-__all__ = [
-    "DOCUMENTATION_FILE",
-    "NAMESPACE_FILES",
-    "OVERRIDES_FILE",
-    "find_modules",
-    "find_project",
-    "read_document",
-]
-
 PROJECT_FILE = "project.yml"
 DOCUMENTATION_FILE = "documentation.yml"
 OVERRIDES_FILE = ".flowman-env.yml"

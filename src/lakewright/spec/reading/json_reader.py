@@ -16,8 +16,6 @@ from typing import Any
 from lakewright.errors import Fault, Location
 from lakewright.spec.reading.parsed_file import DOUBLED, Lines, ParsedFile
 
-__all__ = ["LONGEST", "read_json"]
-
 # Limits of size and depth, so that a hostile file ends in a fault within seconds.
 LONGEST = 16_000_000
 DEEPEST = 50

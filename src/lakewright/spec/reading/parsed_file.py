@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from lakewright.errors import Location
 
-__all__ = ["DOUBLED", "Lines", "Node", "ParsedFile", "ValuePath", "nodes_in", "texts_in"]
-
 ValuePath = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a document to a value."""
 

@@ -16,8 +16,6 @@ from lakewright.spec.expressions.values import as_flag
 from lakewright.spec.reading.parsed_file import Node, ParsedFile, ValuePath
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["ALL", "CATEGORIES", "LISTED", "Profile", "RawDefinition", "Sections"]
-
 CATEGORIES: Mapping[str, str] = {
     "relations": "relation",
     "mappings": "mapping",

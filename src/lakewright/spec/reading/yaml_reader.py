@@ -26,8 +26,6 @@ from yaml.events import (
 from lakewright.errors import Fault, Location
 from lakewright.spec.reading.parsed_file import DOUBLED, Lines, ParsedFile
 
-__all__ = ["LONGEST", "read_yaml"]
-
 LONGEST = 4_000_000
 DEEPEST = 50
 MOST_NODES = 200_000

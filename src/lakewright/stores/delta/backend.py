@@ -12,8 +12,6 @@ from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
 from lakewright.stores.write_access import may_write
 
-__all__ = ["DeltaBackend"]
-
 
 class DeltaBackend(Backend):
     """A Delta table at `location`: a local folder or the URL of a place in object storage.

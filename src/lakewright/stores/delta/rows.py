@@ -21,18 +21,6 @@ from lakewright.manifest.record import Record
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey
 
-__all__ = [
-    "SCHEMA",
-    "Line",
-    "batch_lines",
-    "document_of",
-    "item_line",
-    "item_of",
-    "lines_of",
-    "record_of",
-    "to_arrow",
-]
-
 
 class Line(NamedTuple):
     """One row.

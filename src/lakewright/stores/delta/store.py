@@ -29,8 +29,6 @@ from lakewright.stores.delta.rows import (
 )
 from lakewright.stores.delta.table import Overtaken, Table, among, quoted, table_exists
 
-__all__ = ["DeltaStore"]
-
 BATCH = 500
 """Maximum number of writes in one version, and of names in one query."""
 

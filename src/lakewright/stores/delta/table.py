@@ -18,8 +18,6 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from lakewright.errors import LakewrightError, SpecError, StoreBusy, StoreUnavailable
 from lakewright.stores.delta.rows import SCHEMA, Line, lines_of, to_arrow
 
-__all__ = ["Overtaken", "Table", "among", "quoted", "table_exists"]
-
 PATIENCE = 30.0
 """Seconds during which a write is retried while other writers overtake it."""
 

@@ -7,8 +7,6 @@ from datetime import datetime
 from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
 
-__all__ = ["DynamoDbBackend"]
-
 DEFAULT_TABLE = "lakewright-manifest"
 
 

@@ -16,8 +16,6 @@ from botocore.exceptions import (
 
 from lakewright.errors import LakewrightError, SpecError, StoreUnavailable, UsageError
 
-__all__ = ["code_of", "translate"]
-
 _CREDENTIALS = (
     "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where AWS assigns a role; "
     "DynamoDB Local accepts any key."

@@ -11,16 +11,6 @@ from heapq import merge
 from itertools import groupby
 from typing import TypeVar
 
-__all__ = [
-    "SHARDS",
-    "in_order",
-    "merged",
-    "record_sort_key",
-    "shard",
-    "sort_key",
-    "sort_key_prefix",
-]
-
 SHARDS = 8
 """Partitions that items and their records are spread over; DynamoDB limits the rate of each one."""
 

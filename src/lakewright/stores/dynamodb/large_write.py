@@ -18,8 +18,6 @@ from lakewright.errors import UsageError
 from lakewright.stores.dynamodb.rows import Row, key_of, text
 from lakewright.stores.dynamodb.table import Change, Refused, Table
 
-__all__ = ["MOST_BYTES", "MOST_CHANGES", "PENDING", "finish", "finish_all", "write_large"]
-
 MOST_CHANGES = 100
 """Maximum rows of one DynamoDB transaction."""
 

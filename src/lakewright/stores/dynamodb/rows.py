@@ -15,29 +15,6 @@ from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Damage, Document
 from lakewright.stores.dynamodb.keys import record_sort_key, shard, sort_key
 
-__all__ = [
-    "Key",
-    "Row",
-    "checked",
-    "count_key",
-    "document_key",
-    "document_of",
-    "document_row",
-    "item_key",
-    "item_of",
-    "item_row",
-    "key_of",
-    "listing_rows",
-    "marker_row",
-    "number",
-    "record_key",
-    "record_of",
-    "record_row",
-    "size_of",
-    "standing_in",
-    "text",
-]
-
 Row = Mapping[str, Any]
 """Attribute to typed value: `{"pk": {"S": "…"}}`."""
 

@@ -47,9 +47,6 @@ from lakewright.stores.dynamodb.rows import (
 from lakewright.stores.dynamodb.table import BY_STATE, Change, Refused, Table, if_absent, if_equal
 from lakewright.stores.dynamodb.writer import Cache, Writer
 
-__all__ = ["MIGRATIONS", "DynamoDbStore", "all_records", "migrate", "rebuild"]
-
-
 VERSION: Key = ("schema", "=")
 """The key of the row that holds the version of the layout."""
 

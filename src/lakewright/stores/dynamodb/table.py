@@ -21,8 +21,6 @@ from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.rows import Key, Row, text
 from lakewright.stores.heartbeat import seconds_awake
 
-__all__ = ["BY_STATE", "Change", "Refused", "ServerClock", "Table", "if_absent", "if_equal"]
-
 BY_STATE = "by_state"
 """The index of items by state; only the rows of items have its key."""
 

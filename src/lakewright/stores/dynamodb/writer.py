@@ -38,13 +38,6 @@ from lakewright.stores.dynamodb.rows import (
 )
 from lakewright.stores.dynamodb.table import Change, Refused, Table, if_absent, if_equal
 
-__all__ = [
-    "MARKER",
-    "Cache",
-    "Writer",
-    "changes_of",
-]
-
 LARGEST = 512
 """Maximum number of items, and of documents, that are cached."""
 

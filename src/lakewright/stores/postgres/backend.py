@@ -9,8 +9,6 @@ from typing import ClassVar
 from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
 
-__all__ = ["PostgresBackend"]
-
 
 class PostgresBackend(Backend):
     """A PostgreSQL server; libpq's environment variables supply what `url` leaves out."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["login_reason"]
-
 _CLIENTS_WORDS = re.compile(
     r'(?:connection failed: )?connection to server (?:at|on socket) "[^"]*"(?: \([^)]*\))?(?:, port \d+)?'
     r" failed: (?:FATAL: +)?(?P<reason>.*)"

@@ -15,8 +15,6 @@ from lakewright.stores.sql.database import Database
 from lakewright.stores.sql.schema import is_created
 from lakewright.stores.sql.store import SqlStore
 
-__all__ = ["PostgresStore"]
-
 SCHEMA_LOCK = 0x1A4E_0001
 """Key of the advisory lock that a process holds while it creates or migrates the schema."""
 

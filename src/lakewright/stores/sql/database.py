@@ -14,8 +14,6 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from lakewright.errors import LakewrightError
 
-__all__ = ["PATIENCE", "Collision", "Database"]
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -14,8 +14,6 @@ from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Query
 from lakewright.stores.sql.schema import items, standings
 
-__all__ = ["PAGE", "Ask", "candidates", "first_and_last", "paged", "queued"]
-
 PAGE = 500
 """Rows of one page."""
 

@@ -24,15 +24,6 @@ from lakewright.manifest.record import (
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Damage, Document
 
-__all__ = [
-    "document_of",
-    "document_row",
-    "item_of",
-    "item_row",
-    "record_of",
-    "record_row",
-]
-
 
 def record_row(record: Record) -> dict[str, Any]:
     """Return the row of a record."""

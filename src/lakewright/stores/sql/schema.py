@@ -25,17 +25,6 @@ from sqlalchemy import (
 
 from lakewright.errors import NotInstalled
 
-__all__ = [
-    "documents",
-    "edited",
-    "is_created",
-    "is_current",
-    "items",
-    "migrate",
-    "records",
-    "standings",
-]
-
 metadata = MetaData()
 
 KEY = Text().with_variant(Text(collation="C"), "postgresql")

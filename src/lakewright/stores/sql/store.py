@@ -23,8 +23,6 @@ from lakewright.stores.sql.listing import candidates, first_and_last, paged, que
 from lakewright.stores.sql.rows import document_of
 from lakewright.stores.sql.schema import documents, is_current, migrate, standings
 
-__all__ = ["SqlStore"]
-
 BATCH = 500
 """Writes of one transaction, and items of one query."""
 

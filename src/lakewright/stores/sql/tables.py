@@ -40,22 +40,6 @@ from lakewright.stores.sql.listing import PAGE, Ask
 from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row
 from lakewright.stores.sql.schema import documents, edited, items, records, standings
 
-__all__ = [
-    "all_records",
-    "find_records",
-    "has_edited",
-    "load_documents",
-    "load_few",
-    "load_items",
-    "load_records",
-    "rebuild",
-    "refold_edited",
-    "save_documents",
-    "save_items",
-    "save_records",
-    "save_standings",
-]
-
 
 class Statement:
     """A statement with named parameters.

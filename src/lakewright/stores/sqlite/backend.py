@@ -12,8 +12,6 @@ from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
 
-__all__ = ["SqliteBackend"]
-
 DEFAULT_PATH = ".lakewright/manifest.db"
 
 T = TypeVar("T")

@@ -31,8 +31,6 @@ from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.stores.sql.database import Database
 from lakewright.stores.sql.schema import migrate
 
-__all__ = ["sqlite_database"]
-
 T = TypeVar("T")
 
 _File: TypeAlias = tuple[int, int]

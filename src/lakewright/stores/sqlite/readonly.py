@@ -30,8 +30,6 @@ from lakewright.stores.sql.tables import refold_edited
 from lakewright.stores.sqlite.database import sqlite_database
 from lakewright.stores.write_access import may_write
 
-__all__ = ["is_writable", "read_only_store", "read_unchanged"]
-
 T = TypeVar("T")
 
 BUSY_SECONDS = 5.0

@@ -9,8 +9,6 @@ from pathlib import Path
 from lakewright.stores.sql.store import SqlStore
 from lakewright.stores.sqlite.database import sqlite_database
 
-__all__ = ["SqliteStore"]
-
 BUSY_SECONDS = 30.0
 """How long a statement waits for other processes' transactions."""
 

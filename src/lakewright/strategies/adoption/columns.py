@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["AdoptedColumns", "adopted_columns", "is_adoptable"]
-
 
 _PARTITIONED = (
     "Map the declared columns to the table's in `adopt: columns`; or declare those by which the table is "

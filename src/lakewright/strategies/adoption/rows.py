@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = ["adopt"]
 
 _KEY, _CURRENT, _DELETED, _SEEN, _FORMER, _FLAG, _OPEN, _NEXT_FLAG = (
     f"_lakewright_{name}"

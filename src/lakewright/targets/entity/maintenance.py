@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.targets.context import Context
 
-__all__ = ["Maintenance", "look_at_silver", "maintain", "maintain_after_slices"]
 
 log = logging.getLogger(__name__)
 

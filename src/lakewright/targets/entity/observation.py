@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from lakewright.slices.deviations import Deviations
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["comment_changes", "feature_changes", "new_comments", "observe_entity", "property_changes"]
-
 
 _MOST_NAMED = 3
 

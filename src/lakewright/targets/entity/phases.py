@@ -20,9 +20,9 @@ from lakewright.errors import (
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.table import drop_feature, drop_table, set_comments, set_properties, truncate_table
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import FAILED_ITEMS, STALE_LOCKS, Lock
 from lakewright.manifest.record import format_instant
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -44,8 +44,6 @@ from lakewright.targets.entity.observation import (
 )
 from lakewright.targets.entity.table_rules import broken_invariants
 from lakewright.targets.entity.work import EntityWork
-
-__all__ = ["PHASES"]
 
 _COUNTS = (
     "records_in_slice",

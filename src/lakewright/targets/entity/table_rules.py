@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "KEY_ALIKE",
-    "OWN_KEY",
-    "ExaminedTable",
-    "Finding",
-    "broken_invariants",
-    "find_violations",
-    "has_rules",
-]
 
 _P = "_lakewright_"
 OWN_KEY, NEXT, FORMER, SAME, ALIKE = (

@@ -32,7 +32,6 @@ from lakewright.transform.instants import parse_instant_in
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EntityTarget"]
 
 _LOST = "the table is gone, although slices are processed into it"
 _NO_TABLE = "fails as long as no slice has created the table"

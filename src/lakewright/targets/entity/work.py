@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.places import Address
 
-__all__ = ["EntityWork", "processing_context"]
-
 
 def processing_context(context: Context, entity: Entity, options: ProcessingOptions) -> ProcessingContext:
     """Return the context in which an entity's slices are processed."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["BuildMarks", "last_builds", "part_of"]
-
 
 @dataclass
 class SilverChanges:

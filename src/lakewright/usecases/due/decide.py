@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.due.plan import Choice
 
-__all__ = ["decide"]
 
 MOST_NAMED = 10
 

@@ -16,8 +16,6 @@ from lakewright.manifest.store import Put, Write
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["read_decisions", "save_decision"]
-
 
 def read_decisions(app: App) -> Iterator[Decision]:
     """Yield what was decided in a project, the last decision last."""

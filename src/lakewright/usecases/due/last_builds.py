@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.targets.definition import BuildDefinition
 
-__all__ = ["RecordedBuilds"]
 
 FEW = 1000
 """The largest number of builds that are read at once, whatever a run asks for."""

@@ -44,11 +44,12 @@ from lakewright.lake.observation import missing_files, observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.place_marks import mark_of
 from lakewright.lake.storage_errors import lost_files_error
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.lock import failure_remedy, failure_words, invalid_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query, Write
+from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import (
     application_of,
     applications_before,
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Slice as BronzeSlice
     from lakewright.spec.models.entity import Entity as Declared
 
-__all__ = ["observe", "settle"]
 
 _LATE = {"refuse": None, "apply": Verb.END}
 _CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEEP}

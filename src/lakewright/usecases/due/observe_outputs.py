@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.job import Job
 
-__all__ = ["OutputObserver"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Declared:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lakewright.due.plan import Step
     from lakewright.slices.chain import SliceChain
 
-__all__ = ["Pace", "pace_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pace:

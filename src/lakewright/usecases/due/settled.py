@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.store import Document
 
-__all__ = ["MOST_PLACES", "Settled", "SettledDocuments", "digest_of"]
 
 SETTLED_BY = 3
 """The rules by which targets and entities count as settled; another number unsettles all of them."""

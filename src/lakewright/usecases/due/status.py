@@ -8,10 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due.words import plan_document, plan_rows
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING
 from lakewright.manifest.plain import document_of
 from lakewright.manifest.store import Query
+from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lakewright.usecases.items import Row
     from lakewright.usecases.triggers import TriggerStatus, Withheld
 
-__all__ = ["ProjectStatus", "project_status"]
 
 RECENT = 200
 """The number of latest runs among which running ones are looked for; a history may hold many more."""

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from lakewright.run.result import RunResult
     from lakewright.slices.other_runs import OtherRun
 
-__all__ = ["Applied", "Taken", "apply_plan", "plan_of_project"]
 
 REASON = "apply"
 """The reason of records that are made because they are due."""

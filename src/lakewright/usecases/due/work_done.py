@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.run.result import RunResult
 
-__all__ = ["work_done"]
 
 _CHANGED = ("inserted", "updated", "closed", "deleted")
 

@@ -27,8 +27,6 @@ from lakewright.spec.project import Project, resolve_entity
 from lakewright.spec.reading.parsed_file import texts_in
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Evaluated", "Evaluation", "evaluate_project"]
-
 _CATEGORIES = ("target", "relation", "mapping", "entity", "connection")
 
 

@@ -34,8 +34,6 @@ from lakewright.usecases.validation.sql import Columns, MappingColumns, declared
 from lakewright.workspace.partition_values import check_partition_values, written_at
 from lakewright.workspace.readable import ReadableRelation
 
-__all__ = ["DATASETS", "check_columns"]
-
 DATASETS = ("source", "target", "input", "actual", "expected")
 """The keys of targets that hold datasets."""
 

@@ -33,14 +33,6 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
 
-__all__ = [
-    "analyse_with_spark",
-    "check_outputs",
-    "check_pasts",
-    "replaced_output_faults",
-    "value_faults",
-]
-
 
 def replaced_output_faults(project: Project, lake: Lake) -> Iterator[Fault]:
     """Yield a warning for each two targets of a job of which the later one replaces what the other builds.

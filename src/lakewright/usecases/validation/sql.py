@@ -20,8 +20,6 @@ from lakewright.workspace.query import mapping_names
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Columns", "MappingColumns", "check_sql", "declared_names", "mapping_cycles"]
-
 _THIS = "__this__"
 """The table of a check's query, and of texts whose table has no name."""
 

@@ -12,10 +12,11 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
-from lakewright.cli.page import counted, line, status, took
+from lakewright.cli.page import line, status, took
 from lakewright.cli.progress import HANG_UP, listening
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.bus.claims import WrittenClaim
@@ -23,21 +24,6 @@ if TYPE_CHECKING:
     from lakewright.bus.run_commands import CommandRun, Worked
     from lakewright.bus.worklist import Backlog, Demand
     from lakewright.manifest.item import Item
-
-__all__ = [
-    "acquire",
-    "add",
-    "after_option",
-    "as_option",
-    "failed",
-    "opened",
-    "payload_option",
-    "processed",
-    "read_text",
-    "renew",
-    "run",
-    "state",
-]
 
 
 as_option = click.option(

@@ -16,7 +16,7 @@ from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.faults import FAILED, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, counted, line, remedy_branches, status
+from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line, remedy_branches, status
 from lakewright.cli.progress import Stopper, listening
 from lakewright.cli.render.run import slice_line
 from lakewright.errors import UsageError
@@ -32,28 +32,12 @@ from lakewright.manifest.lock import (
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Damage
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.slices.audit import Repair
     from lakewright.usecases.items import ItemHistory, Row
     from lakewright.usecases.operate_items import ManifestCheck
-
-__all__ = [
-    "damage_page",
-    "difference_page",
-    "discover",
-    "fsck",
-    "item_page",
-    "list_items",
-    "record_line",
-    "repair_page",
-    "rows_page",
-    "show_item",
-    "stale_lock_page",
-    "stats",
-    "stats_page",
-    "watch",
-]
 
 
 @command(

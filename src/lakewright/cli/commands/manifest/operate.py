@@ -11,23 +11,13 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import entity_option
 from lakewright.cli.group import Command, command
 from lakewright.cli.options import Decorator, despite_faults, stacked
-from lakewright.cli.page import Span, counted, line, status
+from lakewright.cli.page import Span, line, status
 from lakewright.errors import LakewrightError, UsageError
-from lakewright.spec.words import first_of
+from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
 
-__all__ = [
-    "accept",
-    "author_option",
-    "operator_options",
-    "release",
-    "requeue",
-    "resolve",
-    "skip",
-    "unskip",
-]
 
 MOST_NAMED = 10
 

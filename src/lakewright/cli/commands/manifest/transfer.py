@@ -16,13 +16,13 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, counted, line, status
+from lakewright.cli.page import Branch, line, status
 from lakewright.errors import UsageError
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.manifest.transfer import Imported
 
-__all__ = ["export", "import_file", "move"]
 
 _ESCAPED = "backslashreplace"
 """Bytes that are not UTF-8 become escapes that JSON does not allow, so that their line is rejected."""
