@@ -119,7 +119,7 @@ _BETWEEN = (_OURS, contextlib.__file__)
 def warned() -> Iterator[None]:
     """Issue what this thread logs as a warning in the block as a warning of Python, too, at its end.
 
-    An error that ends the block is told instead.
+    An error that ends the block is reported instead.
     """
     logger, found = logging.getLogger("lakewright"), _Collector()
     logger.addHandler(found)
@@ -196,7 +196,7 @@ _INTERRUPTED = 130
 """The exit code of a run that Ctrl-C has ended."""
 
 
-def tell_end(job: str, phase: str, result: RunResult) -> None:
+def report_end(job: str, phase: str, result: RunResult) -> None:
     """Log how a run ended.
 
     Raises:

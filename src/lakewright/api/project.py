@@ -20,7 +20,7 @@ from lakewright.api.arguments import (
     texts_of,
 )
 from lakewright.api.definitions import Entity, Job, Mapping, Relation, named
-from lakewright.api.opened import Opened, RunEvent, Runs, Watcher, tell_end, warn, warn_of, warned, watched
+from lakewright.api.opened import Opened, RunEvent, Runs, Watcher, report_end, warn, warn_of, warned, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
 from lakewright.due.plan import Plan as Due
@@ -326,7 +326,7 @@ class Project:
             warn(f"the arguments of {job} expand to no instance, so that nothing runs")
         with self._opened.run():
             result = self._watched_run(request, instances, on_event)
-        tell_end(job, phase, result)
+        report_end(job, phase, result)
         return result
 
     def due(self, *names: str, allow: str | Iterable[str] = ()) -> Due:

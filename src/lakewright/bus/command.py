@@ -306,11 +306,11 @@ class Guard:
 
     def started(self, group: int) -> None:
         """Watch over a process group that was started just now."""
-        self._tell(f"start {group}")
+        self._send(f"start {group}")
 
     def ended(self, group: int) -> None:
         """Watch no longer over a process group, which has ended."""
-        self._tell(f"end {group}")
+        self._send(f"end {group}")
 
     def _start(self) -> subprocess.Popen[bytes] | None:
         try:
@@ -322,7 +322,7 @@ class Guard:
             )
             return None
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         with self._lock:
             if self._process is None or self._process.stdin is None:
                 return

@@ -33,7 +33,7 @@ LOST, UNRECORDED = "lost", "unrecorded"
 
 
 class Stops(Protocol):
-    """Tells whether a signal asked the run to stop."""
+    """Reports whether a signal asked the run to stop."""
 
     signal: int | None
 
@@ -133,9 +133,9 @@ class _Crew:
             )
         except Exception as error:
             if not ends:  # it was not started, or was killed
-                told = self.redactor.text(text_of(error))
+                reason = self.redactor.text(text_of(error))
                 is_unstarted = isinstance(error, UsageError)
-                why = "the command can't be started" if is_unstarted else f"interrupted by an error: {told}"
+                why = "the command can't be started" if is_unstarted else f"interrupted by an error: {reason}"
                 self.manifest.ledger.give_back(claim, why)
             raise
         finally:
@@ -212,7 +212,7 @@ def run_commands(
         arguments: The command; `{item}` is replaced by the item's id.
         environ: The environment of the command.
         redactor: Removes secrets from what is recorded.
-        stops: Tells whether a signal asked the run to stop; running commands get that signal.
+        stops: Reports whether a signal asked the run to stop; running commands get that signal.
         forward: Receives what commands write to stderr.
         report: Receives what became of each item.
         jobs: The number of commands that run at once.

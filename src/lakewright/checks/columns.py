@@ -92,10 +92,10 @@ class SchemaAssertion(DeclaredColumns, MappingAssertion):
             case=not self.ignore_case,
             order=not self.ignore_order,
         )
-        return differences_told(workspace.fields(self.mapping), self.fields(workspace), rules)
+        return difference_texts(workspace.fields(self.mapping), self.fields(workspace), rules)
 
 
-def differences_told(actual: Iterable[Named], expected: Iterable[Named], rules: DiffRules) -> tuple[str, ...]:
+def difference_texts(actual: Iterable[Named], expected: Iterable[Named], rules: DiffRules) -> tuple[str, ...]:
     """Return a text for each difference of the actual columns from the expected ones."""
     return tuple(map(_text, diff(actual, expected, rules)))
 

@@ -108,7 +108,7 @@ def _comparable(value: Any, kind: Type) -> Hashable:
         return text.lower()
     if kind.ddl.startswith("timestamp"):
         return _time(text, has_zone=kind.ddl == "timestamp")
-    return _told(text) if isinstance(kind, Chars) or kind.ddl == "string" else text
+    return _visible(text) if isinstance(kind, Chars) or kind.ddl == "string" else text
 
 
 def _nested(value: Any, kind: Array | MapOf | Struct) -> str:
@@ -157,7 +157,7 @@ def _time(text: str, *, has_zone: bool) -> str:
     return shown.rstrip("0") if "." in shown else shown
 
 
-def _told(text: str) -> str:
+def _visible(text: str) -> str:
     """Return a text in quotes if it could be taken for something else."""
     return f"'{text}'" if text in ("", "null") or text != text.strip() else text
 

@@ -28,7 +28,7 @@ THIS = "__this__"
 _LONGEST = 80
 
 _MORE = 6
-"""Rows that are read beyond the expected ones: five are shown, and one more tells that there are others."""
+"""Rows that are read beyond the expected ones: five are shown, and one more shows that there are others."""
 
 
 class SqlCheck(Check):

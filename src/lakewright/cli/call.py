@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SERVE = "lakewright.serve"
-"""The key of the configuration that tells whether commands leave a server behind."""
+"""The key of the configuration that decides whether commands leave a server behind."""
 NO_SERVE = "LAKEWRIGHT_NO_SERVE"
 
 ADVICE = "With --despite-faults, what no fault touches can be used meanwhile."
@@ -80,7 +80,7 @@ class Call:
         opener: Opens the project; tests pass their own.
         leaves_server: Whether it may start a server for the next commands.
         why_cold: Why the command does not run in the project's server, if there is one.
-        tells_faults: Whether the faults of a project that is used despite them are printed as notes.
+        reports_faults: Whether the faults of a project that is used despite them are printed as notes.
         advice: What to print below the errors with which the command ends.
     """
 
@@ -92,7 +92,7 @@ class Call:
     leaves_server: bool = False
     why_cold: str = ""
     settings: Settings = field(default_factory=Settings)
-    tells_faults: bool = True
+    reports_faults: bool = True
     advice: str = ""
     _app: App | None = None
 
@@ -122,7 +122,7 @@ class Call:
             self._app = self._opened()
             self.output.redactor = self._app.redactor
             self._warn(self._app.warnings)
-            for fault in self._told_faults(self._app):
+            for fault in self._reported_faults(self._app):
                 self.output.note(line(Span("fault: ", "red"), fault.phrase))
         return self._app
 
@@ -139,16 +139,16 @@ class Call:
         for fault in warnings:
             self.output.note(line(Span("warning: ", "yellow"), fault.phrase))
 
-    def _told_faults(self, app: App) -> tuple[Fault, ...]:
-        return app.project.faults if self.settings.despite_faults and self.tells_faults else ()
+    def _reported_faults(self, app: App) -> tuple[Fault, ...]:
+        return app.project.faults if self.settings.despite_faults and self.reports_faults else ()
 
-    def accept_faults(self, *, are_told: bool = True) -> None:
+    def accept_faults(self, *, are_reported: bool = True) -> None:
         """Open the project although some of its definitions are faulty; they can't be used.
 
         Args:
-            are_told: Whether the faults are printed as notes. A command whose page shows them passes False.
+            are_reported: Whether the faults are printed as notes; False if the command's page shows them.
         """
-        self.settings, self.tells_faults = replace(self.settings, despite_faults=True), are_told
+        self.settings, self.reports_faults = replace(self.settings, despite_faults=True), are_reported
 
     def work_on(self, project: Path) -> None:
         """Open this project instead of the one that the options name."""

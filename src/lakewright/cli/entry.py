@@ -124,9 +124,9 @@ def _failed(call: Call, error: BaseException) -> int:
 
 def _traceback(error: BaseException) -> str:
     """Return the traceback without the notes of the error, which is printed below it with what to do."""
-    told = traceback.TracebackException.from_exception(error)
-    told.__notes__ = []
-    return "".join(told.format())
+    trace = traceback.TracebackException.from_exception(error)
+    trace.__notes__ = []
+    return "".join(trace.format())
 
 
 def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:

@@ -58,7 +58,7 @@ class Output:
 
     @property
     def has_page_errors(self) -> bool:
-        """Whether a page tells errors in full: without a terminal they are told once, on stderr."""
+        """Whether a page shows errors in full: without a terminal they are printed once, on stderr."""
         return self.is_json or self.out.isatty()
 
     @property

@@ -100,9 +100,10 @@ class _Due:
         last = first + len(locked) - 1
         number = f"slice {first:,}" if first == last else f"slices {first:,} to {last:,}"
         left = round(time_left(self.known, list(self.rest.values()), now - self.since) or 0)
-        told = f"about {duration(left) if left >= 60 else f'{left} s'} left" if left > 0 else ""
+        left_text = f"about {duration(left) if left >= 60 else f'{left} s'} left" if left > 0 else ""
         rows = counted(self.rows, "row") if self.rows else ""
-        return f"{', '.join(filter(None, (f'{number} of {self.total:,}', told, rows)))}: {_short(locked[0])}"
+        parts = ", ".join(filter(None, (f"{number} of {self.total:,}", left_text, rows)))
+        return f"{parts}: {_short(locked[0])}"
 
 
 @dataclass

@@ -96,7 +96,7 @@ class Slice:
     """A slice, with the fingerprint of its files.
 
     Attributes:
-        place: Its place in the order of slices; names alone tell it if all are empty.
+        place: Its place in the order of slices; it follows from names alone if all are empty.
         size: The bytes of its files in bronze; 0 if these are gone.
     """
 
@@ -176,7 +176,7 @@ class Record:
     """What the manifest says of a slice, with the fingerprint and the declaration that it says it of.
 
     Attributes:
-        attempt: What tells a failure from the next one.
+        attempt: What distinguishes a failure from the next one.
         place: The place of the slice, as `Slice.place`.
         why: The error of a failure, or what is wrong with the records themselves.
         remedy: What mends it, as the error says.
@@ -228,7 +228,7 @@ class Entity:
         late: What is decided beforehand of a late slice; None if a person is asked.
         changed: The same of a processed slice whose files have changed.
         replay_budget: How many slices a replay may have without a grant.
-        unclaimed: For slices that only a job takes whose parameters nothing tells: the names of these.
+        unclaimed: For slices that only a job takes whose parameters are unknown: the names of these.
         unrecorded: The slices of rewinds that the table's log has and the manifest lacks; `records` has them
             as they are once these are recorded.
         refused: Why a run would process none of its new slices, as a time is wrong; None if it would.
@@ -321,7 +321,7 @@ class Output:
         is_append: Whether a build adds rows to those that are there.
         only_if_empty: Whether its owner said not to build it again while it is filled.
         is_withdrawn: Whether a person has emptied or removed it since.
-        is_unrecorded: Whether only the log of its table tells its last build.
+        is_unrecorded: Whether its last build is in the log of its table only.
         is_unsure: Whether nobody knows if an append that was cut off has added its rows.
         makers: For places that are named otherwise than what makes them: the entities and targets that do.
         unseen: The places of which nobody knows whether they have changed.

@@ -122,7 +122,7 @@ class _Planning:
         return Subject(self.entity.name, part)
 
     def _add(self, action: Action, part: str, reason: Reason, *, kind: str = "", **rest: object) -> Step:
-        """Add a step; a kind tells it from other ones of the same action and subject."""
+        """Add a step; a kind distinguishes it from other ones of the same action and subject."""
         name = " ".join(filter(None, (action, self.entity.name, part or kind)))
         step = Step(name, action, self._subject(part), reason)
         step = replace(step, **rest)  # type: ignore[arg-type]
@@ -332,7 +332,7 @@ class _Planning:
         return True
 
     def _is_unclaimed(self, slice_: Slice, choices: Sequence[Choice] = ()) -> bool:
-        """Return whether nothing tells which run takes a slice, and add the step that says so."""
+        """Return whether it is unknown which run takes a slice; if so, add the step that says so."""
         parameters = self.entity.unclaimed.get(slice_.name)
         if parameters is None:
             return False

@@ -41,7 +41,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.TABLE_GONE: "the table is gone",
     Code.TABLE_OLDER: "the table is an older copy, which lacks slices that were processed",
     Code.FILES_GONE: "files that must be read are gone or have changed: {slices}",
-    Code.UNCLAIMED: "the job that takes {slice} needs {parameters}, which no `slices` of its target tells",
+    Code.UNCLAIMED: "the job that takes {slice} needs {parameters}, which no `slices` of its target gives",
     Code.LOCKED: "held by {holder}",
     Code.DEAD_LOCK: "{holder} has ended",
     Code.FOREIGN_ROWS: "another writer changed rows in version {version}",

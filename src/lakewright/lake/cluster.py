@@ -242,9 +242,9 @@ def _refusal(master: str, error: Exception, patience: float | None) -> SparkUnav
             "spark.cores.max), or wait longer: `cluster: {timeout: 10m}`; nothing was claimed.",
         )
     causes = [line for line in full_text(error).splitlines() if line.startswith("Caused by: ")]
-    told = causes[-1].removeprefix("Caused by: ") if causes else str(error).strip().partition("\n")[0]
+    text = causes[-1].removeprefix("Caused by: ") if causes else str(error).strip().partition("\n")[0]
     return SparkUnavailable(
-        f"the executors of {master} can't do the work: {told}",
+        f"the executors of {master} can't do the work: {text}",
         remedy="Check that they have the driver's version of Spark, and reach the driver "
         "(spark.driver.host) and the lake; nothing was claimed.",
     )
@@ -333,11 +333,11 @@ def _is_function(node: Any) -> bool:
     return kind == "DataSourceV2Relation" and kind_of(node.table()) == "PythonTable"
 
 
-def _python_refusal(told: str, what: str) -> SparkUnavailable | None:
+def _python_refusal(text: str, what: str) -> SparkUnavailable | None:
     """Return the error for what Spark says of a Python that can't work, or None for another failure."""
-    if (versions := _OTHER_VERSION.search(told)) is not None:
+    if (versions := _OTHER_VERSION.search(text)) is not None:
         reason = f"executors have Python {versions[1]}, the driver has {versions[2]}"
-    elif (program := _NO_PROGRAM.search(told)) is not None:
+    elif (program := _NO_PROGRAM.search(text)) is not None:
         reason = f"executors have no Python at {program[1]}"
     else:
         return None

@@ -145,7 +145,7 @@ def find_commit(
         CommitTooLate: The table holds a later number, or a commit with this number that lacks the item; Delta
             would silently skip a commit with this one.
     """
-    # One look at the log tells both: in S3, a second one is a request more.
+    # One look at the log shows both: in S3, a second one is a request more.
     log = _Log(lake, address)
     last = last_commit_number(lake, address, app_id, opened=log.opened)
     if last is None or last < number:
@@ -455,11 +455,11 @@ def signature(emptied: Mapping[str, str] | None = None) -> str:
     """Return the signature of a commit of this thread, with the build that it is of.
 
     Args:
-        emptied: The partition whose rows the commit removes, or replaces. Without it, the log would not tell
+        emptied: The partition whose rows the commit removes, or replaces. Without it, the log would not show
             whether the rows of an earlier commit are there.
     """
-    told = {} if emptied is None else {EMPTIED: dict(emptied)}
-    return json.dumps({_BY: _NAME, **told, **content_of_build()})
+    note = {} if emptied is None else {EMPTIED: dict(emptied)}
+    return json.dumps({_BY: _NAME, **note, **content_of_build()})
 
 
 OF_BUILD = "build"

@@ -166,7 +166,7 @@ class StoredLog:
         return any(name and not name.startswith(_DELTA_FILES) for name in names)
 
     def holds_rows(self) -> bool:
-        """Return whether there are objects of rows; only with others beside them, as `holds_others` tells."""
+        """Return whether there are objects of rows; only with others beside them if `holds_others`."""
         return False
 
     def damaged_commits(self) -> tuple[tuple[str, str], ...]:
@@ -309,7 +309,7 @@ def _partitions(names: Sequence[str], files: Any) -> frozenset[tuple[Any, ...]] 
     return frozenset(zip(*(files.column(name).to_pylist() for name in wanted), strict=True))
 
 
-def latest_told(table: DeltaFile, columns: Sequence[str]) -> datetime | None:
+def latest_logged(table: DeltaFile, columns: Sequence[str]) -> datetime | None:
     """Return the latest value of the columns that the statistics of the files have, to a millisecond."""
     actions = table.get_add_actions(flatten=True)
     tops = (f"max.{name}" for name in columns)
@@ -354,7 +354,7 @@ def _count_rows(table: DeltaFile, files: Any) -> tuple[int | None, bool | None]:
 
 
 def record_counts(files: Any) -> list[int | None]:
-    """Return how many rows each file holds, given the table of files; None where the log does not tell."""
+    """Return how many rows each file holds, given the table of files; None where it is not in the log."""
     has_counts = "num_records" in files.column_names
     return list(files.column("num_records").to_pylist()) if has_counts else [None] * files.num_rows
 
@@ -388,8 +388,8 @@ class TableState:
         version: Of the log that was read; None if there is no table.
         partition_columns: Names of the columns by which it is partitioned.
         properties: As the log holds them.
-        is_empty: Whether it holds no row; None if the log alone can't tell.
-        rows: Upper bound of its number of rows, which counts deleted rows too; None if the log can't tell.
+        is_empty: Whether it holds no row; None if it does not follow from the log alone.
+        rows: Upper bound of its number of rows, which counts deleted rows too; None if unknown from the log.
         size: Of its files, in bytes; None if the log wasn't read.
         features: Names of the features that a reader of the table must know.
         partitions: Values of the partition columns for which it has files; None if the log wasn't read.

@@ -32,7 +32,7 @@ def without_id_warnings(lake: Lake) -> Iterator[None]:
         if configured is not None:
             from py4j.protocol import Py4JError
 
-            with suppress(Py4JError, ConnectionError):  # the JVM has ended, and the block tells it
+            with suppress(Py4JError, ConnectionError):  # the JVM has ended, and the block reports it
                 configured.getConfiguration().removeLogger(LOGGER)
                 configured.updateLoggers()
 

@@ -1,4 +1,4 @@
-"""What a table's log tells of earlier versions: whether its rows build on one, and what has changed since.
+"""What a table's log shows of earlier versions: whether its rows build on one, and what has changed since.
 
 The log is read once; each answer then takes the same time, however long it is.
 """
@@ -96,7 +96,7 @@ class TableHistory:
         id: The identity of the table; another table in its place has another one.
         version: The version of the table.
         log: The commits that its log still has, oldest first.
-        touched: Returns the partitions in which a commit has added or removed files; None if nothing tells.
+        touched: Returns the partitions in which a commit has added or removed files; None if unknown.
     """
 
     id: str
@@ -133,7 +133,7 @@ class TableHistory:
 
     @property
     def is_filled(self) -> bool:
-        """Whether a commit has written rows since all were removed, as far as the log tells."""
+        """Whether a commit has written rows since all were removed, as far as the log shows."""
         return self._floor >= 0 > self._cleared or any(
             each.version >= self._cleared and has_changed_rows(each) and not empties(each)
             for each in self.standing
@@ -205,7 +205,7 @@ class TableHistories:
         self._read: dict[str, TableHistory | None] = {}
 
     def of(self, place: Resource) -> TableHistory | None:
-        """Return the history of the table in a folder; None if nothing tells it."""
+        """Return the history of the table in a folder; None if it is unknown."""
         if place.category != "file":
             return None
         if place.name not in self._read:
@@ -236,7 +236,7 @@ def read_table_history(lake: Lake, location: str) -> TableHistory | None:
 
 
 def _touched(lake: Lake, location: str, version: int) -> Sequence[Partition] | None:
-    """Return the partitions in which a commit has added or removed files; None if it does not tell them."""
+    """Return the partitions in which a commit has added or removed files; None if it does not name them."""
     place = f"{location}/_delta_log/{version:020}.json"
     found: list[Partition] = []
     try:

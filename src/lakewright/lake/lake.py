@@ -55,7 +55,7 @@ class Lake:
         sessions: Starts and stops the session.
         storage: The object stores, which are read without the session.
         redirect: Returns the place of a location's files, which is another one during a test of the project.
-        starting: Entered while the session starts, to tell the user about it.
+        starting: Entered while the session starts, to show that to the user.
     """
 
     def __init__(

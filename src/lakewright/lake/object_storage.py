@@ -267,7 +267,7 @@ class StoredTables:
             self._kept.pop(place, None)
         table = load()
         wanted = f"{key}/_delta_log/{table.version():020}.json"
-        # The listing that told of the change has told of this commit too, unless one came in between.
+        # The listing that showed the change has shown this commit too, unless one came in between.
         commit = next((each for each in listed or () if each.name == wanted), None) or bucket.find(wanted)
         if commit is not None and commit.tag:
             with self._lock:
@@ -283,7 +283,7 @@ def _commits_from(bucket: Bucket, commit: FileEntry) -> list[FileEntry] | None:
     # `00….crc` and `00….checkpoint.parquet` come before `00….json`.
     found = bucket.under(folder, after=commit.name.removesuffix("son"))
     commits = [each for each in found if _COMMIT.fullmatch(each.name.rpartition("/")[2])]
-    # Listings tell the time of an object to the millisecond, answers about one object to the second.
+    # Listings give the time of an object to the millisecond, answers about one object to the second.
     same = commits and (commits[0].name, commits[0].size, commits[0].tag) == (
         commit.name,
         commit.size,

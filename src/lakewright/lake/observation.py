@@ -24,7 +24,7 @@ from lakewright.lake.delta_log import (
     TableState,
     are_all_before,
     columns_of_schema,
-    latest_told,
+    latest_logged,
     read_log,
     state_of,
 )
@@ -60,7 +60,7 @@ def observe_table(lake: Lake, address: Address) -> TableState:
 
 def _observe(lake: Lake, address: Address) -> TableState:
     opened = open_log(lake, address)
-    state = _state_told(opened)
+    state = _logged_state(opened)
     if state is None:
         return _observe_with_spark(lake, address)
     if not state.exists and opened.log is not None and opened.log.holds_others():
@@ -69,15 +69,15 @@ def _observe(lake: Lake, address: Address) -> TableState:
 
 
 def observe_without_spark(lake: Lake, address: Address) -> TableState | None:
-    """Return the present state of a table by its log alone; None if only Spark can tell it.
+    """Return the present state of a table by its log alone; None if only Spark can find it.
 
     Raises:
         LakewrightError: The log can't be read.
     """
-    return None if address.location is None else _state_told(open_log(lake, address))
+    return None if address.location is None else _logged_state(open_log(lake, address))
 
 
-def _state_told(opened: OpenedLog) -> TableState | None:
+def _logged_state(opened: OpenedLog) -> TableState | None:
     if not opened.is_read:
         return None
     if opened.table is not None:
@@ -108,7 +108,7 @@ def open_log(lake: Lake, address: Address) -> OpenedLog:
 
 
 def log_stamp(lake: Lake, address: Address) -> str | None:
-    """Return a text that differs after each commit to a table; None if only its log tells that.
+    """Return a text that differs after each commit to a table; None if only its log has that.
 
     In an `observing` block it is never newer than the log as it is read there.
     """
@@ -212,15 +212,15 @@ def latest_instant_since(
     return None if row is None or row["top"] is None else EPOCH + timedelta(microseconds=row["top"])
 
 
-def latest_instant_told(lake: Lake, address: Address, columns: Sequence[str]) -> datetime | None:
-    """Return the latest instant in these columns by the statistics of the files; None if these don't tell.
+def latest_logged_instant(lake: Lake, address: Address, columns: Sequence[str]) -> datetime | None:
+    """Return the latest instant in these columns by the statistics of the files; None if these lack it.
 
     It is exact to a millisecond. Spark is not started.
     """
     if address.location is None:
         return None
     table = open_log(lake, address).table
-    return None if table is None else latest_told(table, columns)
+    return None if table is None else latest_logged(table, columns)
 
 
 def missing_files(lake: Lake, address: Address, version: int) -> list[str]:

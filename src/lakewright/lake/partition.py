@@ -110,8 +110,8 @@ def within_partition(frame: DataFrame, columns: Iterable[PartitionField], partit
             continue
         value = name_sql(own)
         place = text_sql(f" would be written to {name}={text}")
-        told = f"concat({text_sql(f'a row of {name}=')}, {value}, {place})"
-        refusal = refusing_sql(told, f"Filter the mapping by {name}, or drop the column from it.")
+        row_text = f"concat({text_sql(f'a row of {name}=')}, {value}, {place})"
+        refusal = refusing_sql(row_text, f"Filter the mapping by {name}, or drop the column from it.")
         same = f"try_cast({value} as {types[name]}) <=> {_literal_sql(types[name], text)}"
         frame = frame.where(f"if({value} is null or {same}, true, {refusal})")
     return frame
@@ -172,7 +172,7 @@ def check_in_catalog(partition: Partition) -> None:
 _PADDED = "ends with a space; Hive's catalog may take it for the value without the space"
 
 
-def with_told_folders(
+def with_folder_values(
     frame: DataFrame, columns: Iterable[PartitionField], *, is_in_catalog: bool = False
 ) -> DataFrame:
     """Return the rows, whose query fails if a text would put one into the partition of null.
@@ -184,12 +184,13 @@ def with_told_folders(
     for each in columns:
         if each.type.ddl == "string" and (name := find_name(frame.columns, each.name)) is not None:
             frame = frame.withColumn(
-                name, functions.expr(_told_folder_sql(each.name, name_sql(name), is_in_catalog=is_in_catalog))
+                name,
+                functions.expr(_folder_value_sql(each.name, name_sql(name), is_in_catalog=is_in_catalog)),
             )
     return frame
 
 
-def _told_folder_sql(column: str, value: str, *, is_in_catalog: bool) -> str:
+def _folder_value_sql(column: str, value: str, *, is_in_catalog: bool) -> str:
     subject, remedy = f"partition column {column!r}", "Give it another value in the mapping, or null."
     empty = refusing_sql(
         text_sql(f"{subject} has an empty text, which stands for null in folders and in Delta tables"), remedy

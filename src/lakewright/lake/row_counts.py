@@ -2,7 +2,7 @@
 
 Going back, a version has the rows of the next one, without what that one added, and with what it removed. A
 file's rows are in the statistics of its `add`, less those that its deletion vector marks. Where they are not,
-as in a `remove`, the footer of the file tells them. The series ends where a file is gone.
+as in a `remove`, they are in the footer of the file. The series ends where a file is gone.
 
 Source: Delta's protocol, "Add File and Remove File" and "Deletion Vectors".
 """
@@ -60,19 +60,19 @@ class LogVersion:
     def of(cls, version: int, text: bytes) -> LogVersion:
         """Return the version that a file of the log describes."""
         actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-        told: Action = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
-        at = told.get("timestamp")
+        info: Action = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+        at = info.get("timestamp")
         return cls(
             version,
             datetime.fromtimestamp(at / 1000, UTC) if isinstance(at, int | float) else None,
-            str(told.get("operation") or ""),
+            str(info.get("operation") or ""),
             [each["add"] for each in actions if each.get("add")],
             [each["remove"] for each in actions if each.get("remove")],
         )
 
 
 def read_row_counts(lake: Lake, address: Address, limit: int) -> tuple[RowCount, ...]:
-    """Return the row counts of the latest versions, the oldest first; none if the log can't tell them.
+    """Return the row counts of the latest versions, the oldest first; none if they are not in the log.
 
     Raises:
         LakewrightError: The log can't be read.
@@ -132,7 +132,7 @@ def count_rows_back(
         present: The rows of each file of the newest version, without regard to deletion vectors.
         newest_first: The versions, without a gap.
         may_have_marks: Whether files may have deletion vectors.
-        look_up: Returns the rows of a file of which the log does not tell them.
+        look_up: Returns the rows of a file of which they are not in the log.
     """
     files = {unquote(path): rows for path, rows in present.items()}
     marks: dict[str, int] = {}
@@ -140,7 +140,7 @@ def count_rows_back(
         for add in each.adds:
             path = _path(add)
             if files.get(path) is None:
-                files[path] = _told(add)
+                files[path] = _counted_rows(add)
             marks.setdefault(path, _marked(add))
 
     def rows_of(path: str) -> int | None:
@@ -169,7 +169,7 @@ def _path(action: Action) -> str:
     return unquote(str(action["path"]))
 
 
-def _told(add: Action) -> int | None:
+def _counted_rows(add: Action) -> int | None:
     try:
         rows = json.loads(add.get("stats") or "{}").get("numRecords")
     except ValueError:  # the statistics were cut

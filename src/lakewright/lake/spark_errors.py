@@ -179,7 +179,7 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
 
 
 @contextmanager
-def failures_told(moment: str) -> Iterator[None]:
+def translated_failures(moment: str) -> Iterator[None]:
     """Raise what fails in the block in Spark, or in a database, as an error that names the cause.
 
     Args:
@@ -191,10 +191,10 @@ def failures_told(moment: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = None if isinstance(error, LakewrightError) else query_failure(error, moment)
-        if told is None:
+        failure = None if isinstance(error, LakewrightError) else query_failure(error, moment)
+        if failure is None:
             raise
-        raise told from error
+        raise failure from error
 
 
 def translated(text: str, moment: str, meanings: tuple[Meaning, ...]) -> LakewrightError | None:
@@ -244,7 +244,7 @@ def _no_storage(match: re.Match[str], _text: str, moment: str) -> LakewrightErro
 
 
 def _no_folder(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
-    """Return the error for a folder that can't be created or emptied; Hadoop does not tell why."""
+    """Return the error for a folder that can't be created or emptied; Hadoop does not say why."""
     found = {name: each for name, each in match.groupdict().items() if each}
     ((name, uri),) = found.items()
     place = _STATE.sub("", uri).partition("/_temporary/")[0].strip()
@@ -329,7 +329,7 @@ EVERYWHERE: tuple[Meaning, ...] = (
         ),
         _no_access,
     ),
-    # Hadoop does not tell why: a disk that is read-only or full, or a folder of another user.
+    # Hadoop does not say why: a disk that is read-only or full, or a folder of another user.
     (
         re.compile(
             r"\[DELTA_CANNOT_CREATE_LOG_PATH\] Cannot create (?P<log>[^\n]+)|"
@@ -376,7 +376,7 @@ def _unescaped(_match: re.Match[str], text: str, _moment: str) -> LakewrightErro
 
 
 def unreadable_reason(text: str) -> str:
-    r"""Return why a file can't be read, as a text of Spark tells it: its own condition names only the file.
+    r"""Return why a file can't be read, as a text of Spark says: its own condition names only the file.
 
     Example:
         >>> unreadable_reason(

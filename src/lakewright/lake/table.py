@@ -159,7 +159,7 @@ def truncate_table(
         lake: The lake.
         address: The table.
         condition: The condition.
-        partition: The partition that the condition means, as the commit tells it.
+        partition: The partition that the condition means, as the commit names it.
     """
     where = ("WHERE", condition) if condition else ()
     run_statement(lake, " ".join(("DELETE FROM", address.sql, *where)), partition)

@@ -79,19 +79,19 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
 
 
 FAILED_ITEMS = "failed_items"
-"""Detail of an error that lists the items whose failures it tells."""
+"""Detail of an error that lists the items whose failures it contains."""
 
 STALE_LOCKS = "stale_locks"
 """The metric of a target that lists locks whose holder has ended; hooks raise an alert of it."""
 
 LONGEST_SAID = 200
-"""Characters of an error's first line that are told of an item."""
+"""Characters of an error's first line that are shown for an item."""
 
 IS_EARLIER = "is_earlier"
-"""Detail of the error of a slice that failed before in the same run, whose report has told the failure."""
+"""Detail of the error of a slice that failed before in the same run, whose report contains the failure."""
 
 EARLIER = "failed earlier in this run"
-"""What the error of a slice says before its cause if the report of the run has told the failure before."""
+"""What the error of a slice says before its cause if the run's report already contains the failure."""
 
 
 def locked_error(lock: Lock, name: str | None = None) -> ItemLocked:
@@ -126,7 +126,7 @@ def failed_error(
         refused: The action that may be repeated once the failure is resolved; None if there was no such
             action.
         name: What the item is called, such as `entity/slice`; its id by default.
-        run_id: The run that asks. Its report has told its own failures already, which the message says.
+        run_id: The run that asks. Its own failures are already in its report, and the message says so.
         owner: The other application for which it failed, such as an entity that reads the same folder: what
             is named there frees it for all.
     """
@@ -136,11 +136,11 @@ def failed_error(
     message = (error.get("message") if isinstance(error, dict) else error) or "no reason was recorded"
     since = format_instant(item.failed.since)
     is_ours = name is not None and item.failed.application.is_of_entity
-    told = f"failed at {since}" if is_ours else f"failed for {item.failed.application} at {since}"
-    told += f": {message}"
+    text = f"failed at {since}" if is_ours else f"failed for {item.failed.application} at {since}"
+    text += f": {message}"
     if run_id is not None and run_id == item.failed.run_id:
-        told = f"{EARLIER}: {'; '.join(str(message).splitlines())}"
-        told = told if owner is None else f"waits, as for {owner} it {told}"
+        text = f"{EARLIER}: {'; '.join(str(message).splitlines())}"
+        text = text if owner is None else f"waits, as for {owner} it {text}"
     remedy: str
     if refused:
         remedy = Phrase("First ", command("resolve", name or item.item_id), f", then {refused} it.")
@@ -149,7 +149,7 @@ def failed_error(
     else:
         remedy = recovery_advice(item, name)
     return ItemFailed(
-        f"{name or item.item_id} {told}",
+        f"{name or item.item_id} {text}",
         remedy=remedy,
         details={
             "item_id": item.item_id,
@@ -250,7 +250,7 @@ def stale_advice(lock: Lock, typed: Command | None = None, *, is_taken_over: boo
     return Phrase("see whether its work is done, then ", release, f", and run {application} again")
 
 
-def tell_recovery(error: LakewrightError, item: Item, name: str) -> None:
+def add_recovery(error: LakewrightError, item: Item, name: str) -> None:
     """Give the error by which an item failed the commands to type, and the item among its details.
 
     Args:

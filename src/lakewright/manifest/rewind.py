@@ -27,7 +27,7 @@ class Rewind:
 
     Attributes:
         key: The table, by the key of its counter of commits.
-        rewind_id: Tells this rewind from others; its commit carries it too.
+        rewind_id: The identity of this rewind; its commit carries it too.
         words: What it does, such as `undo of 2024-05-03.csv of orders`.
         lease: Key of the lease on the table, which the rewind holds.
         since: When it began, by the store's clock.
@@ -104,9 +104,9 @@ class RewoundSlice:
 
 
 def rewound_slices(documents: Sequence[Mapping[str, Any]]) -> tuple[RewoundSlice, ...]:
-    """Return the slices that the content of a commit names; what later versions tell besides is left out."""
+    """Return the slices that the content of a commit names; fields of later versions are ignored."""
     names = {each.name for each in fields(RewoundSlice)}
     return tuple(
-        RewoundSlice(**{name: told for name, told in document.items() if name in names})
+        RewoundSlice(**{name: value for name, value in document.items() if name in names})
         for document in documents
     )

@@ -47,7 +47,7 @@ class RewindActions(OperatorActions):
             key: Key of the table's counter of commits.
             words: What the rewind does.
             lease: The lease on the table.
-            rewind_id: Tells this rewind from others.
+            rewind_id: The identity of this rewind.
             application: The application that processes the table's slices.
 
         Raises:
@@ -94,7 +94,7 @@ class RewindActions(OperatorActions):
         written if somebody else has recorded the rewind.
 
         Args:
-            rewind: The rewind as announced; None if a table's log tells it and the manifest does not.
+            rewind: The rewind as announced; None if it is in a table's log only, not in the manifest.
             application: The application that processes the slices.
             slices: The slices; one with a later revision was changed by an operator and is left alone.
             watermarks: Column to its watermark after the rewind; None removes it.

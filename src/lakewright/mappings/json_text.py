@@ -71,7 +71,7 @@ class ExtractJsonMapping(_JsonMapping):
         return ("error",)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the columns of what can be parsed; the run tells how many records cannot."""
+        """Return the columns of what can be parsed; the run reports how many records cannot."""
         parsed = self._counted(self._parsed(frame, workspace), workspace)
         names = [field.name for field in self.declared_schema.fields(workspace)]
         columns = [column(_PARSED).getField(name).alias(name) for name in names]
@@ -94,7 +94,7 @@ class ExtractJsonMapping(_JsonMapping):
             return parsed
         observation = Observation()
 
-        def told() -> str | None:
+        def note() -> str | None:
             values = measured(observation)
             if values is None:
                 return None
@@ -105,7 +105,7 @@ class ExtractJsonMapping(_JsonMapping):
                 "parseMode to DROPMALFORMED or FAILFAST"
             )
 
-        self.note(workspace, told)
+        self.note(workspace, note)
         return parsed.observe(observation, functions.count_if(~self._is_parsed()).alias("lost"))
 
     def _is_parsed(self) -> Column:

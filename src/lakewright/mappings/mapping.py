@@ -213,9 +213,9 @@ class Mapping(Named):
         """Return the columns of inputs that the declaration names, except those in SQL."""
         return ()
 
-    def note(self, workspace: Workspace, told: Callable[[], str | None]) -> None:
+    def note(self, workspace: Workspace, note: Callable[[], str | None]) -> None:
         """Have the run warn of what a function returns, as soon as it is not None."""
-        workspace.notes.add(self.name, told)
+        workspace.notes.add(self.name, note)
 
     def note_cuts(self, workspace: Workspace, query: str, frame: DataFrame) -> None:
         """Have the run warn of set operations of a query that cut fractions.

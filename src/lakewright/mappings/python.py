@@ -78,7 +78,7 @@ class PythonMapping(Mapping):
                 remedy="Add a parameter for each of `inputs` and each of `arguments`.",
             ) from error
         active = engine_of(workspace.spark).active(workspace.spark)
-        with active, _told(f"mapping {self.name!r}", self.function, file):
+        with active, _translated(f"mapping {self.name!r}", self.function, file):
             found = function(*frames, **self.arguments)
         if not isinstance(found, Frame):
             raise no_frame(self.name, self.function, found)
@@ -99,7 +99,7 @@ def no_frame(mapping: str, function: str, found: object) -> SpecError:
 
 
 @contextmanager
-def _told(subject: str, function: str, file: Path) -> Iterator[None]:
+def _translated(subject: str, function: str, file: Path) -> Iterator[None]:
     """Raise what the project's function raises as an error with the mapping, the file and the line.
 
     Raises:

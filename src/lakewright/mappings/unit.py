@@ -67,9 +67,9 @@ class UnitMapping(Mapping):
         return self.transform_output(workspace, MAIN)
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
-        """Return the frame of one of the unit's mappings; what they have to tell is told of the unit."""
+        """Return the frame of one of the unit's mappings; what they report is reported of the unit."""
         inner = workspace.unit(self.mappings)
         frame = inner.frame(name)
-        for told in (each for notes in inner.notes.values() for each in notes):
-            self.note(workspace, told)
+        for note in (each for notes in inner.notes.values() for each in notes):
+            self.note(workspace, note)
         return frame

@@ -90,7 +90,7 @@ class Observation:
         waits_for: The applications that slices wait for, as text; None if they wait for none.
         others: Slices that the target leaves to other targets and instances.
         late: That others are late, so that every run refuses them, with what to type; None if none is.
-        recovered: Slices of which the output's log tells what the manifest lacks; the run first records it.
+        recovered: Slices that are in the output's log and not in the manifest; the run first records it.
         unrecorded: What the run records of the output before it processes slices, as text.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         following: Processed slices that are ready once an earlier instance of the run requeues changed ones.

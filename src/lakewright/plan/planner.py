@@ -419,7 +419,7 @@ class _InstancePlanning:
         return step if step.warnings else replace(step, notice=self._missing(candidate))
 
     def _may_be_added(self, candidate: Candidate) -> Fault | None:
-        """Return the warning of a target that adds rows, if the manifest lacks runs of which tables tell."""
+        """Return the warning of a target that appends, if tables' logs have runs that the manifest lacks."""
         entities = (each for each in self.planned.candidates if each.kind == _ENTITY)
         lacking = (each.name for each in entities if each.observation.recovered)
         entity = next(lacking, None) if candidate.append is not None else None

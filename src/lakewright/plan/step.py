@@ -26,7 +26,7 @@ class Append:
     """That a build adds its rows to those that are there, so that they are there twice if it is done twice.
 
     Attributes:
-        is_once: Whether the table tells that an append was done, so that it is not done again under the same
+        is_once: Whether the table shows that an append was done, so that it is not done again under the same
             identity.
         begun: The identity under which the run that is resumed has begun it; None if it has not.
     """
@@ -258,8 +258,8 @@ class Plan:
         title = f"Plan of {self.job} up to {self.phase.value.lower()}: {self.status.value}"
         if self.warning is not None:
             title += f"; {self.warning.message}"
-        told = (fault for step in self.steps() for fault in (step.error, step.warning) if fault is not None)
-        notes = dict.fromkeys(map(str, told))
+        faults = (fault for step in self.steps() for fault in (step.error, step.warning) if fault is not None)
+        notes = dict.fromkeys(map(str, faults))
         return html_table(title, ("instance", "phase", "target", "status", "reasons"), rows, notes)
 
     def as_json(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _MARK = re.compile(rf"\{{\w+\}}|{_ANY}")
 _GENERAL = frozenset(
     ("", "part", "data", "export", "file", "chunk", "batch", "dump", "output", "extract", "snapshot")
 )
-"""Names of files that do not tell what their rows are."""
+"""Names of files that do not say what their rows are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _slices(files: Iterable[FoundFile], place: Place, pattern: SliceFolder) -> I
 
 
 def _name_of(root: str, folder_form: str, stem_form: str) -> str:
-    """Return the name of the file without its date; that of the nearest folder if that tells nothing."""
+    """Return the name of the file without its date; that of the nearest folder if that says nothing."""
     parts = [*reversed(folder_form.split("/")), root.rpartition("/")[2]]
     for part in (stem_form, *parts):
         literal = _plain(_MARK.sub("_", part.partition("=")[2] if "=" in part else part))
@@ -233,7 +233,7 @@ def _common_ending(names: Iterable[str]) -> str:
 
 
 def merged_groups(groups: Sequence[Group], place: Place) -> Group:
-    """Return one group of the files of several, all in one folder, whose names tell nothing."""
+    """Return one group of the files of several, all in one folder, whose names say nothing."""
     first = groups[0]
     files = [file for group in groups for each in group.slices for file in each.files]
     ending = _common_ending(file.name for file in files)

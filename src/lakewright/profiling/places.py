@@ -76,7 +76,7 @@ class Place:
 
 
 def stem_of(name: str) -> str:
-    """Return the last part of a path without the endings that tell format and compression.
+    """Return the last part of a path without the endings that name format and compression.
 
     Example:
         >>> stem_of("a/orders-2024.05.01.csv.gz"), stem_of("part-0.snappy.parquet")

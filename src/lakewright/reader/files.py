@@ -143,7 +143,7 @@ class CsvGroup:
     Attributes:
         first: The values of their first record if it is a header, otherwise as many texts as it has values.
         paths: The files.
-        end: What ends a line, where Spark must be told.
+        end: What ends a line, where Spark needs it.
         has_breaks: Whether fields may hold what ends a line, so that a file cannot be read in parts.
     """
 
@@ -500,9 +500,9 @@ def file_sql(frame: DataFrame) -> str:
 def _checked_sql(own: str, kind: str, folder: str, column: str) -> str:
     """Return SQL of a file's own value, which fails where its folder has another one."""
     same = f"{own} <=> {folder}" if kind == "string" else f"{own} <=> try_cast({folder} as {kind})"
-    told = f"concat({text_sql(f'{column} has the value ')}, coalesce(cast({own} as string), 'null'), "
-    told += "' in the file ', input_file_name(), ', and its folder another one')"
-    return f"if({same}, {own}, cast(raise_error({told}) as {kind}))"
+    message = f"concat({text_sql(f'{column} has the value ')}, coalesce(cast({own} as string), 'null'), "
+    message += "' in the file ', input_file_name(), ', and its folder another one')"
+    return f"if({same}, {own}, cast(raise_error({message}) as {kind}))"
 
 
 def _value_sql(file: str, source: Source, written: Iterable[str]) -> str:

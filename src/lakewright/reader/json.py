@@ -63,7 +63,7 @@ def read_json(
     """Return the records of JSON files in raw types, lazily.
 
     No value is lost: see `json_types`. A column without values is of the type `void`. The metadata of others
-    tell, under `INFERRED`, what type they have if nothing is known of them, unless it is their own.
+    name, under `INFERRED`, what type they have if nothing is known of them, unless it is their own.
 
     Args:
         session: The session.
@@ -313,9 +313,12 @@ def with_inferred_types(frame: DataFrame, known: KnownColumns) -> DataFrame:
     columns = {}
     for field in frame.schema.fields:
         raw, target = type_of(field.dataType), known.type_of(field.name)
-        told = field.metadata.get(INFERRED)
+        inferred = field.metadata.get(INFERRED)
         own, agreed = _shown(
-            raw, raw if told is None else parse_sql_type(told), target, is_used=known.is_used(field.name)
+            raw,
+            raw if inferred is None else parse_sql_type(inferred),
+            target,
+            is_used=known.is_used(field.name),
         )
         value = name_sql(field.name)
         column = functions.col(value) if own == raw else functions.expr(f"cast({value} as {own.ddl})")

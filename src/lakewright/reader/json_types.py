@@ -1,6 +1,6 @@
 """Kinds of the values in JSON, and the types in which Spark's reader of JSON keeps all of them.
 
-A kind is what Spark's `schema_of_variant_agg` tells of all records, as a type: `bigint`, `double`, `boolean`,
+A kind is what Spark's `schema_of_variant_agg` returns of all records: `bigint`, `double`, `boolean`,
 `string`, a decimal, a list or a struct; `void` for what is only null; `variant` for values of several kinds.
 Numbers with an exponent, or of more than 38 digits, are `double`.
 

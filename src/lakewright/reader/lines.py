@@ -144,7 +144,7 @@ class Lines:
     Attributes:
         first: The values of its first record; none if it has no record.
         is_alone: Whether it has no other record.
-        end: What ends a line, where Spark must be told.
+        end: What ends a line, where Spark needs it.
         has_breaks: Whether a field may hold what ends a line, or NUL, or is nothing but spaces.
     """
 
@@ -604,7 +604,7 @@ def _odd_files(
 ) -> set[str]:
     """Return the files of which a line has an odd number of quotes, a field left open, or a carriage return.
 
-    These are all if the bytes of a file don't tell.
+    These are all if the bytes of a file don't show it.
 
     Args:
         session: A session.

@@ -127,7 +127,7 @@ class DeltaRelation(MigratedTable):
         return find_steps(present, wanted, self.policy(workspace))
 
     def is_filled(self, workspace: Workspace, found: TableState, partition: Partition) -> bool | None:
-        """Return whether the table, or a partition of it, has rows; None if the log alone can't tell."""
+        """Return whether the table, or a partition of it, has rows; None if the log does not show it."""
         if not partition or found.is_empty:
             return None if found.is_empty is None else not found.is_empty
         has_files = found.has_files(typed_partition(self.partitions, partition))
@@ -225,7 +225,7 @@ class DeltaRelation(MigratedTable):
         """Merge rows by clauses in one commit, and return how many were inserted, updated and deleted.
 
         Rows match by `condition`, otherwise by `key`, otherwise by the relation's own key. Without a declared
-        schema, the first rows decide the columns of the table. `warn` is told of columns that it lacks.
+        schema, the first rows decide the columns of the table. `warn` gets a text on columns that it lacks.
         """
         frame = into_partition(frame, self.partitions, partition)
         by = () if condition else key or self.update_key()

@@ -19,7 +19,7 @@ from lakewright.lake.partition import (
     partition_sql,
     typed_columns,
     typed_partition,
-    with_told_folders,
+    with_folder_values,
 )
 from lakewright.lake.tracing import span
 from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
@@ -144,7 +144,7 @@ class TableWrite:
 
 def into_partition(frame: DataFrame, columns: Sequence[PartitionField], partition: Partition) -> DataFrame:
     """Return the rows with the values of the partition into which they are written."""
-    frame = with_told_folders(frame, [each for each in columns if each.name not in partition])
+    frame = with_folder_values(frame, [each for each in columns if each.name not in partition])
     typed = typed_columns(columns, partition)
     return frame.withColumns(typed) if typed else frame
 

@@ -24,7 +24,7 @@ from lakewright.lake.partition import (
     partition_condition,
     partition_folder,
     typed_partition,
-    with_told_folders,
+    with_folder_values,
 )
 from lakewright.lake.paths import join, local_path
 from lakewright.plan.observation import Answer, Observation, TableChange
@@ -313,7 +313,7 @@ class FileRelation(StoredRelation):
             types = {each.name.lower(): each.as_field() for each in self.partitions}
             fields = tuple(types.get(each.name.lower(), each) for each in fields_of(kept.schema))
         frame = conform(frame, [each for each in fields if each.name not in partition], is_strict=True)
-        return with_told_folders(frame, self.partitions)
+        return with_folder_values(frame, self.partitions)
 
     def open_columns(self, partition: Partition) -> list[str]:
         """Return the partition columns after those of the partition, whose values the rows bring."""
@@ -376,13 +376,13 @@ class Pattern:
                 if sign in value:
                     effect = "makes another folder" if sign == "/" else "stands for other names"
                     raise SpecError.of(
-                        f"{_told(values)} has a `{sign}`, which {effect} in the pattern {self.text!r}",
+                        f"{_subject(values)} has a `{sign}`, which {effect} in the pattern {self.text!r}",
                         remedy="Give another value, or replace the character in the pattern: "
                         f"${{{name}.replace('{sign}', '_')}}.",
                     )
         if values and text.startswith(".") and before[-1:] in ("", "/"):
             raise SpecError.of(
-                f"{_told(values)} begins with a full stop, so that its files are hidden or outside of its "
+                f"{_subject(values)} begins with a full stop, so that its files are hidden or outside of its "
                 f"folder in the pattern {self.text!r}",
                 remedy="Give another value, or begin the name with another character in the pattern.",
             )
@@ -417,6 +417,6 @@ def _glob_expression(text: str) -> str:
     return "".join({"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character)) for character in text)
 
 
-def _told(values: Partition) -> str:
+def _subject(values: Partition) -> str:
     columns, texts = ", ".join(values), ", ".join(map(repr, values.values()))
     return f"partition column {columns}: the value {texts}"

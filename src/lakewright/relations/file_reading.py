@@ -177,8 +177,8 @@ class FileReader:
 
     @property
     def _is_lenient(self) -> bool:
-        is_told = self._lower.get("mode", "FAILFAST").upper() != "FAILFAST"
-        return is_told or any(each.name == self._corrupt for each in self.fields or ())
+        is_lenient = self._lower.get("mode", "FAILFAST").upper() != "FAILFAST"
+        return is_lenient or any(each.name == self._corrupt for each in self.fields or ())
 
     @property
     def _strict(self) -> Mapping[str, str]:

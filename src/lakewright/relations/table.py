@@ -19,7 +19,7 @@ from lakewright.lake.partition import (
     canonical_partition,
     check_in_catalog,
     partition_folder,
-    with_told_folders,
+    with_folder_values,
 )
 from lakewright.lake.paths import join, local_path
 from lakewright.lake.table import (
@@ -225,10 +225,10 @@ class TableRelation(InCatalog, MigratedTable):
         staged = self._staged(workspace, place)
         fields, also = self._outgoing(workspace, frame, open_columns)
         outgoing = conform(frame, fields, is_strict=True)
-        told = with_told_folders(
+        rows_with_folders = with_folder_values(
             outgoing, [each for each in self.partitions if each.name in open_columns], is_in_catalog=True
         )
-        rows = staged.stage(told, open_columns, keeps_empty=False)
+        rows = staged.stage(rows_with_folders, open_columns, keeps_empty=False)
         workspace.lake.check_commit()
         staged.put(mode, open_columns)
         self._look_again(workspace)

@@ -62,8 +62,8 @@ class CallQueue:
         self._thread.join(max(0.0, deadline - monotonic()))
         self._is_cut_off = self._thread.is_alive()
         if left := self._dropped + (self._waiting.qsize() - ends if self._is_cut_off else 0):
-            told = f"{counted(left, 'call')} of {self._what} {'was' if left == 1 else 'were'} dropped"
-            log.warning("%s, because earlier calls took too long", told)
+            calls = f"{counted(left, 'call')} of {self._what} {'was' if left == 1 else 'were'} dropped"
+            log.warning("%s, because earlier calls took too long", calls)
 
     def failed(self, receiver: str, reason: str) -> None:
         """Log a failure; after a few in a row the receiver is disabled."""

@@ -55,7 +55,7 @@ class RecordedBuild:
         writes: The places that it writes.
         inputs: The mark of each place that it reads.
         output: The mark of each place that it has written; empty unless it is done.
-        append: The identity of an append that it has begun, by which the table tells whether it is done.
+        append: The identity of an append that it has begun, by which the table shows whether it is done.
         is_append: Whether it adds its rows to those that are there.
         order: A text that sorts builds by the time at which they were recorded.
     """
@@ -85,7 +85,7 @@ class RecordedBuild:
 
     @property
     def may_have_added(self) -> bool:
-        """Whether, if it is an append, it was cut off and no table tells if its rows are there."""
+        """Whether, if it is an append, it was cut off and no table shows whether its rows are there."""
         return self.state is BuildState.BEGUN and self.append is None
 
     @property
@@ -225,7 +225,7 @@ def marked_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
 
 
 def logged_builds(history: TableHistory, project: str) -> Iterator[RecordedBuild]:
-    """Yield the builds that the log of a table tells, of commits on which its last version builds."""
+    """Yield the builds that are in the log of a table, of commits on which its last version builds."""
     for commit in history.standing:
         value = commit.content.get(OF_BUILD)
         if isinstance(value, Mapping) and value.get("project") == project:
@@ -364,7 +364,7 @@ class BuildRecorder:
 
 
 class LastBuilds(Protocol):
-    """Tells how builds stand."""
+    """Reports the state of builds."""
 
     def of(
         self,

@@ -234,9 +234,9 @@ class CaseRun:
             error = met.as_fault()
         except Exception as met:  # an error of Spark fails the assertion, not the command
             log.debug("assertion %s failed with an error", definition.name, exc_info=True)
-            told = query_failure(met, f"while {subject} was checked")
+            failure = query_failure(met, f"while {subject} was checked")
             first = f"{type(met).__name__}: {next(iter(str(met).splitlines()), '')}"
-            message, remedy = (first, None) if told is None else (told.message, told.remedy)
+            message, remedy = (first, None) if failure is None else (failure.message, failure.remedy)
             error = Fault(message, definition.at(), remedy=remedy, code="assertion")
         return AssertionResult(
             name=definition.name,

@@ -195,7 +195,7 @@ class _Execution:
         step = scheduled.step
         log.error("the runner failed for %s in %s", step.target, step.phase, exc_info=ended)
         error = _unexpected(ended, f"{step.target}: {step.phase} was ended by an error outside the target: ")
-        # Without what the target told: that may be what the runner failed for.
+        # Without what the target reported: that may be what the runner failed for.
         outcome = _INTERRUPTED if self.is_cut_off else Outcome(Status.FAILED, error=error)
         return _ended(step, outcome, monotonic() - self.begun[scheduled])
 

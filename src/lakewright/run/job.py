@@ -140,7 +140,7 @@ class JobRun:
         context: Makes the context of an instance's targets from its workspace.
         clock: Returns the current time, in UTC.
         environ: The environment variables that commands of hooks get.
-        last_builds: Tells how the builds of its instances stand.
+        last_builds: Reports the state of the builds of its instances.
     """
 
     project: Project
@@ -203,8 +203,8 @@ class JobRun:
         run = self.journal.start_run(run, (*builds.wanted(), *wants.begun()))
         notifier = self._notifier(job, plan, contexts, run)
         lineage = self._lineage(job, contexts, run)
-        told = [each for each in (listener, notifier, lineage) if each is not None]
-        recorder = Recorder(self.journal, run, plan, told, builds, wants)
+        listeners = [each for each in (listener, notifier, lineage) if each is not None]
+        recorder = Recorder(self.journal, run, plan, listeners, builds, wants)
         options = replace(self._options(run, contexts, recorder, interruption), jobs=jobs)
         with notifier or nullcontext(), lineage or nullcontext():
             with self._ending(run, recorder):

@@ -57,7 +57,7 @@ def lost_rows(
     CREATE does so if it makes a table anew; TRUNCATE and DESTROY, if they are for more than one instance.
 
     Args:
-        last_builds: Tells what was built.
+        last_builds: Reports what was built.
         instance: The target, and the parameters of its instance.
         provides: Returns what the target makes or removes in a phase.
         phase: The phase.
@@ -114,7 +114,7 @@ def missing_input(target: Target, workspace: Workspace, is_made: Callable[[Resou
     Args:
         target: The target.
         workspace: The workspace of its instance.
-        is_made: Tells whether a step of the plan makes a table.
+        is_made: Returns whether a step of the plan makes a table.
     """
     required = target.requires(workspace, Phase.BUILD)
     if not required:
@@ -146,7 +146,7 @@ def _silver_tables(workspace: Workspace) -> Iterator[tuple[Project, str, Address
             try:
                 yield project, name, project.entities[name].places(layout).silver
             except SpecError:
-                continue  # it is told where the entity is used
+                continue  # it is reported where the entity is used
 
 
 def _is_missing(workspace: Workspace, silver: Address) -> bool:
@@ -171,7 +171,7 @@ def unknown_column(
         target: The target.
         workspace: The workspace of its instance.
         phase: CREATE, or BUILD of a view that waited for its tables.
-        is_created: Tells whether a step of the plan creates or migrates a table.
+        is_created: Returns whether a step of the plan creates or migrates a table.
     """
     view = target.output(workspace) if isinstance(target, RelationTarget) else None
     if not isinstance(view, ViewRelation):
@@ -185,7 +185,7 @@ def unknown_column(
 
     try:
         analysis = SqlChecker(None).analyse(view.query(workspace), lambda name: of_table((name,)), of_table)
-    except LakewrightError:  # observing the view, or its table, tells it
+    except LakewrightError:  # observing the view, or its table, reports it
         return None
     if not analysis.unknown:
         return None
@@ -200,11 +200,11 @@ def unknown_column(
 
 
 _CODES = (MAY_BE_ADDED, ROWS_ADDED_AGAIN)
-"""Those that are known before the step runs; entities tell theirs by themselves."""
+"""Those that are known before the step runs; entities report theirs themselves."""
 
 
 def with_warning(outcome: Outcome, step: Step) -> Outcome:
-    """Return the outcome of a step with the warning of its plan; a failed one is told alone.
+    """Return the outcome of a step with the warning of its plan; that of a failed one is left out.
 
     What was removed was asked for, and what was replaced may be built again after it: neither is an error.
     Nor are rows that are added once more by a target that is declared to be built always.
@@ -213,8 +213,8 @@ def with_warning(outcome: Outcome, step: Step) -> Outcome:
         return outcome
     is_meant = step.added is not None and step.added.is_meant
     mild = (REMOVED_ROWS, *((ROWS_ADDED_AGAIN,) if is_meant else ()))
-    told = (Phrase(f"{each.message}. ", each.remedy or "") for each in step.warnings if each.code in mild)
-    outcome = replace(outcome, warnings=(*outcome.warnings, *told))
+    warnings = (Phrase(f"{each.message}. ", each.remedy or "") for each in step.warnings if each.code in mild)
+    outcome = replace(outcome, warnings=(*outcome.warnings, *warnings))
     errors = [each for each in step.warnings if each.code in _CODES and each.code not in mild]
     if not errors:
         return outcome

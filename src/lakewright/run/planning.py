@@ -65,7 +65,7 @@ class Planning:
     Attributes:
         journal: The history of earlier runs.
         context: Makes the context of an instance's targets from its workspace.
-        last_builds: Tells how the builds of instances stand.
+        last_builds: Reports the state of the builds of instances.
     """
 
     project: Project
@@ -155,7 +155,7 @@ class _Observer:
     Attributes:
         targets: Names of the targets, in the order written.
         job: The job.
-        last_builds: Tells how the builds of the instances stand.
+        last_builds: Reports the state of the builds of the instances.
         left: The steps that earlier attempts have left; None if this run is no further one.
         faults: Faults that show only when expressions are evaluated.
         definitions: What is declared of the rows of targets, by their names.
@@ -213,7 +213,7 @@ class _Observer:
             nodes = {phase: node_of(target, context.workspace, phase) for phase in phases}
             append = target.append(context.workspace, context.defaults) if Phase.BUILD in nodes else None
         except SpecError as error:
-            self._tell(context, name, error)
+            self._report(context, name, error)
             return None
         definition = self._definition(target, context) if Phase.BUILD in nodes else None
         is_compared = definition is not None and target.policy(context.defaults) is BuildPolicy.IF_CHANGED
@@ -223,7 +223,7 @@ class _Observer:
             name=name,
             kind=target.kind,
             nodes=nodes,
-            observe=partial(look, target, context, partial(self._tell, context, name)),
+            observe=partial(look, target, context, partial(self._report, context, name)),
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             lost=partial(
                 lost_rows, self.last_builds, (name, parameters), partial(target.provides, context.workspace)
@@ -246,7 +246,7 @@ class _Observer:
             self.definitions[target.name] = definition_of(target, context.workspace)
         return self.definitions[target.name]
 
-    def _tell(self, context: Context, target: str, error: SpecError) -> None:
+    def _report(self, context: Context, target: str, error: SpecError) -> None:
         """Collect the faults of a target's declaration."""
         self.faults.update(dict.fromkeys(_placed(error, target, context).faults))
 
@@ -426,19 +426,19 @@ class Contexts:
             context.workspace.close()
 
 
-def look(target: Target, context: Context, tell: Callable[[SpecError], None]) -> Observation:
+def look(target: Target, context: Context, report: Callable[[SpecError], None]) -> Observation:
     """Return what a target observes. If it fails, the observation has the reason, and the target runs.
 
     Args:
         target: The target.
         context: The context of its instance.
-        tell: Called with an error of the declaration.
+        report: Called with an error of the declaration.
     """
     subject = f"target:{target.name}"
     try:
         return target.observe(context)
     except SpecError as error:
-        tell(error)
+        report(error)
         found = error.message
     except StorageUnavailable as error:
         found = Phrase(f"{error.message} (", error.remedy or "", ")")
@@ -448,12 +448,12 @@ def look(target: Target, context: Context, tell: Callable[[SpecError], None]) ->
         ours = storage_error(error, f"{target.name} can't be observed")
         found = Phrase(f"{ours.message} (", ours.remedy or "", ")")
     except Exception as error:  # a failed observation must not break a plan: the target runs
-        told = query_failure(error, f"while {target.label} was observed")
-        if told is not None and DAMAGED in told.details:
-            return failed_observation(subject, told)
-        found = f"{type(error).__name__}: {error}" if told is None else told.message
-        if isinstance(told, NotInstalled):
-            found = Phrase(found, " (", told.remedy or "", ")")
+        failure = query_failure(error, f"while {target.label} was observed")
+        if failure is not None and DAMAGED in failure.details:
+            return failed_observation(subject, failure)
+        found = f"{type(error).__name__}: {error}" if failure is None else failure.message
+        if isinstance(failure, NotInstalled):
+            found = Phrase(found, " (", failure.remedy or "", ")")
         log.warning("%s could not be observed: %s", target.name, found)
     return Observation(subject, error=found)
 

@@ -59,8 +59,10 @@ class TargetResult:
     def all_warnings(self) -> tuple[str, ...]:
         """What the target warned of, and then each of its slices, with the name of the slice."""
         slices = self.metrics.get("slices", ()) if self.kind == "entity" else ()
-        told = (f"{each.get('slice', '')}: {text}" for each in slices for text in each.get("warnings") or ())
-        return (*self.warnings, *told)
+        warnings = (
+            f"{each.get('slice', '')}: {text}" for each in slices for text in each.get("warnings") or ()
+        )
+        return (*self.warnings, *warnings)
 
     @property
     def is_undone(self) -> bool:

@@ -83,20 +83,20 @@ class StepRunner:
         except Exception as error:
             if is_jvm_failure(error):
                 raise jvm_failure(f"{target.label}: {step.phase}", error) from error
-            told = query_failure(error, f"while {target.label} ran {step.phase}")
-            if told is None:
+            failure = query_failure(error, f"while {target.label} ran {step.phase}")
+            if failure is None:
                 raise
             log.debug("%s failed in %s", step.target, step.phase, exc_info=True)
-            raise told from error
+            raise failure from error
 
     def _run_limited(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:
         # Spark takes no commas in tags.
         tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
         allowed = None if target.timeout is None else target.timeout.exact
-        told: dict[str, None] = {}
+        texts: dict[str, None] = {}
 
         def warn(text: str) -> None:
-            told[text] = None
+            texts[text] = None
             context.warn(text)
 
         with self.lake.tagging_jobs(tag), _limited(allowed, partial(self.lake.cancel_jobs, tag)) as limit:
@@ -116,7 +116,7 @@ class StepRunner:
         notes = [*_notes(target, context.workspace), *register_tables(target, context.workspace, step.phase)]
         for text in notes:
             warn(Phrase(f"{target.label}: ", text))
-        outcome = replace(outcome, warnings=tuple(told))
+        outcome = replace(outcome, warnings=tuple(texts))
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
         return outcome
@@ -194,7 +194,7 @@ def _timeout(target: Target, step: Step) -> TargetTimeout:
 
 
 def _notes(target: Target, workspace: Workspace) -> Iterator[str]:
-    """Yield what the mappings and relations have to tell of the rows that a target has read of them."""
+    """Yield what the mappings and relations report of the rows that a target has read of them."""
     for reference in target.references():
         if reference.category == "mapping":
             yield from workspace.take_notes(reference.name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TRIGGER = "LAKEWRIGHT_TRIGGER"
-"""The environment variable that tells a command which trigger began it."""
+"""The environment variable that names the trigger which began a command."""
 
 KILLED = 128 + signal.SIGKILL
 """The exit code of a request whose worker ended without one."""
@@ -85,17 +85,17 @@ class Requests:
             stderr: Where everything else goes.
             trigger: The name of the trigger that begins it.
         """
-        told = {**environ, **({} if trigger is None else {TRIGGER: trigger})}
+        variables = {**environ, **({} if trigger is None else {TRIGGER: trigger})}
         line = [*self.options, *arguments]
         streams = [
             _Stream.of(stream, mode) for stream, mode in ((stdin, "rb"), (stdout, "wb"), (stderr, "wb"))
         ]
         numbers = (streams[0].number, streams[1].number, streams[2].number)
         try:
-            return self._warm(line, told, folder, numbers)
+            return self._warm(line, variables, folder, numbers)
         except client.Refused as refused:
             log.info("a request runs without the warm session: %s", refused)
-            return self._cold(line, told, folder, numbers)
+            return self._cold(line, variables, folder, numbers)
         finally:
             for stream in streams:
                 stream.close()

@@ -163,7 +163,7 @@ def start_on_demand(files: ServerFiles, arguments: Sequence[str]) -> bool:
     if files.is_locked():
         return False
     process = _begun(files, [*arguments, "serve", "--on-demand"])
-    # The caller ends before the server does, and must not be told that it still runs.
+    # The caller ends before the server does, and must not learn that it still runs.
     process.returncode = 0
     return True
 

@@ -62,7 +62,7 @@ class OpenProject(Protocol):
 
 @dataclass(slots=True)
 class Gauges:
-    """What the warm session tells of itself, for the metrics.
+    """What the warm session reports of itself, for the metrics.
 
     Attributes:
         running: Requests that have begun, those that wait for their turn included.
@@ -75,7 +75,7 @@ class Gauges:
     heap: tuple[int, int] | None = None
 
     def hear(self, line: bytes) -> bool:
-        """Keep what a line of the worker host tells, and return whether it was about a gauge.
+        """Keep what a line of the worker host reports, and return whether it was about a gauge.
 
         Example:
             >>> gauges = Gauges()
@@ -101,7 +101,7 @@ class Serving:
         open_app: Opens the project as its files are now; the caller closes it. See `WatchedProject`.
         requests: Runs command lines on the warm session.
         report: Prints a line for the person who started the server.
-        gauges: What the warm session tells of itself.
+        gauges: What the warm session reports of itself.
     """
 
     options: ServeOptions

@@ -29,7 +29,7 @@ MOST_HEAP = 0.7
 
 
 HEAP_SECONDS = 15.0
-"""How often the use of the heap is told: each time costs the JVM about a millisecond."""
+"""How often the use of the heap is reported: each time costs the JVM about a millisecond."""
 
 
 class SessionHost:
@@ -46,12 +46,12 @@ class SessionHost:
         lifeline: int,
         clock: Callable[[], float] = time.monotonic,
         *,
-        tell: Callable[[bytes], object] = lambda _: None,
+        send: Callable[[bytes], object] = lambda _: None,
     ) -> None:
         self.asked = asked
         self.lifeline = lifeline
         self._clock = clock
-        self._tell_host = tell
+        self._send_line = send
         self._begun = clock()
         self._jvm: ResidentJvm | None = None
         self._starting = threading.Lock()
@@ -112,9 +112,9 @@ class SessionHost:
                 return None
             place = jvm.open(options)
         except LakewrightError as error:
-            _tell(link, {"state": "refused", "why": str(error)})
+            _send(link, {"state": "refused", "why": str(error)})
             return None
-        _tell(
+        _send(
             link,
             {
                 "state": "ready",
@@ -129,11 +129,11 @@ class SessionHost:
     def _decline(self, link: socket.socket, jvm: ResidentJvm, fixed: list[str]) -> None:
         if jvm.in_use:
             why = f"another request uses a JVM that differs in {', '.join(fixed)}"
-            _tell(link, {"state": "refused", "why": why})
+            _send(link, {"state": "refused", "why": why})
         else:
             log.info("the JVM is replaced: a request differs in %s", ", ".join(fixed))
             self._is_ending = True
-            _tell(link, {"state": "again"})
+            _send(link, {"state": "again"})
 
     def _started(self, wanted: Wanted) -> ResidentJvm:
         with self._starting:
@@ -142,25 +142,25 @@ class SessionHost:
                 os.environ.update(wanted.environ)
                 self._jvm = ResidentJvm(wanted)
                 threading.Thread(target=self._watch, args=(self._jvm,), daemon=True).start()
-                threading.Thread(target=self._tell_heap, args=(self._jvm,), daemon=True).start()
+                threading.Thread(target=self._report_heap, args=(self._jvm,), daemon=True).start()
             return self._jvm
 
     def _watch(self, jvm: ResidentJvm) -> None:
-        """Tell all workers when the JVM has ended, and end with it."""
+        """Inform all workers when the JVM has ended, and end with it."""
         code = jvm.process.wait()
         if not self._is_ending:
             log.warning("the server's JVM has ended, with code %s; the next request starts another", code)
         for link in tuple(self._links):
-            _tell(link, {"state": "ended", "code": code})
+            _send(link, {"state": "ended", "code": code})
         self._wake()
 
-    def _tell_heap(self, jvm: ResidentJvm) -> None:
-        """Tell every few seconds how much of the heap is used, until the JVM ends."""
+    def _report_heap(self, jvm: ResidentJvm) -> None:
+        """Report every few seconds how much of the heap is used, until the JVM ends."""
         while not self._is_ending and not self._has_ended:
             try:
-                self._tell_host(b"heap %d %d\n" % jvm.heap())
-            except Exception:  # the JVM, or whoever is told, is ending
-                log.debug("the heap of the JVM is not told", exc_info=True)
+                self._send_line(b"heap %d %d\n" % jvm.heap())
+            except Exception:  # the JVM, or the reader, is ending
+                log.debug("the heap of the JVM is not reported", exc_info=True)
                 return
             time.sleep(HEAP_SECONDS)
 
@@ -196,6 +196,6 @@ class SessionHost:
             self._jvm.stop()
 
 
-def _tell(link: socket.socket, document: dict[str, Any]) -> None:
+def _send(link: socket.socket, document: dict[str, Any]) -> None:
     with suppress(OSError):  # the worker has ended
         link.sendall(json.dumps(document).encode() + b"\n")

@@ -68,7 +68,7 @@ class TriggerService:
     _observer: Observer | None = field(default=None, init=False)
     _declared: dict[str, Trigger] = field(default_factory=dict, init=False)
     _loads: int = field(default=-1, init=False)
-    _told: str = field(default="", init=False)
+    _logged: str = field(default="", init=False)
     _app: App | None = field(default=None, init=False)
     _look_at: float = field(default=0.0, init=False)
 
@@ -108,18 +108,18 @@ class TriggerService:
         while not self._stopping.is_set():
             try:
                 self._round()
-                self._told = ""
+                self._logged = ""
             except Exception as error:
-                # A broken project or a manifest that does not answer: told once, and tried again.
+                # A broken project or a manifest that does not answer: logged once, and tried again.
                 text = str(error)
-                if text != self._told:
+                if text != self._logged:
                     level = log.warning if isinstance(error, LakewrightError) else log.exception
                     level("triggers start nothing at present: %s", text)
-                    self._told = text
+                    self._logged = text
             self._stopping.wait(self._pause())
 
     def _pause(self) -> float:
-        if self._told or not self._declared:
+        if self._logged or not self._declared:
             return IDLE_SECONDS
         looks_at_bronze = any(trigger.on is TriggerEvent.ARRIVAL for trigger in self._declared.values())
         if not looks_at_bronze or self._observer is None:
@@ -131,7 +131,7 @@ class TriggerService:
         if self.project.loads != self._loads:
             self._declared = {name: app.project.trigger(name) for name in app.project.triggers}
             self._observer, self._loads, self._runs.app = Observer(app), self.project.loads, app
-            _tell_faults(app.project)
+            _log_faults(app.project)
             if self._scheduler is not None:
                 self._scheduler.leases = app.leases()
         if not self._declared and self._scheduler is None:
@@ -158,7 +158,7 @@ class TriggerService:
         )
 
 
-def _tell_faults(project: Project) -> None:
+def _log_faults(project: Project) -> None:
     """Log what is wrong in the project's files, and which triggers wait until it is mended."""
     if not project.faults:
         return

@@ -72,7 +72,7 @@ class WarmService:
             runner: The function that runs a command line, as `module:function`.
             code: The folders whose changes need a new host.
             warm_up: Begins the request that starts Spark.
-            gauges: Keeps what the host tells of its queue and its JVM.
+            gauges: Keeps what the host reports of its queue and its JVM.
         """
         self._files = files
         self._command = [runner, *map(str, code)]
@@ -166,10 +166,10 @@ class WarmService:
     def _follow(self, host: _Host) -> bool:
         """Count the requests of a host until it takes no more; return whether the code has changed."""
         gauges = self.gauges
-        while (told := host.told()) in (BEGUN, ENDED) or gauges.hear(told):
-            gauges.running += {BEGUN: 1, ENDED: -1}.get(told, 0)
+        while (line := host.next_line()) in (BEGUN, ENDED) or gauges.hear(line):
+            gauges.running += {BEGUN: 1, ENDED: -1}.get(line, 0)
         gauges.running, gauges.waiting, gauges.heap = 0, 0, None
-        return told == CHANGED
+        return line == CHANGED
 
 
 class _Host:
@@ -193,14 +193,14 @@ class _Host:
         )
         # Whenever it ends, nothing of it stays.
         threading.Thread(target=self._process.wait, name="worker host", daemon=True).start()
-        if self.told() != READY:
+        if self.next_line() != READY:
             raise SparkUnavailable("the process that runs requests did not start")
 
-    def told(self) -> bytes:
-        """Return the next line that it tells; empty when it has ended."""
+    def next_line(self) -> bytes:
+        """Return the next line that it writes; empty when it has ended."""
         output = self._process.stdout
         line = b"" if output is None or output.closed else output.readline()
-        if output is not None and line in (b"", CHANGED):  # it tells no more
+        if output is not None and line in (b"", CHANGED):  # it writes no more
             output.close()
         return line
 

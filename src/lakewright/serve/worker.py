@@ -114,7 +114,7 @@ def run_request(
 
     Args:
         connection: To the caller.
-        wait: Returns when the request may begin; it is told whether another request waits for this one.
+        wait: Returns when the request may begin; its argument: whether another request waits for this one.
         run: Runs a command line; returns its exit code, and the work that follows the answer.
     """
     follow_ups: Sequence[FollowUp] = ()

@@ -32,8 +32,8 @@ from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.attached import AttachedSession
 
 READY, CHANGED, BEGUN, ENDED = b"ready\n", b"changed\n", b"begun\n", b"ended\n"
-"""What the host tells the server: it takes requests; it no longer does, as the installation has changed; a
-request has begun, or ended. Lines that begin with `waiting` or `heap` tell how many requests wait, and how
+"""What the host reports to the server: it takes requests; it no longer does, as the installation has changed;
+a request has begun, or ended. Lines that begin with `waiting` or `heap` say how many requests wait, and how
 much of the JVM's heap is used."""
 LIMIT = max(8, 4 * (os.cpu_count() or 1))
 """Requests that run at once; the others wait, but for those that a running one has started."""
@@ -55,7 +55,7 @@ class _Worker:
     counts: bool = False
 
     def let_begin(self) -> None:
-        """Tell it that it may begin."""
+        """Let it begin."""
         with suppress(BrokenPipeError, ConnectionResetError):  # it was killed, and is buried next
             self.gate.send(b"g")
 
@@ -76,8 +76,8 @@ class WorkerHost:
         self._signalled, self._signalling = socket.socketpair()
         self._folder = Path.cwd()
         self._is_draining = False
-        self._told_waiting = 0
-        self._telling: int | None = None
+        self._reported_waiting = 0
+        self._host_lines: int | None = None
 
     def serve(self) -> None:
         """Serve until the lifeline is closed and all requests have ended."""
@@ -94,20 +94,20 @@ class WorkerHost:
             (self._asked, self._start_session_host),
         ):
             self._selector.register(source, selectors.EVENT_READ, then)
-        self._tell(READY)
+        self._send(READY)
         while not self._is_draining or self._workers:
             for key, _ in self._selector.select():
                 key.data()
         self._end_session_host()
 
-    def _tell(self, what: bytes) -> None:
+    def _send(self, what: bytes) -> None:
         with suppress(BrokenPipeError):  # the server was killed
             os.write(1, what)
 
     def _accept(self) -> None:
         if self._installation.has_changed():
             # The server starts another host, which takes the request that waits.
-            self._tell(CHANGED)
+            self._send(CHANGED)
             self._drain()
             return
         try:
@@ -121,7 +121,7 @@ class WorkerHost:
         pid = self._fork(lambda: self._work(connection, gate), keep=(connection, gate))
         gate.close()
         worker = self._workers[pid] = _Worker(connection, ours)
-        self._tell(BEGUN)
+        self._send(BEGUN)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(worker))
 
     def _work(self, connection: socket.socket, gate: socket.socket) -> int:
@@ -147,12 +147,12 @@ class WorkerHost:
         if worker.gate.fileno() < 0:  # it has ended since the selector looked
             return
         try:
-            told = worker.gate.recv(1)
+            answer = worker.gate.recv(1)
         except ConnectionResetError:  # it was killed before it read that it may begin
-            told = b""
-        if not told:
+            answer = b""
+        if not answer:
             self._selector.unregister(worker.gate)
-        elif told == b"n":
+        elif answer == b"n":
             worker.let_begin()
         else:
             worker.waits = True
@@ -165,9 +165,9 @@ class WorkerHost:
             worker.waits, worker.counts = False, True
             worker.let_begin()
         waiting = sum(each.waits for each in self._workers.values())
-        if waiting != self._told_waiting:
-            self._told_waiting = waiting
-            self._tell(b"waiting %d\n" % waiting)
+        if waiting != self._reported_waiting:
+            self._reported_waiting = waiting
+            self._send(b"waiting %d\n" % waiting)
 
     def _reap(self) -> None:
         while True:
@@ -197,7 +197,7 @@ class WorkerHost:
         worker = self._workers.pop(pid, None)
         if worker is None:
             return
-        self._tell(ENDED)
+        self._send(ENDED)
         if code < 0:  # a signal ended it, so that it couldn't say so
             with suppress(OSError):
                 worker.connection.send(client.ENDED + f"{128 - code}\n".encode())
@@ -209,29 +209,29 @@ class WorkerHost:
     def _start_session_host(self) -> None:
         self._selector.unregister(self._asked)
         read, write = os.pipe()
-        told, tell = os.pipe()
+        source, sink = os.pipe()
 
         def host() -> int:
             os.close(write)  # it would keep its own lifeline open, and outlive the server with its JVM
-            os.close(told)
+            os.close(source)
             os.dup2(2, 1)
-            return SessionHost(self._asked, read, tell=lambda line: os.write(tell, line)).run()
+            return SessionHost(self._asked, read, send=lambda line: os.write(sink, line)).run()
 
         pid = self._fork(host, keep=(self._asked, read))
         os.close(read)
-        os.close(tell)
-        self._telling = told
-        self._selector.register(told, selectors.EVENT_READ, lambda: self._relay(told))
+        os.close(sink)
+        self._host_lines = source
+        self._selector.register(source, selectors.EVENT_READ, lambda: self._relay(source))
         self._session_host = (pid, write)
 
-    def _relay(self, told: int) -> None:
-        """Tell the server what the process with the JVM told; at its end, that there is no JVM."""
-        lines = os.read(told, 4096)
+    def _relay(self, source: int) -> None:
+        """Pass on to the server what the process with the JVM reports; at its end, that there is no JVM."""
+        lines = os.read(source, 4096)
         if not lines:
-            self._selector.unregister(told)
-            os.close(told)
-            self._telling = None if self._telling == told else self._telling
-        self._tell(lines or b"heap\n")
+            self._selector.unregister(source)
+            os.close(source)
+            self._host_lines = None if self._host_lines == source else self._host_lines
+        self._send(lines or b"heap\n")
 
     def _end_session_host(self) -> None:
         if self._session_host is not None:
@@ -274,8 +274,8 @@ class WorkerHost:
             part.close()
         if self._session_host is not None:
             os.close(self._session_host[1])
-        if self._telling is not None:
-            os.close(self._telling)
+        if self._host_lines is not None:
+            os.close(self._host_lines)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, self._lifeline)
         os.close(null)

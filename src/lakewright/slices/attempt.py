@@ -300,8 +300,8 @@ class SliceProcessor:
         named = load.request.slice_name
         future = future_warning(load.request.at, self.context.clock(), self.strategy)
         undo = Command("undo", self.entity.called, named)
-        told = () if future is None else (Phrase(f"{future}. If its date is wrong: ", undo),)
-        return (*told, *self.delete_warnings(load, summary))
+        warnings = () if future is None else (Phrase(f"{future}. If its date is wrong: ", undo),)
+        return (*warnings, *self.delete_warnings(load, summary))
 
     def delete_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
         """Return what the user must know about rows put aside, and deletes that are not inferred."""
@@ -314,10 +314,10 @@ class SliceProcessor:
             return () if empty is None else (empty,)
         folder = quarantine_folder(self.context.lake, self.entity, load.request.slice_name)
         was = "was" if len(load.bad_rows) == 1 else "were"
-        told = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"
+        text = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"
         if self.entity.settings.delete_missing and self.strategy is not Strategy.FULL:
-            told += ", and no deletes are inferred"
-        return (f"{told}: {first_of([row.told() for row in load.bad_rows], 3, '; ')}",)
+            text += ", and no deletes are inferred"
+        return (f"{text}: {first_of([row.text() for row in load.bad_rows], 3, '; ')}",)
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
         reach_failpoint("before_processed")

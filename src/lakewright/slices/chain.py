@@ -250,7 +250,7 @@ class SliceChain:
 
     @cached_property
     def unlogged(self) -> tuple[AppliedSlice, ...]:
-        """The processed slices that the log does not show, as the manifest tells them.
+        """The processed slices that the log does not show, as the manifest records them.
 
         They changed nothing, or their commits are older than what the log keeps. A slice that the log shows
         is among them if it was processed once more with another content, which changed nothing.

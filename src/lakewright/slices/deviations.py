@@ -257,7 +257,7 @@ def vanished_slices(chain: SliceChain, present: Mapping[str, Item]) -> tuple[str
     store, application = chain.store, chain.application
     there = sum(1 for item in present.values() if item.verdict(application) is Verdict.PROCESSED)
     recorded = store.counts().get((application, Verdict.PROCESSED), 0)
-    if recorded > there:  # the items may be as they are once a run has recorded what the table's log tells
+    if recorded > there:  # the items may be as they are once a run has recorded what the table's log shows
         now = store.read(list(present)).values()
         there = max(there, sum(1 for item in now if item.verdict(application) is Verdict.PROCESSED))
     if recorded <= there:

@@ -40,7 +40,7 @@ class Differences:
 
     Attributes:
         new: Slices that the manifest did not know and has recorded as NEW; `recovered` is how the next run
-            records those that the table's log tells of, without processing them.
+            records those that are in the table's log, without processing them.
         changed: Items whose slice has changed since it was recorded.
         missing: Items whose slice is no longer in bronze.
         unrecorded: Commits to a silver table that the manifest does not know to have landed.
@@ -178,7 +178,7 @@ class Inventory:
 def _new_entries(chain: SliceChain, items: Collection[Item]) -> list[dict[str, Any]]:
     """Return entries of new items, each with the verdict that the next run takes from the table's log."""
     recovered: Mapping[str, Item] = {}
-    # The look for what is not recorded tells that the table can't be read.
+    # The search for unrecorded slices reports that the table can't be read.
     with suppress(TargetError, StorageUnavailable):
         recovered = unrecorded_items(chain, items)
     verdicts = {name: item.verdict(chain.application).value for name, item in recovered.items()}

@@ -17,7 +17,7 @@ from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.measures import measured
 from lakewright.lake.paths import join, local_path, parent
-from lakewright.lake.spark_errors import failures_told
+from lakewright.lake.spark_errors import translated_failures
 from lakewright.notebook import html_table
 from lakewright.reader.source import form_of_slices
 from lakewright.schema.convert import convert
@@ -195,7 +195,7 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
     frame = without_typeless(frame) if form.kind in _TYPED else frame
     odd = OddNumbers.of(frame, entity) if form.kind == "json" else None
     try:
-        with failures_told("while the frame was landed"):
+        with translated_failures("while the frame was landed"):
             try:
                 frame = frame if odd is None else odd.observed
                 frame.write.format(form.kind).options(**options).save(_uri(staged))

@@ -267,13 +267,15 @@ def others_fault(entity: Entity, commits: Sequence[Commit], *, is_refused: bool 
         commits: The commits, oldest first.
         is_refused: Whether no slice is processed into the table as it is now.
     """
-    told = first_of([commit_text(each) for each in commits], _MOST_NAMED)
+    shown = first_of([commit_text(each) for each in commits], _MOST_NAMED)
     # A TRUNCATE is signed, but has no token. It makes the manifest forget the slices.
     if all(map(is_own, commits)):
-        said = f"rows of {entity.called} were removed by a TRUNCATE, which the manifest does not know: {told}"
+        said = (
+            f"rows of {entity.called} were removed by a TRUNCATE, which the manifest does not know: {shown}"
+        )
     else:
         said = (
-            f"rows of {entity.called} were changed by another program since Lakewright's last commit: {told}"
+            f"rows of {entity.called} were changed by another program since Lakewright's last commit: {shown}"
         )
     slices = "No slice is processed into" if is_refused else "Slices go on with"
     return Fault(

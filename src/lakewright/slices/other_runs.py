@@ -103,9 +103,9 @@ def run_taking(project: Project, entity: str, name: str) -> OtherRun | None:
 def instance_taking(
     project: Project, job: Job, declared: Mapping[str, Any], name: str
 ) -> Mapping[str, str] | None:
-    """Return the parameters that decide which instance of a job a slice belongs to; None if nothing tells.
+    """Return the parameters that decide which instance of a job a slice belongs to; None if they are unknown.
 
-    Where no target of the job limits its slices, a date or a number in the slice's name tells.
+    Where no target of the job limits its slices, a date or a number in the slice's name decides.
 
     Args:
         project: The project.
@@ -117,9 +117,9 @@ def instance_taking(
         run = _run_of(project, job, declared, name)
         found = None if run is None or run.unknown else dict(run.parameters)
     else:
-        told = {each.name: next(_guesses(each, name), None) for each in job.parameters}
-        is_told = all(told[each.name] and each.type is not ValueType.STRING for each in job.parameters)
-        found = {key: text for key, text in told.items() if text} if is_told else None
+        values = {each.name: next(_guesses(each, name), None) for each in job.parameters}
+        is_complete = all(values[each.name] and each.type is not ValueType.STRING for each in job.parameters)
+        found = {key: text for key, text in values.items() if text} if is_complete else None
     if not found:
         return None
     try:

@@ -25,7 +25,7 @@ from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.tracing import span
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import tell_recovery
+from lakewright.manifest.lock import add_recovery
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
@@ -106,7 +106,7 @@ def _holding_errors(
     """Return the error that says what holds the other slices back, if it can be read."""
     try:
         holding = holding_error(context, entity, pending)
-    except StoreUnavailable as error:  # what was processed before is told nevertheless
+    except StoreUnavailable as error:  # what was processed before is reported nevertheless
         return (error,)
     return () if holding is None else (holding,)
 
@@ -258,7 +258,7 @@ def _with_slice(
         except StoreUnavailable as unavailable:
             return replace(result, errors=(*result.errors, unavailable))
         if item.failed is not None:
-            tell_recovery(error, item, called_name(processor.entity.called, name))
+            add_recovery(error, item, called_name(processor.entity.called, name))
         return result
     report(replace(about, result=done))
     return replace(result, slices=(*result.slices, done))

@@ -157,8 +157,8 @@ class ProcessingTimes:
         found = parse_instant_in(rendered, self.zone)
         if found is None and not self.is_lenient:
             of_slice = "" if rendered == self.text else f" of slice {slice_name}"
-            is_told = depends_on_slice(self.text)
-            remedy = Phrase(_REMEDY, " ", self._left_out(slice_name)) if is_told else _REMEDY
+            is_of_slice = depends_on_slice(self.text)
+            remedy = Phrase(_REMEDY, " ", self._left_out(slice_name)) if is_of_slice else _REMEDY
             raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=remedy)
         return found
 
@@ -341,10 +341,10 @@ def future_warning(at: datetime, now: datetime, strategy: Strategy) -> str | Non
     """
     if at <= now + TOLERANCE:
         return None
-    told = f"the processing time {at.isoformat()} is in the future"
+    text = f"the processing time {at.isoformat()} is in the future"
     if strategy is not Strategy.HISTORIC:
-        return told
-    return f"{told}: new versions begin then, and slices with earlier times are refused afterwards"
+        return text
+    return f"{text}: new versions begin then, and slices with earlier times are refused afterwards"
 
 
 def future_times_fault(
@@ -358,13 +358,13 @@ def future_times_fault(
         strategy: By which they are processed.
         now: The present time.
     """
-    told = [(name, why) for name, at in given if at and (why := future_warning(at, now, strategy))]
-    if not told:
+    warnings = [(name, why) for name, at in given if at and (why := future_warning(at, now, strategy))]
+    if not warnings:
         return None
-    names = [name for name, _ in told]
+    names = [name for name, _ in warnings]
     skipping = command("skip", *(called_name(called, name) for name in names[:MOST_NAMED]))
     return Fault(
-        first_of([f"{name}: {why}" for name, why in told], MOST_NAMED, "\n"),
+        first_of([f"{name}: {why}" for name, why in warnings], MOST_NAMED, "\n"),
         remedy=Phrase("Leave out what has a wrong date: ", skipping, "."),
         details={"slices": names},
     )

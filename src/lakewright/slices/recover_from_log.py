@@ -1,6 +1,6 @@
 """Recovery of the manifest from tables' logs: slices and rewinds that a table holds and the manifest lacks.
 
-The manifest was lost, or put back to an older copy. The next run records what the log tells.
+The manifest was lost, or put back to an older copy. The next run records what the log shows.
 
 Source: `processing-manifest.md`, "State" (Processed); each commit carries its item, fingerprint and metrics.
 """
@@ -49,7 +49,7 @@ _MOST_COMMITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What a table's log tells of slices that the manifest never began.
+    """What a table's log shows about slices that the manifest never began.
 
     Attributes:
         held: The items of slices that the table holds as they are, with their commits, oldest first.
@@ -103,7 +103,7 @@ def _unwritten_mark(item: Item, application: Application) -> Mark:
 
 
 def record_log(context: ProcessingContext, entity: Entity, items: Mapping[str, Item]) -> dict[str, Item]:
-    """Record what the log of an entity's table tells and the manifest lacks; return the items by id.
+    """Record what the log of an entity's table shows and the manifest lacks; return the items by id.
 
     The manifest's counter of commits is raised to the table's, so that the log is read once.
 
@@ -126,14 +126,14 @@ def _record_rewinds(context: ProcessingContext, entity: Entity, chain: SliceChai
     recorded: dict[str, Item] = {}
     for rewind in unrecorded_rewinds(chain):
         slices = list(map(asdict, rewind.slices))
-        told = {**rewind.commit.content["rewind"], "slices": slices, "watermarks": rewind.watermarks}
-        commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": told})
+        content = {**rewind.commit.content["rewind"], "slices": slices, "watermarks": rewind.watermarks}
+        commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": content})
         if items := record_landed(context, entity, None, commit):
             recorded |= {each.item_id: each for each in items}
             names = first_of([slice_of_id(each.item_id) for each in rewind.slices], _MOST_NAMED)
             context.warn(
                 f"{entity.called}: the manifest lacked version {commit.version} of the table, and it is "
-                f"recorded now: {told['reason']}: {names}"
+                f"recorded now: {content['reason']}: {names}"
             )
     return recorded
 
@@ -173,15 +173,15 @@ def _record_slices(
 
 
 def _undone(chain: SliceChain, items: Iterable[Item]) -> Iterator[tuple[Item, str]]:
-    """Yield the items of slices that were undone, as the table's log tells, with the reason for a skip."""
+    """Yield the items of slices that were undone, as the table's log shows, with the reason for a skip."""
     by_key = {slice_key(item.item_id): item for item in items}
     own = (chain.app, f"{chain.app}/undo")
     # The last rewind that names a slice decides: one before it may not be among what the table builds on.
     for commit in reversed(chain.log):
         rewind = commit.content.get("rewind") or {}
-        for told in rewind.get("slices", ()) if commit.content.get("app") in own else ():
-            item = by_key.pop(slice_key(told["item_id"]), None)
-            if item is not None and told["is_skipped"]:
+        for slice_ in rewind.get("slices", ()) if commit.content.get("app") in own else ():
+            item = by_key.pop(slice_key(slice_["item_id"]), None)
+            if item is not None and slice_["is_skipped"]:
                 yield item, f"according to the table's log: {rewind['reason']}"
 
 
@@ -324,14 +324,14 @@ def _as_applied(
     """Return a slice of a rewind as the table has it now: it may have been processed again since."""
     if applied is None or commit is None or rewound.token is not None or commit.version < rewind.version:
         return rewound
-    told = applied.content
-    metrics = {**told.get("metrics", {}), "deltaVersion": commit.version}
+    commit_content = applied.content
+    metrics = {**commit_content.get("metrics", {}), "deltaVersion": commit.version}
     content = {
         "slice": slice_of_id(applied.item_id),
-        "strategy": told.get("strategy"),
-        "processing_time": told.get("processingTime"),
-        "fingerprint": told.get("fingerprint"),
-        "watermarks": told.get("watermarks"),
+        "strategy": commit_content.get("strategy"),
+        "processing_time": commit_content.get("processingTime"),
+        "fingerprint": commit_content.get("fingerprint"),
+        "watermarks": commit_content.get("watermarks"),
         "metrics": metrics,
         "delta_version": commit.version,
     }

@@ -346,8 +346,8 @@ class _Attempt:
         """Note drift, bad rows, and the deletes that the slice would infer."""
         self.warnings.extend(load.column_notes)
         if load.bad_rows:
-            told = f"{counted(len(load.bad_rows), 'bad row')} would be put aside"
-            self.warnings.append(f"{told}: {rows_text(load.bad_rows)}")
+            text = f"{counted(len(load.bad_rows), 'bad row')} would be put aside"
+            self.warnings.append(f"{text}: {rows_text(load.bad_rows)}")
         late = late_slice_warning(self.entity, load.request.strategy) if load.request.is_late else None
         self.warnings.extend(() if late is None else (f"the slice is late: {late}",))
         is_unordered = load.request.is_late and self.entity.settings.sequence_by is not None

@@ -302,9 +302,9 @@ class _Replay:
         """Say which slices lack columns that are declared now, as they did when they were processed."""
         for column, names in self.lacking.items():
             verb = "lacks" if len(names) == 1 else "lack"
-            told = f"{first_of(list(names), MOST_NAMED)} {verb} the configured column {column!r}"
+            text = f"{first_of(list(names), MOST_NAMED)} {verb} the configured column {column!r}"
             self.context.warn(
-                f"{self.entity.name}: {told}, as when first processed: it is null in these rows"
+                f"{self.entity.name}: {text}, as when first processed: it is null in these rows"
             )
 
     def _put_aside(self, slice_: Slice, rows: Sequence[BadRow], table: TableState, *, records: int) -> None:
@@ -318,8 +318,8 @@ class _Replay:
         lake, entity = self.context.lake, self.entity
         located = save_bad_rows(lake, entity, slice_, rows, table=table, records=records, is_replayed=True)
         if located:
-            told = f"{counted(len(located), 'bad row')} {'is' if len(located) == 1 else 'are'} put aside"
-            self.context.warn(f"{self.entity.name}: {slice_.name}: {told}: {rows_text(located)}")
+            text = f"{counted(len(located), 'bad row')} {'is' if len(located) == 1 else 'are'} put aside"
+            self.context.warn(f"{self.entity.name}: {slice_.name}: {text}: {rows_text(located)}")
 
     def _request(
         self, number: int, known: KnownSlice, content: Mapping[str, Any]

@@ -162,9 +162,9 @@ class ProcessResult:
         if not self.unrecorded:
             return None
         many = len(self.unrecorded) > 1
-        told = "ends of the slices" if many else "end of the slice"
+        ends = "ends of the slices" if many else "end of the slice"
         return (
-            f"the {told} {', '.join(self.unrecorded)} could not be recorded; "
+            f"the {ends} {', '.join(self.unrecorded)} could not be recorded; "
             f"the next run finds out whether {'they are' if many else 'it is'} in the table"
         )
 
@@ -254,8 +254,8 @@ def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary
     summary = Summary.from_json(metrics)
     names = {"processingTime": "processing_time"}
     kept = ("fingerprint", "watermarks", "drift", "strategy", "processingTime")
-    told = {names.get(key, key): fact.content[key] for key in kept if key in fact.content}
-    return summary, {**told, "adopted": True, "commit_run": fact.content.get("run")}
+    facts = {names.get(key, key): fact.content[key] for key in kept if key in fact.content}
+    return summary, {**facts, "adopted": True, "commit_run": fact.content.get("run")}
 
 
 def metrics_content(summary: Summary) -> dict[str, Any]:

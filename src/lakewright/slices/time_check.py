@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
-from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
+from lakewright.lake.observation import latest_instant_since, latest_logged_instant, observe_table
 from lakewright.slices.discover import slice_name
 from lakewright.slices.processing_time import APART
 from lakewright.spec.models.entity import Strategy
@@ -140,7 +140,7 @@ def planned_time_error(
         return None
     chain, names, times = context.chain(entity), list(map(slice_name, timed)), context.times(entity)
     at = times.at(names[0])
-    newest = latest_instant_told(chain.lake, chain.silver, _version_columns(chain.lake, entity))
+    newest = latest_logged_instant(chain.lake, chain.silver, _version_columns(chain.lake, entity))
     if at is None or newest is None or newest < at:
         return None
     return _backdated_error(chain, names, times, at=at, newest=newest)

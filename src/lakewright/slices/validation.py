@@ -27,7 +27,7 @@ from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
-from lakewright.manifest.lock import tell_recovery
+from lakewright.manifest.lock import add_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.attempt import slice_error, slice_request
@@ -201,7 +201,7 @@ def _record(context: ProcessingContext, entity: Entity, item: str, error: Lakewr
     except (OperatorError, SequenceConflict):
         return False
     failed = context.ledger.failed(claim, failure(error))
-    tell_recovery(error, failed, called_name(entity.called, slice_name(failed)))
+    add_recovery(error, failed, called_name(entity.called, slice_name(failed)))
     return True
 
 

@@ -93,12 +93,12 @@ class Wanted:
         return cls(SessionSettings(**raw), document["environ"], document["java"])
 
 
-_SECONDS_TO_TELL = 10
-"""Seconds in which the host of a JVM tells that it has ended, on a machine with much to do."""
+_SECONDS_TO_REPORT = 10
+"""Seconds in which the host of a JVM reports that it has ended, on a machine with much to do."""
 
 
 class _ResidentJvm:
-    """The JVM of another process, with the part of `Popen` that tells whether it has ended."""
+    """The JVM of another process, with the part of `Popen` that returns whether it has ended."""
 
     def __init__(self, link: socket.socket, pid: int) -> None:
         self._link = link
@@ -106,24 +106,24 @@ class _ResidentJvm:
         self._code: int | None = None
 
     def poll(self) -> int | None:
-        """Return its exit code if it has ended, which its host tells."""
-        return self._told(0)
+        """Return its exit code if it has ended, as its host reports."""
+        return self._exit_code(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return its exit code; a caller that waits at all waits long enough for a busy host to tell it.
+        """Return its exit code; a caller that waits at all waits long enough for a busy host to report it.
 
         Raises:
             TimeoutExpired: It still runs.
         """
-        code = self._told(max(timeout, _SECONDS_TO_TELL) if timeout else timeout)
+        code = self._exit_code(max(timeout, _SECONDS_TO_REPORT) if timeout else timeout)
         if code is None:
             raise subprocess.TimeoutExpired("java", timeout or 0)
         return code
 
-    def _told(self, timeout: float | None) -> int | None:
+    def _exit_code(self, timeout: float | None) -> int | None:
         if self._code is None and select.select([self._link], [], [], timeout)[0]:
-            told = _read(self._link)
-            self._code = -9 if told is None else int(told["code"])
+            answer = _read(self._link)
+            self._code = -9 if answer is None else int(answer["code"])
         return self._code
 
 
@@ -197,17 +197,17 @@ class AttachedSession(ContextJobs):
             self._asked = link
             try:
                 link.sendall(_line(Wanted.here(settings).as_json()))
-                told = _read(link)
+                answer = _read(link)
             finally:
                 self._asked = None
             if self._is_abandoned:
                 link.close()
                 raise SparkUnavailable("the start of Spark was interrupted")
-            if told is not None and told["state"] == "ready":
-                return _Attached(link, told, settings)
+            if answer is not None and answer["state"] == "ready":
+                return _Attached(link, answer, settings)
             link.close()
-            if told is not None and told["state"] == "refused":
-                why = told["why"]
+            if answer is not None and answer["state"] == "refused":
+                why = answer["why"]
                 break
         log.info("Spark starts in a JVM of its own, not in the server's: %s", why)
         return None
@@ -216,14 +216,14 @@ class AttachedSession(ContextJobs):
 class _Attached:
     """This process's place in a resident JVM."""
 
-    def __init__(self, link: socket.socket, told: Mapping[str, Any], settings: SessionSettings) -> None:
+    def __init__(self, link: socket.socket, answer: Mapping[str, Any], settings: SessionSettings) -> None:
         from pyspark import SparkConf
         from pyspark.java_gateway import launch_gateway
 
         self.users = 1
         self._link = link
-        self._tag: str = told["tag"]
-        names = {"PYSPARK_GATEWAY_PORT": str(told["port"]), "PYSPARK_GATEWAY_SECRET": told["secret"]}
+        self._tag: str = answer["tag"]
+        names = {"PYSPARK_GATEWAY_PORT": str(answer["port"]), "PYSPARK_GATEWAY_SECRET": answer["secret"]}
         os.environ.update(names)
         try:
             self._gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
@@ -231,7 +231,7 @@ class _Attached:
             for name in names:
                 os.environ.pop(name)
         # Whether an error comes from the end of the JVM is asked there.
-        self._gateway.proc = _ResidentJvm(link, told["pid"])
+        self._gateway.proc = _ResidentJvm(link, answer["pid"])
         jvm = self._gateway.jvm
         java_context = jvm.JavaSparkContext.fromSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())
         conf = SparkConf(_jconf=java_context.sc().conf())

@@ -110,14 +110,14 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
     except Exception as error:
         if is_jvm_failure(error):
             raise
-        told = str(_java_message(error) or error).strip().partition("\n")[0] or type(error).__name__
+        message = str(_java_message(error) or error).strip().partition("\n")[0] or type(error).__name__
         master = conf.get("spark.master", "")
-        if "stopped SparkContext" in told and is_cluster(master):
+        if "stopped SparkContext" in message and is_cluster(master):
             raise SparkUnavailable(
                 f"the cluster {master} ended the application while Spark started: its executors fail at once",
                 remedy="Look into the logs of the workers for the cause; nothing was claimed.",
             ) from error
-        raise SparkUnavailable(f"Spark can't be started: {told}") from error
+        raise SparkUnavailable(f"Spark can't be started: {message}") from error
 
 
 def _java_message(error: Exception) -> str | None:

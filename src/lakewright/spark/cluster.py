@@ -106,11 +106,11 @@ def check_master(master: str, patience: float, environ: Mapping[str, str]) -> No
         if time.monotonic() + PAUSE >= deadline:
             break
         time.sleep(PAUSE)
-    told = "; ".join(
+    causes = "; ".join(
         f"{host}:{port}: {failure}" for (host, port), failure in zip(addresses, failures, strict=True)
     )
     raise SparkUnavailable(
-        f"the master {master} can't be reached: {told}",
+        f"the master {master} can't be reached: {causes}",
         remedy="Check that it runs and that its address is right (`cluster: {master: …}`); nothing was "
         "claimed.",
     )

@@ -29,7 +29,7 @@ _lock = threading.RLock()
 
 @contextmanager
 def quiet_pyspark() -> Iterator[None]:
-    """Keep PySpark from logging rejected queries in the block, whose errors tell them.
+    """Keep PySpark from logging rejected queries in the block, whose errors name them.
 
     After the last block that runs at the same time, PySpark's loggers are as before.
     """

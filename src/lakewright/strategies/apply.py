@@ -133,7 +133,7 @@ def _rows(load: SliceLoad, deleted: int) -> DataFrame:
 def _check_not_outdated(load: SliceLoad) -> None:
     """Raise `DataLossError` if a late slice would replace rows that are newer than all of its own.
 
-    Without `sequence_by` nothing tells which rows are newer.
+    Without `sequence_by` it is unknown which rows are newer.
     """
     from pyspark.sql import functions
 

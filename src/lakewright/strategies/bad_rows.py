@@ -66,7 +66,7 @@ class BadRow:
             "record": self.record,
         }
 
-    def told(self, *, of_earlier_slices: bool = False) -> str:
+    def text(self, *, of_earlier_slices: bool = False) -> str:
         """Return where the row is, and what is wrong with it; see `fault_text`."""
         return f"{self.place}: {_text(self.faults, of_earlier_slices=of_earlier_slices)}"
 
@@ -114,13 +114,13 @@ def check_bad_rows(
         return
     remedy = _type_remedy(rows, entity, table, is_replayed=is_replayed)
     details: dict[str, Any] = {"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]}
-    told = rows_text(rows, of_earlier_slices=is_replayed)
+    texts = rows_text(rows, of_earlier_slices=is_replayed)
     if records:
-        message = f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {told}"
+        message = f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {texts}"
         remedy = remedy if len(rows) > 1 else None
         remedy = remedy or "Correct the slice, or raise max_bad_rows."
     else:
-        message = f"every row of the slice is bad: {told}"
+        message = f"every row of the slice is bad: {texts}"
         remedy, details[MAY_SKIP] = remedy or _declaration_remedy(rows, entity), True
     raise BadRowsError(message, remedy=remedy, details=details)
 
@@ -163,10 +163,10 @@ def _type_hint(fault: Fault, entity: Entity, table: TableState, *, is_replayed: 
 def rows_text(rows: Iterable[BadRow], *, of_earlier_slices: bool = False) -> str:
     """Return the first bad rows in words.
 
-    The number of further rows is not told, because only a few are looked for.
+    The number of further rows is left out, because only a few are looked for.
     """
-    told = [row.told(of_earlier_slices=of_earlier_slices) for row in rows]
-    return "; ".join(told[:SHOWN]) + (" and more" if len(told) > SHOWN else "")
+    texts = [row.text(of_earlier_slices=of_earlier_slices) for row in rows]
+    return "; ".join(texts[:SHOWN]) + (" and more" if len(texts) > SHOWN else "")
 
 
 def message_with_rows(message: str, fault: Fault | None, rows: Sequence[BadRow]) -> str:

@@ -53,7 +53,7 @@ _KEY, _CONTENT, _IS_DELETED, _SEQUENCE = (
 """Columns of the table's row beside those of the slice; its key is null if no row matches.
 
 `_KEY` is the first of the columns by which rows are matched; the others have a number after it. `_CONTENT`
-with a number is what tells whether the rows have the same values.
+with a number shows whether the rows have the same values.
 """
 
 _OWN_CONTENT = "_lakewright_own_content"

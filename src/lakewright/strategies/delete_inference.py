@@ -83,7 +83,7 @@ def _window(load: SliceLoad, *alias: str) -> str | None:
 
     Nothing is inferred without `delete_missing`, without a previous watermark, or for an empty slice. Rows
     with a null watermark are outside every window. With `sequence_by`, a late slice infers nothing: a later
-    one has already told which records are there. A slice of which bad rows were put aside infers nothing
+    one has already shown which records are there. A slice of which bad rows were put aside infers nothing
     either: a record may be in one of them.
     """
     entity, statistics = load.entity, load.statistics
@@ -111,7 +111,7 @@ def _window(load: SliceLoad, *alias: str) -> str | None:
 
 
 def empty_slice_warning(entity: Entity, strategy: Strategy, *, records: int, is_first: bool) -> str | None:
-    """Return that a slice without rows deletes nothing, if a slice is to tell all records; else None.
+    """Return that a slice without rows deletes nothing, if a slice is to contain all records; else None.
 
     With watermarks, a slice without rows says only that nothing has changed.
 

@@ -98,8 +98,8 @@ def _expression_error(text: str, entity: Entity) -> TargetError | None:
 def _table_error(text: str, table: str, entity: Entity) -> StorageUnavailable | None:
     """Return the error for a file of the table that cannot be read, if that is the cause."""
     # Spark writes some paths as URIs, in which a space is %20, and others as they are.
-    told = [unquote(line) for line in _CONDITION.findall(text) if "READ_FILE" in line]
-    file = re.search(rf"{re.escape(table)}/(\S+?)\.?(?:\s|$)", "\n".join(told)) if table else None
+    conditions = [unquote(line) for line in _CONDITION.findall(text) if "READ_FILE" in line]
+    file = re.search(rf"{re.escape(table)}/(\S+?)\.?(?:\s|$)", "\n".join(conditions)) if table else None
     if file is None:
         return None
     why = unreadable_reason(text)
@@ -140,8 +140,8 @@ def _meaning(
     """
 
     def error(match: re.Match[str], text: str, what: str) -> LakewrightError:
-        told = message.format(what=what, found=match[0], condition=condition(text))
-        return kind(told, remedy=remedy, details=details)
+        found = message.format(what=what, found=match[0], condition=condition(text))
+        return kind(found, remedy=remedy, details=details)
 
     return re.compile(pattern), error
 

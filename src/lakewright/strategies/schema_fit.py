@@ -60,7 +60,7 @@ class SchemaFit:
 
     @property
     def state_after(self) -> TableState:
-        """The state of the table once the slice is processed, as far as its columns tell."""
+        """The state of the table once the slice is processed, as far as its columns show."""
         return TableState(
             exists=True,
             columns=fields_of(self.schema_after),

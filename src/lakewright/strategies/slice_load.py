@@ -201,8 +201,8 @@ class SliceLoad:
     def column_notes(self) -> tuple[str, ...]:
         """A text for each difference between the slice's columns and those of the table and the entity."""
         lacking = (f"the slice lacks the configured column {name!r}" for name in self.prepared.lacking)
-        told = (f"{each}, as when first processed: it is null in its rows" for each in lacking)
-        return (*told, *(self.drift.messages if self.drift else ()))
+        notes = (f"{each}, as when first processed: it is null in its rows" for each in lacking)
+        return (*notes, *(self.drift.messages if self.drift else ()))
 
     @property
     def sequence(self) -> str | None:

@@ -315,7 +315,7 @@ def _duplicate_error(prepared: PreparedSlice, count: int) -> DuplicateBusinesske
             f"{count} business {'key has' if count == 1 else 'keys have'} several latest rows in the slice, "
             f"which differ although their value of {prepared.sequence} is the same: {shown}{more}"
         )
-        remedy = "Correct the slice, or name a column in sequence_by that tells which one is the latest."
+        remedy = "Correct the slice, or name a column in sequence_by that shows which one is the latest."
     details = {"duplicates": count, "samples": samples}
     return DuplicateBusinesskeyException(message, remedy=remedy, details=details)
 

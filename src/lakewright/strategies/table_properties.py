@@ -147,7 +147,7 @@ def expression_digests(entity: Entity, given: Mapping[str, str]) -> dict[str, st
 def definition_digests(entity: Entity) -> dict[str, str]:
     """Return the names of entries behind an entity's expressions that `-D` overrides, with their digests.
 
-    A name that no environment declares is a parameter, and left out. Of a secret, nothing is told but that it
+    A name that no environment declares is a parameter, and left out. Of a secret, nothing is kept but that it
     is overridden.
     """
     given = entity.definitions

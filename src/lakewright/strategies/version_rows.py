@@ -33,7 +33,7 @@ SAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The columns of rows that tell when they are valid, and whether they are current or deleted.
+    """The columns of rows that say when they are valid, and whether they are current or deleted.
 
     Attributes:
         names: Role (`valid_from`, …) to the column that has it.

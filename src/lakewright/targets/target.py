@@ -52,7 +52,7 @@ class Target(Named):
     Attributes:
         own_phases: The phases in which targets of this kind have work.
         feeds_others: Whether other targets may read what targets of this kind write.
-        always_builds: Whether each BUILD runs, as nothing that it leaves tells a later one that it is done.
+        always_builds: Whether each BUILD runs, as nothing that it leaves shows a later one that it is done.
     """
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset()

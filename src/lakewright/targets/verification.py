@@ -15,7 +15,7 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.checks.check import Assertion
-from lakewright.checks.columns import differences_told
+from lakewright.checks.columns import difference_texts
 from lakewright.checks.run import AssertionRun
 from lakewright.errors import TargetError, VerificationError
 from lakewright.errors.phrase import Command, Phrase
@@ -193,7 +193,7 @@ class CompareTarget(Target):
             case=self.compare_schema and not self.ignore_case,
             order=self.compare_schema and not self.ignore_order,
         )
-        return differences_told(fields_of(actual.schema), fields_of(expected.schema), rules)
+        return difference_texts(fields_of(actual.schema), fields_of(expected.schema), rules)
 
 
 def _row_differences(actual: DataFrame, expected: DataFrame) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ class RowTarget(Target):
             each_build=mode.each_build,
             is_partitioned=self.is_of_partition(),
         )
-        return telling_refusal(found, mode, observation)
+        return with_refusal(found, mode, observation)
 
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return whether it writes rows in BUILD."""
@@ -179,10 +179,10 @@ class RowTarget(Target):
         skipped = skipped or earlier_append(context, relation, partition=partition, mode=mode)
         if skipped is not None:
             return skipped
-        with telling_misfits(self.label, relation):
+        with located_misfits(self.label, relation):
             summary = write_rows(context, relation, self.outgoing(context), partition=partition, mode=mode)
-        for told in told_columns(relation, summary):
-            context.warn(Phrase(f"{self.label}: ", told))
+        for note in column_notes(relation, summary):
+            context.warn(Phrase(f"{self.label}: ", note))
         return Outcome(metrics={**_metrics(summary), **self._observed(context)})
 
     def _observed(self, context: Context) -> dict[str, Any]:
@@ -366,7 +366,7 @@ class WritingTarget(RowTarget):
 
 
 @contextmanager
-def telling_misfits(label: str, relation: Relation) -> Iterator[None]:
+def located_misfits(label: str, relation: Relation) -> Iterator[None]:
     """Raise the error of a query that a value failed which does not fit its column as one that names both.
 
     Raises:
@@ -385,7 +385,7 @@ def telling_misfits(label: str, relation: Relation) -> Iterator[None]:
         ) from error
 
 
-def told_columns(relation: Relation, summary: WriteSummary) -> Iterator[str]:
+def column_notes(relation: Relation, summary: WriteSummary) -> Iterator[str]:
     """Yield that rows were written without columns, or with columns that their relation does not declare."""
     if names := summary.left_out:
         them = "it" if len(names) == 1 else "them"
@@ -459,7 +459,7 @@ def write_rows(
     return summary
 
 
-def telling_refusal(found: Dirtiness, mode: OutputMode, observation: Observation) -> Dirtiness:
+def with_refusal(found: Dirtiness, mode: OutputMode, observation: Observation) -> Dirtiness:
     """Return a target's dirtiness with what `ERROR_IF_EXISTS` does about the rows that are there.
 
     The build policy decides first: most of them leave a filled target as it is, so that nothing fails.
@@ -470,5 +470,5 @@ def telling_refusal(found: Dirtiness, mode: OutputMode, observation: Observation
         return replace(
             found, reasons=(*found.reasons, f"the build fails: rows are there (mode {mode.value})")
         )
-    told = f"mode {mode.value} does not fail, as the build policy leaves it: `buildPolicy: ALWAYS` would"
-    return replace(found, reasons=(*found.reasons, told))
+    reason = f"mode {mode.value} does not fail, as the build policy leaves it: `buildPolicy: ALWAYS` would"
+    return replace(found, reasons=(*found.reasons, reason))

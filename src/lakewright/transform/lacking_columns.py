@@ -59,7 +59,7 @@ class LackingColumns:
         return frozenset(column.source.lower() for column in self.columns)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """The columns that the slice lacks although they are not optional, by their names in the source."""
         return tuple(column.source for column in self.columns if not column.optional)
 

@@ -197,7 +197,7 @@ def prepare(
         sequence=sequence,
         ranked=None if ranked is None else ranked.drop(*left_out),
         bad=bad,
-        lacking=lacking.told,
+        lacking=lacking.notes,
         system=system,
         names=source.names,
         key_columns=tuple(source.names[name] for name in source.keys),

@@ -1,4 +1,4 @@
-"""Failures that a query raises itself, with what to do: their SQL, and how Spark's text tells them."""
+"""Failures that a query raises itself, with what to do: their SQL, and how they are found in Spark's text."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def check_columns(
         remedy = _DECLARE_AS_IT_IS if alike else remedy
         raise SchemaDriftError(
             f"the slice lacks the configured {columns} {', '.join(map(shown, missing))}; it has "
-            f"{_listed(names)}{_fields_told(missing, fields or {})}{_alike_text(alike)}",
+            f"{_listed(names)}{_fields_text(missing, fields or {})}{_alike_text(alike)}",
             remedy=remedy if sign is None else _separator_remedy(sign, remedy),
             details={"lacks": missing, "present": names},
         )
@@ -119,7 +119,7 @@ def _alike_text(alike: Mapping[str, tuple[str, str]]) -> str:
     return "".join(found)
 
 
-def _fields_told(missing: Iterable[str], fields: Mapping[str, Sequence[str]]) -> str:
+def _fields_text(missing: Iterable[str], fields: Mapping[str, Sequence[str]]) -> str:
     """Return the fields of the structs into which missing columns are paths, as the end of a sentence."""
     heads = dict.fromkeys(path.partition(".")[0].lower() for path in missing if "." in path)
     found = [_listed(fields[head]) for head in heads if fields.get(head)]

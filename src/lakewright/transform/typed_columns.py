@@ -166,7 +166,7 @@ def typed_columns(
             column = _Column(name, TEXT, TEXT, convert(name_sql(name), own, TEXT, column=name))
         else:
             column = typing.column(field)
-        # Numbers without a unit fail the query: a value of theirs tells which unit it may be.
+        # Numbers without a unit fail the query: one of their values shows which unit it may be.
         if column.conversion.why_never not in (None, Reason.NO_UNIT) and not puts_aside:
             raise incompatible_type_error(name, own.ddl, column.target.ddl)
         if column.conversion.sql != name_sql(name):

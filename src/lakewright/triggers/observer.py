@@ -33,7 +33,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.entity.work import processing_context
 
 COUNTS_SECONDS = 1.0
-"""How often the manifest's counts are read, which tell that slices were processed."""
+"""How often the manifest's counts are read, which show that slices were processed."""
 
 UNCHANGED_LOOKS = 6
 """After as many full listings that show nothing new, the items are looked at all the same."""

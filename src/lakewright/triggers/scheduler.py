@@ -95,7 +95,7 @@ class Scheduler:
     _held: dict[str, _Held] = field(default_factory=dict, init=False)
     _running: set[Lane] = field(default_factory=set, init=False)
     _ended: SimpleQueue[tuple[Lane, Ending]] = field(default_factory=SimpleQueue, init=False)
-    _told: dict[str, str] = field(default_factory=dict, init=False)
+    _logged: dict[str, str] = field(default_factory=dict, init=False)
     _attempt_at: dict[str, float] = field(default_factory=dict, init=False)
     _saved: Mapping[Lane, SavedState] = field(default_factory=dict, init=False)
     _read_at: float | None = field(default=None, init=False)
@@ -249,11 +249,11 @@ class Scheduler:
         try:
             mark = look(trigger if not lane.entity or trigger.of else _only(trigger, lane.entity))
         except LakewrightError as error:
-            if self._told.get(str(lane)) != error.message:
+            if self._logged.get(str(lane)) != error.message:
                 log.warning("trigger %s: cannot see what is due: %s", lane, error)
-                self._told[str(lane)] = error.message
+                self._logged[str(lane)] = error.message
             return None
-        self._told.pop(str(lane), None)
+        self._logged.pop(str(lane), None)
         return mark
 
     def _begin(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> None:

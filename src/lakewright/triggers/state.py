@@ -94,7 +94,7 @@ class TriggerState:
         schedule: Cron expression and time zone that `looked` belongs to.
         looked: Times of the schedule up to this one have been dealt with.
         pending: The times for which a run is due, in order.
-        mark: What the last run on an event dealt with, as `observe` was told; None before the first look.
+        mark: What the last run on an event dealt with, as `observe` got it; None before the first look.
         running: The run that was started and has not ended.
         failures: How many attempts in a row were followed by a retry.
         retry_at: The time before which the next attempt does not start.

@@ -125,7 +125,7 @@ def _views_of(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:
         return frozenset(found)
     workspace = sample_workspace(app.project, job, offline_lake(app))
     for name in names:
-        with suppress(LakewrightError):  # a wrong definition is told by itself
+        with suppress(LakewrightError):  # a wrong definition is reported separately
             target = Target.named(workspace, name)
             if isinstance(target, RelationTarget) and target.is_view(workspace):
                 found.add(name)

@@ -256,7 +256,7 @@ def diagnose_entity(app: App, entity: str) -> EntityDiagnosis:
         if failure is None:
             raise
         failed = Check("rows", False, failure.message, failure.remedy)
-        return EntityDiagnosis(tuple(told_once((*checks, failed))), None)
+        return EntityDiagnosis(tuple(reported_once((*checks, failed))), None)
     return EntityDiagnosis((*checks, *_row_checks(found, diagnosis)), diagnosis)
 
 
@@ -331,9 +331,9 @@ def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     if diagnosis.foreign_commits:
         last = diagnosis.foreign_commits[-1]
         count = counted(len(diagnosis.foreign_commits), "commit")
-        told = f"{count} not by Lakewright changed rows, the last: {_told(last)}"
+        text = f"{count} not by Lakewright changed rows, the last: {_commit_text(last)}"
         again = Phrase(rebuild_command(entity).plus("--over-foreign"), " makes the table again without them.")
-        yield Check("writers", None, told, again)
+        yield Check("writers", None, text, again)
 
 
 def _samples(samples: Sequence[Mapping[str, Any]], count: int) -> str:
@@ -342,10 +342,10 @@ def _samples(samples: Sequence[Mapping[str, Any]], count: int) -> str:
 
 
 def _since(commit: Commit | None) -> str:
-    return "" if commit is None else f"; since {_told(commit)}"
+    return "" if commit is None else f"; since {_commit_text(commit)}"
 
 
-def _told(commit: Commit) -> str:
+def _commit_text(commit: Commit) -> str:
     at = f" of {commit.at:%Y-%m-%d %H:%M}" if commit.at is not None else ""
     names = [str(content["item"]).rpartition("/")[2] for content in commit.items]
     whose = f", slice {names[0]}" if names else ""
@@ -374,11 +374,11 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
             counts[row.verdict.value] += 1
             if row.verdict.is_blocking and row.advice:
                 yield Check("slice", False, f"{row.slice} is {row.verdict.value}", row.advice)
-    told = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
+    text = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
     yield Check(
         "manifest",
         True,
-        told or Phrase("has no slice yet; ", Command("manifest", "discover"), " records them"),
+        text or Phrase("has no slice yet; ", Command("manifest", "discover"), " records them"),
     )
 
 
@@ -422,11 +422,11 @@ class Check:
         return {"name": self.name, "ok": self.is_ok, "message": self.message, "remedy": self.remedy}
 
 
-def told_once(checks: Iterable[Check]) -> Iterator[Check]:
+def reported_once(checks: Iterable[Check]) -> Iterator[Check]:
     """Yield checks; one that failed with the message of an earlier one only refers to it."""
-    told: dict[str, str] = {}
+    first_names: dict[str, str] = {}
     for check in checks:
-        first = check.name if check.is_ok is not False else told.setdefault(check.message, check.name)
+        first = check.name if check.is_ok is not False else first_names.setdefault(check.message, check.name)
         yield check if first == check.name else Check(check.name, None, f"not checked: see {first}")
 
 

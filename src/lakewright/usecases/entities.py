@@ -271,7 +271,7 @@ class EntityOverview:
         slices: Its latest slices by arrival, the newest first.
         table: Its table; None if it can't be observed without Spark.
         note: Why the table can't be observed.
-        row_counts: The rows of the table at its latest versions, the oldest first, as far as its log tells.
+        row_counts: The rows of the table at its latest versions, the oldest first, as its log has them.
         last_drift: What differed between the last slice that differed and the table.
     """
 

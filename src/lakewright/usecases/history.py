@@ -182,7 +182,7 @@ def _earlier_runs(app: App, run: Run) -> Iterator[Run]:
 
 
 _LEFT_OUT = ("phase", "instance", "writes", "table", "append")
-"""Entries of a result that are told elsewhere, or that earlier versions recorded of builds."""
+"""Entries of a result that are shown elsewhere, or that earlier versions recorded of builds."""
 
 
 def _without_place(target: Any) -> dict[str, Any]:

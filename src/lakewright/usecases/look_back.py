@@ -246,7 +246,7 @@ class PastTable:
     def commit_of(self, name: str) -> tuple[Commit, AppliedSlice]:
         """Return the last commit that was made for a slice, alone or folded with others.
 
-        An undo and a rebuild put slices into a table by one commit, which does not tell what each changed.
+        An undo and a rebuild put slices into a table by one commit, which does not show what each changed.
 
         Raises:
             UsageError: The log has none.
@@ -263,7 +263,7 @@ class PastTable:
             return known[name]
         if name in rewound:
             raise UsageError(
-                f"the log of {self.entity.name} does not tell what slice {name!r} changed: it came into the "
+                f"the log of {self.entity.name} does not show what slice {name!r} changed: it came into the "
                 f"table with others, by the undo or rebuild of version {rewound[name].version}",
                 remedy=Phrase(Command("history", "row"), " shows the life of a record."),
             )
@@ -290,14 +290,14 @@ class PastTable:
         if self._has_changed_nothing(name):
             return UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, although it was processed",
-                remedy=Phrase("A slice that changes no row makes none: ", typed, " tells more."),
+                remedy=Phrase("A slice that changes no row makes none: ", typed, " shows more."),
             )
         return UsageError(
             f"the log of {self.entity.name} does not show the commit of {name}",
             remedy=Phrase(
                 "It is older than what the log keeps, or the table was written anew since. ",
                 typed,
-                " tells how many rows the slice changed.",
+                " shows how many rows the slice changed.",
             ),
         )
 
@@ -360,7 +360,7 @@ class RecordLife:
     Attributes:
         key: The values of the business key.
         versions: Oldest first.
-        reaches_back_to: The oldest version of the table that could be read; None if its rows tell all.
+        reaches_back_to: The oldest version of the table that could be read; None if its rows show all.
     """
 
     entity: str

@@ -1,4 +1,4 @@
-"""What use cases ask of an open project: the slices of its entities, whether Spark works, whom to tell."""
+"""What use cases ask of an open project: the slices of its entities, whether Spark works, who is informed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.object_storage import check_stores
-from lakewright.run.lineage.listener import CommandEnd, Reporter, is_configured, telling_command
+from lakewright.run.lineage.listener import CommandEnd, Reporter, is_configured, reporting_command
 from lakewright.run.session_settings import state_folder
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import SliceChain
@@ -53,13 +53,13 @@ def check_session(app: App) -> None:
 
 
 @contextmanager
-def told_command(app: App, verb: str, entity: Entity) -> Iterator[CommandEnd]:
-    """Tell a collector, if there is one, that the command in the block starts, and how it ends."""
+def reported_command(app: App, verb: str, entity: Entity) -> Iterator[CommandEnd]:
+    """Report to a collector, if there is one, that the command in the block starts, and how it ends."""
     if not is_configured(app.project.config, app.environ):
         yield CommandEnd()
         return
     reporter = Reporter(app.project.config, app.environ, app.redactor, app.clock)
     named = f"{verb}.{entity.name}"
     subject = reporter.subject(app.project.name, named, app.run_id, "COMMAND", entity.description)
-    with telling_command(subject, entity, app.workspace, reporter) as end:
+    with reporting_command(subject, entity, app.workspace, reporter) as end:
         yield end

@@ -41,7 +41,7 @@ from lakewright.targets.entity.work import processing_context
 from lakewright.targets.target import Target
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.look_back import CHANGE_COLUMNS, PastTable, RowChange, changes_of
-from lakewright.usecases.opened import check_session, told_command
+from lakewright.usecases.opened import check_session, reported_command
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -109,12 +109,12 @@ def process_slices(
     if times.is_now:
         log.warning("%s: %s", found.name, times.note)
     with (
-        told_command(app, "process", found) as told,
+        reported_command(app, "process", found) as end,
         span(f"process {found.name}", entity=found.name, run=app.run_id),
     ):
         result = process_pending(context, found, slice=slice)
-        told.status, told.error = result.status, next(iter(result.faults), None)
-        told.metrics = {"slices": [one.as_json() for one in result.slices]}
+        end.status, end.error = result.status, next(iter(result.faults), None)
+        end.metrics = {"slices": [one.as_json() for one in result.slices]}
     if times.note is not None and result.slices:
         result = replace(result, notes=(times.note, *result.notes))
     if result.slices and result.error is None and not result.is_stopped:
@@ -334,7 +334,7 @@ def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | No
     for own, times in found:
         if times.column is not None:
             return _column_time(app, own, slice_name, times.column)
-        with suppress(LakewrightError, ValueError):  # its parameters are unknown: another job may tell
+        with suppress(LakewrightError, ValueError):  # its parameters are unknown: another job may know them
             if (at := times.at(slice_name)) is not None:
                 return at
     return None
@@ -404,7 +404,7 @@ def blocking_time(app: App, entity: Entity, names: Sequence[str]) -> UsageError 
         names: The slices that the next run would process, in order, without those that it refuses as late.
     """
     for found in _timed_targets(app, entity.called, names):
-        if not _is_told_by_slices(found):
+        if not _is_named_by_slices(found):
             continue
         try:
             found.times.check_order(found.taken(names), found.entity.called, is_historic=found.is_historic)
@@ -413,17 +413,17 @@ def blocking_time(app: App, entity: Entity, names: Sequence[str]) -> UsageError 
     return None
 
 
-def _is_told_by_slices(found: _TimedTarget) -> bool:
-    """Return whether the names of slices tell their times, and no parameter that is not known.
+def _is_named_by_slices(found: _TimedTarget) -> bool:
+    """Return whether the names of slices contain their times, and no parameter that is not known.
 
-    Several slices may tell the parameters of one run, whose one time they all get.
+    Several slices may have the parameters of one run, whose one time they all get.
     """
     text = found.times.text
     if text is None:
         return False
     try:
         is_of_slice, used = depends_on_slice(text), names_in(parse_template(text))
-    except LakewrightError:  # `validate` tells it
+    except LakewrightError:  # `validate` reports it
         return False
     return not any(each.name in used and (each.default is None or not is_of_slice) for each in found.unknown)
 
@@ -471,6 +471,6 @@ def process_times(app: App, entity: Entity, given: str | None) -> ProcessTimes:
 def _needs_parameters(job: Job, text: str) -> bool:
     try:
         used = names_in(parse_template(text)) if "$" in text else frozenset()
-    except LakewrightError:  # `validate` tells it
+    except LakewrightError:  # `validate` reports it
         return True
     return any(each.name in used for each in job.parameters)

@@ -20,11 +20,11 @@ from lakewright.lake.observation import read_table
 from lakewright.lake.partition import expand_selection
 from lakewright.lake.spark_errors import (
     analysis_error,
-    failures_told,
     first_line,
     located_rejection,
     query_failure,
     spark_errors,
+    translated_failures,
 )
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.schema.sql import name_sql
@@ -370,7 +370,11 @@ def read_relation(
         return None if definition is None else definition.at()
 
     subject, remedy = f"relation {name!r}", "Create what it reads, or correct the relation."
-    with _hint(), failures_told(f"while {subject} was read"), located_rejection(subject, locate, remedy):
+    with (
+        _hint(),
+        translated_failures(f"while {subject} was read"),
+        located_rejection(subject, locate, remedy),
+    ):
         relation = workspace.relation(name)
         types = {each.name.lower(): each.value_type for each in relation.partitions}
         selection = {
@@ -378,7 +382,9 @@ def read_relation(
             for column, value in (partition or {}).items()
         }
         check_partition_values(workspace, None, relation, selection, ())
-        return _told(workspace, relation.read(workspace, expand_selection(relation.partitions, selection)))
+        return _with_notes(
+            workspace, relation.read(workspace, expand_selection(relation.partitions, selection))
+        )
 
 
 def read_mapping(app: App, name: str, *, values: Mapping[str, object] | None = None) -> DataFrame:
@@ -392,13 +398,13 @@ def read_mapping(app: App, name: str, *, values: Mapping[str, object] | None = N
     Raises:
         SpecError: There is no such mapping, or its declaration needs other names.
     """
-    with _hint(), failures_told(f"while mapping {name!r} was read"):
+    with _hint(), translated_failures(f"while mapping {name!r} was read"):
         workspace = _workspace(app, values)
-        return _told(workspace, workspace.frame(name))
+        return _with_notes(workspace, workspace.frame(name))
 
 
-def _told(workspace: Workspace, frame: DataFrame) -> DataFrame:
-    """Return a frame after warning of what its mappings and relations have to tell, as a run would."""
+def _with_notes(workspace: Workspace, frame: DataFrame) -> DataFrame:
+    """Return a frame after warning of what its mappings and relations report, as a run would."""
     for text in workspace.notes.take():
         log.warning("%s", text)
     return frame
@@ -433,10 +439,10 @@ def _check_used(project: Project, name: str) -> None:
     known = {*project.scope.names, *(each for job in project.jobs.values() for each in _names_of(job))}
     if name in known or _is_used(project, name):
         return
-    told = f"no declaration of the project uses the name {name!r}"
+    message = f"no declaration of the project uses the name {name!r}"
     if remedy := meant(name, known):
-        raise UsageError(told, remedy=remedy)
-    log.warning("%s; its value may have no effect", told)
+        raise UsageError(message, remedy=remedy)
+    log.warning("%s; its value may have no effect", message)
 
 
 def _is_used(project: Project, name: str) -> bool:

@@ -44,7 +44,7 @@ from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
 from lakewright.usecases.history import REPLAY
 from lakewright.usecases.items import find_or_record_item
-from lakewright.usecases.opened import chain_of, check_session, told_command
+from lakewright.usecases.opened import chain_of, check_session, reported_command
 from lakewright.usecases.process_slices import declared_slice_time
 
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ def carry_out(
         phase: `UNDO`, `REBUILD` or `REPLAY`, under which it is listed in the history of runs.
         make_plan: Makes the plan in a context.
         words: What is done, such as `undo of 2024-05-03.csv of orders`.
-        facts: What tells it from others of the same entity.
+        facts: What identifies it among those of the same entity.
         author: Who does it.
         reason: Why.
         is_only_compared: Whether the table that is built stays beside the entity's own.
         compares: Whether the rows are compared before.
-        is_continued: Whether a comparison has told what is beside the table.
+        is_continued: Whether a comparison has reported what is beside the table.
         interruption: Shows whether to stop.
 
     Raises:
@@ -144,7 +144,7 @@ def carry_out(
     context = rewind_context(app, entity, interruption, author=author)
     settle_rewind(context, entity)
     listed_facts = {"entity": entity.called, "author": author, "reason": reason, **facts}
-    command = nullcontext() if is_only_compared else told_command(app, phase.lower(), entity)
+    command = nullcontext() if is_only_compared else reported_command(app, phase.lower(), entity)
     with command, under_lease(app, entity, phase, listed_facts) as attempt:
         check = check_of(app, interruption)
         plan = make_plan(context)
@@ -245,7 +245,7 @@ def settled(app: App, entity: Entity, phase: str, facts: Mapping[str, Any], *, a
         app: The project.
         entity: The entity.
         phase: The phase under which it is listed.
-        facts: What tells one of an entity from another; an entry that is not given is None.
+        facts: What identifies it among those of an entity; an entry that is not given is None.
         author: Who records it.
     """
     run = end_rewind(app, entity, author=author)
@@ -293,7 +293,7 @@ def announced(
         context: The context of the rewind.
         entity: The entity.
         words: What the rewind does.
-        attempt: Is told that it has begun, and whether its commit landed.
+        attempt: Is informed that it has begun, and whether its commit landed.
 
     Raises:
         ItemLocked: A slice of the entity is being processed.

@@ -57,7 +57,7 @@ MOST_NAMED = 10
 RECENT = 200
 """The number of latest runs among which the last rebuild of a table is looked for."""
 
-TOLD_AGAIN = Phrase(Command("status"), " and the plan of its job name what processes it in its place")
+PROCESSED_AGAIN = Phrase(Command("status"), " and the plan of its job name what processes it in its place")
 
 P = TypeVar("P", bound=Replaying)
 
@@ -133,10 +133,10 @@ class Undone(Rewound[UndoPlan]):
     """An undo, planned or done.
 
     Attributes:
-        told_again: What tells how the slice is processed again, as the end of a sentence.
+        processed_again: What shows how the slice is processed again, as the end of a sentence.
     """
 
-    told_again: str = TOLD_AGAIN
+    processed_again: str = PROCESSED_AGAIN
 
     only_seen: ClassVar[str] = "planned"
     sides: ClassVar[tuple[str, str]] = ("goes", "comes back")
@@ -191,7 +191,7 @@ class Undone(Rewound[UndoPlan]):
         """What takes an undone slice again; None if it is ready, or the undo is only planned."""
         if self.plan.is_requeued or self.version is None:
             return None
-        return Phrase("once its file is corrected, ", self.told_again)
+        return Phrase("once its file is corrected, ", self.processed_again)
 
     @property
     def lost_words(self) -> tuple[str, ...]:
@@ -397,18 +397,20 @@ def undo_slice(
         reason=reason,
         interruption=interruption,
     )
-    told_again = _told_again(app, found, slice)
+    processed_again = _processed_again(app, found, slice)
     readers_now = _readers(app, found, done.plan)
-    return Undone(found.called, done.plan, version=done.version, readers=readers_now, told_again=told_again)
+    return Undone(
+        found.called, done.plan, version=done.version, readers=readers_now, processed_again=processed_again
+    )
 
 
-def _told_again(app: App, entity: Entity, name: str) -> str:
-    """Return what tells how an undone slice is processed again once it was corrected."""
+def _processed_again(app: App, entity: Entity, name: str) -> str:
+    """Return what shows how an undone slice is processed again once it was corrected."""
     if entity.settings.changed_slices == "ignore":
         return Phrase(command("unskip", called_name(entity.called, name)), " makes it ready again")
     if local_path(entity.places(app.project.lake).slices.folder) is None:
         return "the plan of its job names what processes it in its place"
-    return TOLD_AGAIN
+    return PROCESSED_AGAIN
 
 
 def _readers(app: App, entity: Entity, plan: UndoPlan) -> tuple[str, ...]:
@@ -525,12 +527,12 @@ def ended_rebuild(
 
 
 def _facts(from_slice: str | None, from_time: str | None, include: Sequence[str]) -> dict[str, Any]:
-    """Return what tells a rebuild from others of the same table, as the history has it."""
+    """Return what distinguishes a rebuild from others of the same table, as the history has it."""
     return {"from": from_slice, "from-time": from_time, "include": list(include) or None}
 
 
 def _was_compared(app: App, entity: Entity) -> bool:
-    """Return whether the last rebuild of a table was a comparison that told what it found."""
+    """Return whether the last rebuild of a table was a comparison that reported what it found."""
     runs = app.journal.runs(RECENT, project=app.project.name)
     last = next((run for run in runs if run.job == f"rebuild {entity.called}"), None)
     return last is not None and last.status == Status.SUCCESS and bool(last.facts.get("check"))

@@ -101,7 +101,7 @@ def check_request(app: App, request: JobRequest) -> None:
 
 def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
     for name in job.target_names(workspace.scope):
-        with suppress(SpecError):  # the run tells what is wrong with it
+        with suppress(SpecError):  # the run reports what is wrong with it
             target = Target.named(workspace, name)
             if target.enabled:
                 yield Selectable(name, target.kind, target.labels(workspace))

@@ -252,7 +252,7 @@ def _statuses(app: App, store: Store, declared: Mapping[str, Trigger]) -> Iterat
 
 
 def _last_run(app: App, trigger: TriggerStatus) -> Run | None:
-    """Return the last run of a trigger in the history; a run that was killed did not tell its id."""
+    """Return the last run of a trigger in the history; a run that was killed did not report its id."""
     state, job = trigger.state, trigger.trigger.job
     last = state.running or state.last
     if isinstance(last, Ending) and last.run_id:

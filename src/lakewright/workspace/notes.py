@@ -1,4 +1,4 @@
-"""What mappings and relations have to tell of the rows that are read, until a run takes it."""
+"""What mappings and relations report of the rows that are read, until a run takes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OF_NO_MAPPING = ""
 
 
 class Notes(dict[str, list[Callable[[], str | None]]]):
-    """Functions by mapping; each returns None as long as there is nothing to tell.
+    """Functions by mapping; each returns None as long as there is nothing to report.
 
     Example:
         >>> notes = Notes()
@@ -18,16 +18,16 @@ class Notes(dict[str, list[Callable[[], str | None]]]):
         (['1 record is left out'], [])
     """
 
-    def add(self, mapping: str, told: Callable[[], str | None]) -> None:
-        """Have what the function returns told of a mapping."""
-        self.setdefault(mapping, []).append(told)
+    def add(self, mapping: str, note: Callable[[], str | None]) -> None:
+        """Add a function whose text is reported for a mapping."""
+        self.setdefault(mapping, []).append(note)
 
     def take(self, mappings: Iterable[str] | None = None) -> list[str]:
-        """Return what some of the mappings have to tell, or all of them, once."""
+        """Return what some of the mappings report, or all of them, once."""
         found: dict[str, None] = {}
         for name in sorted(self if mappings is None else self.keys() & set(mappings)):
-            told = [(each, each()) for each in self.pop(name)]
-            if waiting := [each for each, text in told if text is None]:
+            texts = [(each, each()) for each in self.pop(name)]
+            if waiting := [each for each, text in texts if text is None]:
                 self[name] = waiting
-            found |= dict.fromkeys(text for _, text in told if text is not None)
+            found |= dict.fromkeys(text for _, text in texts if text is not None)
         return list(found)

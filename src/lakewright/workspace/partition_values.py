@@ -25,7 +25,7 @@ def check_partition_values(
 
     Args:
         workspace: The names of the instance.
-        definition: The definition, which tells where a value is written, and with which expression.
+        definition: The definition, which shows where a value is written, and with which expression.
         relation: The relation that has the columns.
         values: Texts by column, or values, lists and ranges of them.
         path: The keys of the definition below which they are.
@@ -40,7 +40,7 @@ def check_partition_values(
             for partition in _partitions(relation, name, value):
                 relation.check_partition(workspace, partition)
         except SpecError as error:
-            raise _told(error, definition, relation, (*path, name)) from error
+            raise _located(error, definition, relation, (*path, name)) from error
 
 
 def _partitions(relation: ReadableRelation, name: str, value: Any) -> Sequence[Partition]:
@@ -59,7 +59,7 @@ def written_at(definition: Definition, path: Sequence[str | int]) -> Any:
     return found
 
 
-def _told(
+def _located(
     error: SpecError, definition: Definition | None, relation: ReadableRelation, path: tuple[str, ...]
 ) -> SpecError:
     message = f"{_label(relation)}: {error.message}"

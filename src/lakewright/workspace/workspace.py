@@ -284,7 +284,7 @@ class Workspace:
             }
 
     def note(self, text: str) -> None:
-        """Have the run tell a text, with the mapping whose frame is being made, if one is."""
+        """Have the run report a text, with the mapping whose frame is being made, if one is."""
         home = self
         while not home._path and home._importer is not None:
             home = home._importer
@@ -292,7 +292,7 @@ class Workspace:
         home.notes.add(mapping, lambda: text)
 
     def take_notes(self, mapping: str) -> list[str]:
-        """Return what a mapping and its inputs have to tell of the rows that they read, once."""
+        """Return what a mapping and its inputs report of the rows that they read, once."""
         with self._lock:
             return self.notes.take(self._read_through(mapping))
 

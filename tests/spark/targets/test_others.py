@@ -12,7 +12,7 @@ from tests.projects import make_workspace
 from tests.sessions import same
 
 from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
-from lakewright.lake.spark_errors import failures_told, query_failure, spark_errors
+from lakewright.lake.spark_errors import query_failure, spark_errors, translated_failures
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.permissions import Permissions
@@ -268,12 +268,12 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
     bench.run("append")
     assert "has no column note: the rows are written without it" in bench.warnings[0]
     match = "several rows to merge match the same row of the table"
-    with pytest.raises(TargetError, match=match), failures_told("in a test"):
+    with pytest.raises(TargetError, match=match), translated_failures("in a test"):
         bench.run("merge_twice")
     # Delta would insert them all: the next run could neither merge nor tell them apart.
     for name in ("merge_new_twice", "update_new_twice"):
         match = "several rows to write have the same key, id=null"
-        with pytest.raises(TargetError, match=match), failures_told("in a test"):
+        with pytest.raises(TargetError, match=match), translated_failures("in a test"):
             bench.run(name)
     with pytest.raises(SpecError, match="cannot be merged into a relation of kind 'file'"):
         bench.run("unmergeable")

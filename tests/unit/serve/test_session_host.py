@@ -123,7 +123,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Running]]:
         ask, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         read, write = os.pipe()
         lines = list[bytes]()
-        host, codes = SessionHost(asked, read, tell=lines.append), list[int]()
+        host, codes = SessionHost(asked, read, send=lines.append), list[int]()
         thread = threading.Thread(target=lambda: codes.append(host.run()), daemon=True)
         thread.start()
         begun.append(Running(ask, write, host, codes, thread, lines))

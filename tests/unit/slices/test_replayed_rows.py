@@ -79,7 +79,7 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     fault = Fault(Reason.NULL_KEY, "id")
     bad = [BadRow(fault, "f", key={"id": 1})]
     replay._put_aside(Slice("s1", "s1", ()), bad, ABSENT, records=1)
-    assert warnings == [f"orders: s1: 1 bad row is put aside: {bad[0].told()}"]
+    assert warnings == [f"orders: s1: 1 bad row is put aside: {bad[0].text()}"]
     folder = tmp_path / "lake" / "quarantine" / "orders" / "s1"
     assert [file.name for file in folder.rglob("*.json")] == ["rows.json"]
     assert not (folder / "rows.json").exists()

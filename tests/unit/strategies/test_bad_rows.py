@@ -174,7 +174,7 @@ def test_a_column_that_all_rows_misfit_is_named_beside_other_faults(orders: Enti
 
 def test_the_place_of_a_raised_fault_is_found_by_its_value_not_its_words() -> None:
     rows = misfits("1", "2")
-    assert message_with_rows("m", rows[1].fault, rows) == f"m, in id=1; further rows: {rows[0].told()}"
+    assert message_with_rows("m", rows[1].fault, rows) == f"m, in id=1; further rows: {rows[0].text()}"
     assert message_with_rows("m", replace(rows[1].fault, owner=Owner.TABLE), rows).startswith("m; rows: id=0")
 
 

@@ -57,8 +57,8 @@ def test_the_plan_records_the_slices_that_only_the_table_has(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("is_arrived", "meaning"),
     [
-        (False, "recorded now; the next run records what became of them as the table's log tells, without"),
-        (True, "recorded now; the next run records 1 of them as the table's log tells, without processing"),
+        (False, "recorded now; the next run records what became of them as the table's log shows, without"),
+        (True, "recorded now; the next run records 1 of them as the table's log shows, without processing"),
     ],
 )
 def test_discover_tells_which_new_slices_are_not_processed(
@@ -75,7 +75,7 @@ def test_discover_tells_which_new_slices_are_not_processed(
 
 def test_plan_names_what_the_run_records_and_processes_only_the_rest(tmp_path: Path) -> None:
     planned = " ".join(restored(tmp_path).run("plan", "daily", "build", "day=2024-05-05").out.split())
-    assert f"1 slice to process: {NEXT}; the manifest lacks what the table's log tells" in planned
+    assert f"1 slice to process: {NEXT}; the manifest lacks what the table's log shows" in planned
     assert f"the run first records 1 slice: {NEW}" in planned
     assert "refuses" not in planned
 

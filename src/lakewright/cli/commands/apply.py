@@ -157,7 +157,7 @@ def take_steps(
                     with suppress(LakewrightError):  # an estimate must not fail what is done
                         due.expect(pace_of(call.app, step))
 
-    def tell(step: Step) -> None:
+    def announce(step: Step) -> None:
         call.output.note(line(Span(step.subject.text, "bold"), f": {step_words(step)}"))
 
     results = []
@@ -173,7 +173,7 @@ def take_steps(
         grants=grants,
         author=author or user_name(),
         on_plan=expect,
-        on_step=tell,
+        on_step=announce,
     )
     outcome = {
         "taken": [{"id": each.step.id, "is_done": each.fault is None} for each in done.taken],
@@ -227,7 +227,7 @@ def status(call: Call, /) -> None:
     from lakewright.due.words import SCHEMA
     from lakewright.usecases.due.status import project_status
 
-    call.accept_faults(are_told=False)
+    call.accept_faults(are_reported=False)
     found = project_status(call.app)
     call.output.schema = SCHEMA
     call.output.answer(found.as_json(), _page(found, call.app.store.now()))

@@ -43,7 +43,7 @@ def validate(call: Call, /, *, spark: bool) -> None:
     """
     from lakewright.usecases.validate_project import validate_project
 
-    call.accept_faults(are_told=False)
+    call.accept_faults(are_reported=False)
     call.settings = replace(call.settings, checks_only=True)
     with working(call.output, "analysing") if spark else nullcontext():
         validation = validate_project(call.app, with_spark=spark)
@@ -132,8 +132,8 @@ def _schemas_page(written: EditorSchemas) -> Iterator[Block]:
     yield line("")
     yield line(Span("In any editor with the YAML language server", "bold"), ": the first line of a file")
     absolute = written.folder.resolve()
-    for told, name in (("project.yml", PROJECT), ("modules", MODULE), ("documentation.yml", DOCUMENTATION)):
-        yield line(f"  # yaml-language-server: $schema={absolute / name}", Span(f"   ({told})", "dim"))
+    for file, name in (("project.yml", PROJECT), ("modules", MODULE), ("documentation.yml", DOCUMENTATION)):
+        yield line(f"  # yaml-language-server: $schema={absolute / name}", Span(f"   ({file})", "dim"))
     yield line("")
     yield line(Span("In VS Code", "bold"), ": for all files at once, in .vscode/settings.json")
     for text in json.dumps(written.vscode, indent=2).splitlines():

@@ -59,11 +59,11 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
         raise UsageError(
             "--repair needs an entity", remedy=Phrase("Name it: ", Command("doctor", "ENTITY", "--repair"))
         )
-    from lakewright.usecases.diagnose import machine_checks, told_once
+    from lakewright.usecases.diagnose import machine_checks, reported_once
 
     with working(call.output, "checking"):
         found = (*machine_checks(call.environ), *_project_checks(call, start=start))
-        return _print(call, list(told_once(found)))
+        return _print(call, list(reported_once(found)))
 
 
 def _diagnose(call: Call, entity: str) -> int:

@@ -26,8 +26,8 @@ def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:
     """Print that a run had done this already, although its process ended before it was recorded."""
     from lakewright.usecases.rewinding import ended_words
 
-    told = {"entity": entity, **what, "done": True, "recorded_run": ended.run_id}
-    call.output.result(told, [line(Span(entity, "bold"), f": {ended_words(ended)}")])
+    document = {"entity": entity, **what, "done": True, "recorded_run": ended.run_id}
+    call.output.result(document, [line(Span(entity, "bold"), f": {ended_words(ended)}")])
 
 
 @command(

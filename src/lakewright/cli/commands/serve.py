@@ -115,7 +115,7 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
 
 def _opener(call: Call) -> OpenProject:
     def open_project(on_read: Callable[[Path], None] = lambda _: None) -> App:
-        # What no fault touches goes on; the page and the log tell the rest.
+        # What no fault touches goes on; the page and the log show the rest.
         settings = replace(call.settings, despite_faults=True)
         return call.opener(settings, call.environ, call.output.say, on_read=on_read)
 

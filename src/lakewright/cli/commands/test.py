@@ -72,8 +72,10 @@ def _plan(call: Call, names: Sequence[str]) -> int:
 
 def case_branch(result: CaseResult) -> Branch:
     """Return the tree of one test; a successful target gets no line."""
-    told = f": {result.description}" if result.description else ""
-    head = line(status(result.status.value), " ", Span(result.name, "bold"), told, _time(result.seconds))
+    description = f": {result.description}" if result.description else ""
+    head = line(
+        status(result.status.value), " ", Span(result.name, "bold"), description, _time(result.seconds)
+    )
     return Branch(head, tuple(_inside(result)))
 
 
@@ -106,12 +108,12 @@ def _target(target: TargetResult) -> Branch:
 
 
 def _assertion(result: AssertionResult) -> Branch:
-    told = f" ({result.description})" if result.description else ""
+    description = f" ({result.description})" if result.description else ""
     inside = [Branch(line(failure)) for failure in result.failures]
     if result.error is not None:
         inside += details({}, result.error.as_json())
     time = _time(result.seconds) if result.status is not Status.SKIPPED else Span(" not reached", "dim")
-    return Branch(line(status(result.status.value), f" {result.name}{told}", time), tuple(inside))
+    return Branch(line(status(result.status.value), f" {result.name}{description}", time), tuple(inside))
 
 
 def _time(length: float) -> Span:

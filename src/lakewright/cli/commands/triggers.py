@@ -39,7 +39,7 @@ def triggers(call: Call, /) -> None:
     """List the triggers of the project: what they run, when next, how they ended last, and who runs them."""
     from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
-    call.accept_faults(are_told=call.settings.is_json)
+    call.accept_faults(are_reported=call.settings.is_json)
     found, project = list_triggers(call.app), call.app.project
     faults = fault_blocks(project.faults, withheld_triggers(project))
     page = [*triggers_page(found, call.clock()), *faults]
@@ -114,8 +114,8 @@ def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[
 
 def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Branch, ...]:
     """Return the triggers that an operator should look at."""
-    told = (each for each in triggers if each.word in STUCK or each.warnings or each.state.is_paused)
-    return tuple(trigger_branch(each, now) for each in told)
+    shown = (each for each in triggers if each.word in STUCK or each.warnings or each.state.is_paused)
+    return tuple(trigger_branch(each, now) for each in shown)
 
 
 def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Iterator[Block]:

@@ -49,23 +49,23 @@ def run_page(result: RunResult, *, is_whole: bool = False, has_errors: bool = Tr
     """Yield the page of a run: a heading, then a tree for each instance.
 
     What was skipped is only counted, with its reasons, unless `is_whole`. Without `has_errors`, the errors
-    that `failure_lines` tells are left to it.
+    that `failure_lines` prints are left to it.
     """
-    told = frozenset() if has_errors else frozenset(id(target) for _, target in _failures(result))
+    reported = frozenset() if has_errors else frozenset(id(target) for _, target in _failures(result))
     yield line(
         Span(f"{result.project}/{result.job}", "bold"),
         f" up to {result.phase.value.lower()}, run {result.run_id}",
     )
     if is_whole:
         for each in result.instances:
-            yield _instance(each, (_whole_phase(phase, told) for phase in each.phases))
+            yield _instance(each, (_whole_phase(phase, reported) for phase in each.phases))
         return
     for is_quiet, group in groupby(result.instances, key=_is_quiet):
         instances = list(group)
         if is_quiet and len(instances) > 1:
             yield _quiet_instances(instances)
         else:
-            yield from (_folded_instance(each, told) for each in instances)
+            yield from (_folded_instance(each, reported) for each in instances)
 
 
 def _happened(target: TargetResult) -> bool:
@@ -93,8 +93,10 @@ def _notes(phases: Iterable[PhaseResult]) -> Iterable[str]:
     return dict.fromkeys(phase.note or "nothing takes part" for phase in phases if not phase.targets)
 
 
-def _folded_instance(instance: InstanceResult, told: frozenset[int]) -> Branch:
-    shown = [_folded_phase(phase, told) for phase in instance.phases if any(map(_happened, phase.targets))]
+def _folded_instance(instance: InstanceResult, reported: frozenset[int]) -> Branch:
+    shown = [
+        _folded_phase(phase, reported) for phase in instance.phases if any(map(_happened, phase.targets))
+    ]
     quiet = [phase for phase in instance.phases if not any(map(_happened, phase.targets))]
     skipped = [target for phase in quiet for target in phase.targets]
     if quiet:
@@ -104,8 +106,8 @@ def _folded_instance(instance: InstanceResult, told: frozenset[int]) -> Branch:
     return _instance(instance, shown)
 
 
-def _folded_phase(phase: PhaseResult, told: frozenset[int]) -> Branch:
-    branches = [_targets([target], told) for target in phase.targets if _happened(target)]
+def _folded_phase(phase: PhaseResult, reported: frozenset[int]) -> Branch:
+    branches = [_targets([target], reported) for target in phase.targets if _happened(target)]
     skipped = [target for target in phase.targets if not _happened(target)]
     branches += [
         Branch(line(status(Status.SKIPPED.value), Span(Phrase(" ", said), "dim")))
@@ -126,7 +128,7 @@ def _by_reason(skipped: Sequence[TargetResult]) -> Iterator[str]:
 
 
 def _reasons(skipped: Sequence[TargetResult]) -> str:
-    """Return how many targets were skipped, with the most frequent reasons; those of BUILD tell most."""
+    """Return how many targets were skipped, with the most frequent reasons; those of BUILD say most."""
     if not skipped:
         return ""
     built = [target for target in skipped if target.phase is Phase.BUILD]
@@ -262,9 +264,9 @@ def _phase(phase: PhaseResult | PhasePlan, branches: Iterable[Branch], took: flo
     return Branch(line(phase.phase.value, Span(why, "dim")))
 
 
-def _whole_phase(phase: PhaseResult, told: frozenset[int]) -> Branch:
+def _whole_phase(phase: PhaseResult, reported: frozenset[int]) -> Branch:
     grouped = groupby(phase.targets, key=_sameness)
-    return _phase(phase, (_targets(list(targets), told) for _, targets in grouped), phase.seconds)
+    return _phase(phase, (_targets(list(targets), reported) for _, targets in grouped), phase.seconds)
 
 
 def _sameness(target: TargetResult) -> tuple[object, ...]:
@@ -272,15 +274,17 @@ def _sameness(target: TargetResult) -> tuple[object, ...]:
     return (target.status, target.reasons) if is_plain else (target.name,)
 
 
-def _targets(targets: Sequence[TargetResult], told: frozenset[int]) -> Branch:
-    """Return targets that ended alike; of those that are told elsewhere, the error is left out."""
+def _targets(targets: Sequence[TargetResult], reported: frozenset[int]) -> Branch:
+    """Return targets that ended alike; of those that are shown elsewhere, the error is left out."""
     first = targets[0]
     named = "" if len(targets) == 1 else ", ".join(target.name for target in targets)
-    return target_branch(first.as_json(), named, has_time=first.status.is_success, is_told=id(first) in told)
+    return target_branch(
+        first.as_json(), named, has_time=first.status.is_success, is_reported=id(first) in reported
+    )
 
 
 def target_branch(
-    target: Mapping[str, Any], named: str = "", *, has_time: bool, is_told: bool = False
+    target: Mapping[str, Any], named: str = "", *, has_time: bool, is_reported: bool = False
 ) -> Branch:
     """Return the tree of a target from its JSON document.
 
@@ -288,13 +292,13 @@ def target_branch(
         target: The document.
         named: The names of several targets that ended alike.
         has_time: Whether to show how long it took.
-        is_told: Whether its error is told elsewhere.
+        is_reported: Whether its error is shown elsewhere.
     """
     metrics, error = target["metrics"], target["error"]
-    # The message of an error is told besides.
+    # The message of an error is shown beside it.
     message = error["message"].splitlines() if error else []
     said = [reason for reason in target["reasons"] if not reason or reason.splitlines()[0] not in message]
-    if is_told:
+    if is_reported:
         said.append(ERROR_ELSEWHERE)
         error, metrics = None, metrics if any(metrics.values()) else {}
     time = Span(f" {duration(target['seconds'])}", "dim") if has_time else ""
@@ -344,8 +348,8 @@ def metric_text(value: Any) -> str:
 
 def _labelled(found: Mapping[str, Any]) -> str:
     labels = found.get("labels", {})
-    told = ", ".join(f"{name}={labels[name]}" for name in labels if name not in _SAME_LABELS)
-    return f"{metric_text(found['value'])} ({told})" if told else metric_text(found["value"])
+    labels_text = ", ".join(f"{name}={labels[name]}" for name in labels if name not in _SAME_LABELS)
+    return f"{metric_text(found['value'])} ({labels_text})" if labels_text else metric_text(found["value"])
 
 
 def _first(error: Mapping[str, Any]) -> str:
@@ -375,8 +379,10 @@ def plan_page(plan: Plan) -> Iterator[Block]:
         f" up to {plan.phase.value.lower()}, {counted(len(plan.instances), 'instance')}",
     )
     for instance in plan.instances:
-        told: dict[tuple[str, str], Phase] = {}
-        yield _instance(instance, (_planned_phase(_told_once(phase, told)) for phase in instance.phases))
+        first_phases: dict[tuple[str, str], Phase] = {}
+        yield _instance(
+            instance, (_planned_phase(_reported_once(phase, first_phases)) for phase in instance.phases)
+        )
     if plan.warning is not None:
         yield fault_branch(plan.warning, is_warning=True)
     yield line(Span(plan_summary(plan), "bold"))
@@ -403,14 +409,14 @@ def removal_page(plan: Plan) -> Iterator[Block]:
                         yield fault_branch(step.warning, is_warning=True)
 
 
-def _told_once(phase: PhasePlan, told: dict[tuple[str, str], Phase]) -> PhasePlan:
-    """Return a phase with the phase that told a long reason of a target before, in the place of the reason.
+def _reported_once(phase: PhasePlan, first_phases: dict[tuple[str, str], Phase]) -> PhasePlan:
+    """Return a phase with the phase that showed a long reason of a target before, in the place of the reason.
 
     What can't be observed is the reason in each phase, and its text is long.
     """
 
     def short(step: Step, reason: str) -> str:
-        first = told.setdefault((step.target, reason), phase.phase)
+        first = first_phases.setdefault((step.target, reason), phase.phase)
         return reason if first is phase.phase or len(reason) <= REPEATED else f"as in {first.value}"
 
     steps = (replace(step, reasons=tuple(short(step, each) for each in step.reasons)) for step in phase.steps)

@@ -1,4 +1,4 @@
-"""The kinds of hooks: requests, processes, statements in a database, and files that tell what a run did."""
+"""The kinds of hooks: requests, processes, statements in a database, and files that record what a run did."""
 
 from __future__ import annotations
 

@@ -165,9 +165,9 @@ class HookNotifier:
         for alert in _alerts(result):
             self._notify(instance, replace(ended, category="alert", alert=alert))
         if result.status.is_failure and ended.error is not None:
-            told = replace(ended.error, message=f"{step.target} in {step.phase}: {ended.error.message}")
+            error = replace(ended.error, message=f"{step.target} in {step.phase}: {ended.error.message}")
             for part in (self._phases[instance, step.phase], self._instances[instance], self._run):
-                part.error = part.error or told
+                part.error = part.error or error
         for category, part, phase in (
             ("job", self._phases[instance, step.phase], step.phase),
             ("lifecycle", self._instances[instance], None),

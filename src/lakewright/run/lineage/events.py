@@ -238,7 +238,7 @@ def run_uuid(run_id: str, *parts: object) -> str:
 
 
 def event_state(status: Status) -> str:
-    """Return the type of the event that tells of an end."""
+    """Return the type of the event that reports an end."""
     if status is Status.ABORTED:
         return "ABORT"
     return "FAIL" if status.is_failure else "COMPLETE"

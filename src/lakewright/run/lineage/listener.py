@@ -1,4 +1,4 @@
-"""What tells a collector of OpenLineage what a run or a command does, and how it is told."""
+"""Reports to a collector of OpenLineage what a run or a command does."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _VARIABLES = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
 
 
 def is_configured(config: Mapping[str, str], environ: Mapping[str, str]) -> bool:
-    """Return whether events are to be sent, and the client is installed; that it is missing is told."""
+    """Return whether events are to be sent, and the client is installed; a missing one is logged."""
     if environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
         return False
     if not config.get(URL) and not any(name.startswith(_VARIABLES) for name in environ):
@@ -151,33 +151,33 @@ class LineageListener:
         self._started: set[tuple[int, Phase, str]] = set()
 
     def __enter__(self) -> Self:
-        """Tell that the run has started."""
+        """Report that the run has started."""
         self._reporter.send(self._run, "START")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Tell that the run ended with an error, if it did, and wait some time for the events left."""
+        """Report that the run ended with an error, if it did, and wait some time for the events left."""
         if not self._is_over:
             fault = None if error is None else Fault(self._reporter.redactor.text(str(error) or repr(error)))
             self._reporter.send(self._run, "FAIL" if error else "ABORT", error=fault)
         self._reporter.close()
 
     def run_finished(self, result: RunResult) -> None:
-        """Tell how the run has ended."""
+        """Report how the run has ended."""
         self._is_over = True
         first = next((target.error for target in result.targets() if target.error), None)
         failed = None if result.is_success else self._reporter.shown(first)
         self._reporter.send(self._run, event_state(result.status), error=failed)
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Tell that a target starts in a phase, with what it reads and writes."""
+        """Report that a target starts in a phase, with what it reads and writes."""
         self._started.add((instance, step.phase, step.target))
         self._step(instance, step, "START")
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Tell how a target has ended in a phase; of one that has not started there is nothing to tell."""
+        """Report how a target has ended in a phase, if it has started in it."""
         if (instance, step.phase, step.target) not in self._started:
             return
         error = self._reporter.shown(result.error) if result.status.is_failure else None
@@ -248,10 +248,10 @@ class CommandEnd:
 
 
 @contextmanager
-def telling_command(
+def reporting_command(
     subject: Subject, entity: Entity, workspace: Workspace, reporter: Reporter
 ) -> Iterator[CommandEnd]:
-    """Tell a collector that the command in the block starts, and how it ends.
+    """Report to a collector that the command in the block starts, and how it ends.
 
     Args:
         subject: The command, as events name it.

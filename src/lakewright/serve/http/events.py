@@ -51,7 +51,7 @@ async def _changes(read: Stream) -> AsyncIterator[str]:
     while True:
         try:
             document, is_last = await run_in_threadpool(read)
-        except Exception as error:  # the reader is told, and tries again
+        except Exception as error:  # the reader gets a notice, and tries again
             yield _event("fault", json.dumps(body_of(error)))
             return
         now = document if isinstance(document, str) else json.dumps(document, default=str)

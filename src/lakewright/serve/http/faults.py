@@ -72,7 +72,7 @@ def status_of(error: Exception) -> int:
 
 
 def fault_of(error: Exception) -> Fault:
-    """Return the fault that an error is answered with; that of an unexpected one tells nothing of it."""
+    """Return the fault that an error is answered with; that of an unexpected one says nothing of it."""
     if isinstance(error, HttpFault):
         return error.fault
     if isinstance(error, LakewrightError):

@@ -152,7 +152,7 @@ class HttpService:
         """Load the project before the first request does; a broken one is shown when somebody looks."""
         try:
             self.site.app()
-        except Exception as error:  # it is told on the page and in the log
+        except Exception as error:  # it is shown on the page and in the log
             log.warning("the project can't be loaded: %s", error)
 
 

@@ -238,7 +238,7 @@ class Site:
     Attributes:
         project: The project, which is loaded again when its files change.
         allows_data: Whether rows of tables are shown.
-        gauges: What the warm session tells of itself.
+        gauges: What the warm session reports of itself.
         deciding: Held while a decision is recorded.
     """
 

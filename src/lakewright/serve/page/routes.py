@@ -312,8 +312,8 @@ def _resume(call: ApiCall, form: Values) -> BegunCommand:
     """
     run = find_run(call.app, form.get("run", ""))
     if not is_resumable(run):
-        told = f"run {run.run_id} is not resumed: it removes rows"
-        raise HttpFault(409, "not_resumed", told, Phrase("Type ", resume_command(run), "."))
+        message = f"run {run.run_id} is not resumed: it removes rows"
+        raise HttpFault(409, "not_resumed", message, Phrase("Type ", resume_command(run), "."))
     return begin_job(
         call,
         "job",

@@ -61,7 +61,7 @@ def build_beside(
         entity: The entity.
         plan: What is applied.
         check: Raises an error if the rewind must not go on.
-        is_compared: Whether the last attempt was a comparison, which has told what it left.
+        is_compared: Whether the last attempt was a comparison, which has reported what it left.
 
     Raises:
         TargetError: A slice cannot be applied under today's declaration; those before it stay for the next
@@ -138,7 +138,7 @@ def rewind_table(
     """
     if contents is None and plan.slices:
         contents = build_beside(context, entity, plan, check=check)
-    told: dict[str, Any] = {
+    rewind_content: dict[str, Any] = {
         "id": rewind.rewind_id,
         "operation": operation,
         "base": plan.base,
@@ -146,12 +146,16 @@ def rewind_table(
         "slices": list(map(asdict, plan.taken_back)),
     }
     if contents is not None:
-        commit = _commit_rewind(context, entity, plan, _swap(context, entity, plan, told, contents), check)
+        commit = _commit_rewind(
+            context, entity, plan, _swap(context, entity, plan, rewind_content, contents), check
+        )
     else:
-        told["watermarks"] = watermarks_after(context, plan.rewound_ids, plan.kept)
-        commit = Commit(-1, None, "", {}, {"rewind": told})
+        rewind_content["watermarks"] = watermarks_after(context, plan.rewound_ids, plan.kept)
+        commit = Commit(-1, None, "", {}, {"rewind": rewind_content})
         if plan.changes_table:
-            commit = _commit_rewind(context, entity, plan, _restore(context, entity, plan, told), check)
+            commit = _commit_rewind(
+                context, entity, plan, _restore(context, entity, plan, rewind_content), check
+            )
     reach_failpoint("before_rewind_record")
     record_landed(context, entity, rewind, commit)
     return commit.version if plan.changes_table else plan.state.version
@@ -172,10 +176,12 @@ class _Write:
     write: Callable[[], object]
 
 
-def _restore(context: ProcessingContext, entity: Entity, plan: RewindPlan, told: Mapping[str, Any]) -> _Write:
+def _restore(
+    context: ProcessingContext, entity: Entity, plan: RewindPlan, rewind: Mapping[str, Any]
+) -> _Write:
     """Return the write that puts the table back without writing rows."""
     silver, session = entity.places(context.lake.settings).silver, rewind_session(context.lake, plan.state)
-    content = {"rewind": told, "run": context.holder.run_id}
+    content = {"rewind": rewind, "run": context.holder.run_id}
     token = Token(f"{context.application}/undo", (plan.state.version or 0) + 1, content)
     return _Write(session, token, partial(restore_table, session, silver, plan.base))
 
@@ -184,7 +190,7 @@ def _swap(
     context: ProcessingContext,
     entity: Entity,
     plan: RewindPlan,
-    told: Mapping[str, Any],
+    rewind_content: Mapping[str, Any],
     contents: Sequence[Mapping[str, Any]],
 ) -> _Write:
     """Return the write that replaces the rows of an entity's table by those of its side table.
@@ -193,7 +199,7 @@ def _swap(
         context: The context of the processing.
         entity: The entity.
         plan: What was applied beside the table.
-        told: What the commit says of the rewind.
+        rewind_content: What the commit says of the rewind.
         contents: What it says of each slice that was applied.
     """
     lake, store, chain = context.lake, context.ledger.store, context.chain(entity)
@@ -206,14 +212,14 @@ def _swap(
     beside = side_of(entity, lake).places(lake.settings).silver
     built = observe_table(lake, beside)
     rewind = {
-        **told,
+        **rewind_content,
         "replaces": table_id(lake, silver),
-        "slices": [*told["slices"], *map(asdict, _replayed(items, contents, number))],
+        "slices": [*rewind_content["slices"], *map(asdict, _replayed(items, contents, number))],
         "watermarks": watermarks_after(context, plan.rewound_ids, (*plan.kept, *applied)),
     }
     content = {
         "run": context.holder.run_id,
-        "record": told["id"],
+        "record": rewind_content["id"],
         "hashVersion": built.properties.get(HASH_VERSION_PROPERTY),
         "rewind": rewind,
         "items": [

@@ -100,17 +100,17 @@ def record_landed(
         remove_beside(context, entity)
     if entity.settings.on_bad_rows == "quarantine":
         _settle_quarantine(context, entity, commit)
-    told, application = commit.content["rewind"], context.application
+    content, application = commit.content["rewind"], context.application
     watermarks = {
         column: None
         if mark is None
         else StoredWatermark(application, column, Watermark.from_json(mark), mark["item"])
-        for column, mark in told["watermarks"].items()
+        for column, mark in content["watermarks"].items()
     }
-    slices = tuple(_with_version(each, commit) for each in rewound_slices(told["slices"]))
+    slices = tuple(_with_version(each, commit) for each in rewound_slices(content["slices"]))
     # A rebuild processes its slices again; an undo processes none, though it may apply later slices again.
-    also = (processed_put(application),) if told.get("operation") in ("rebuild", "replay") else ()
-    return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"], also=also)
+    also = (processed_put(application),) if content.get("operation") in ("rebuild", "replay") else ()
+    return context.ledger.record_rewind(rewind, application, slices, watermarks, content["reason"], also=also)
 
 
 def _settle_quarantine(context: ProcessingContext, entity: Entity, commit: Commit) -> None:

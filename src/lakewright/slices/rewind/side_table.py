@@ -204,10 +204,10 @@ def _is_continued(log: Sequence[Commit], app: str, slices: Sequence[KnownSlice],
         number: (known.item_id, dict(known.fingerprint), known.at.isoformat(), known.strategy.value)
         for number, known in enumerate(slices, 1)
     }
-    return all(expected.get(each["number"]) == _applied(each) for each in _told(own, app))
+    return all(expected.get(each["number"]) == _applied(each) for each in _rewound(own, app))
 
 
-def _told(log: Sequence[Commit], app: str) -> Iterator[Mapping[str, Any]]:
+def _rewound(log: Sequence[Commit], app: str) -> Iterator[Mapping[str, Any]]:
     """Yield what commits say of their slices, and of those before them that changed nothing."""
     for commit in log:
         for applied in slices_in(commit, app):
@@ -240,7 +240,7 @@ def swap_write(
     """
     kept = {k: v for k, v in observe_table(lake, target).properties.items() if not k.startswith(_OWN)}
     all_properties = {**kept, **state.properties}
-    told = [
+    pairs = [
         f"{text_sql(key)} = {text_sql(value)}"
         for key, value in all_properties.items()
         if not key.startswith(_INTERNAL)
@@ -248,7 +248,7 @@ def swap_write(
     parts = (
         f"CREATE OR REPLACE TABLE {target.sql} USING delta",
         _layout_sql(lake, session, target, side, state),
-        f"TBLPROPERTIES ({', '.join(told)})" if told else "",
+        f"TBLPROPERTIES ({', '.join(pairs)})" if pairs else "",
         f"AS SELECT * FROM {side.sql}",  # noqa: S608 - the names are quoted
     )
     # By SQL, because a writer takes no `CLUSTER BY`, and as a session's first statement it makes a commit
@@ -269,7 +269,7 @@ def _layout_sql(lake: Lake, session: Any, target: Address, side: Address, state:
 
 
 def _clustering(lake: Lake, session: Any, address: Address) -> list[str]:
-    """Return the columns by which a table is clustered: Delta tells them, where the log names the feature."""
+    """Return the columns by which a table is clustered, which Delta reports if the log names the feature."""
     if not may_be_clustered(lake, address):
         return []
     return list(table_detail(session, address).get("clusteringColumns") or ())

@@ -159,7 +159,7 @@ def plan_undo(
 def _lasting_without(chain: SliceChain, item: Item) -> int:
     """Return how many commits stay without a slice that changed nothing.
 
-    Later slices are applied in the same way without it, unless it has told which records are gone.
+    Later slices are applied in the same way without it, unless deletes were inferred from it.
     """
     if not (chain.entity.settings.delete_missing and chain.entity.watermarks):
         return len(chain.held)

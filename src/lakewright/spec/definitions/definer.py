@@ -61,8 +61,8 @@ class Definer:
     def template_faults(self) -> tuple[Fault, ...]:
         """Return the faults of the templates, once all entries are defined.
 
-        What is wrong with the keys of a definition that a template makes is told where the template is used.
-        Only of a template that nothing uses is it told here.
+        Faults in the keys of a definition that a template makes are reported where the template is used.
+        Here they are reported only for a template that nothing uses.
         """
         faults = [
             replace(fault, touches=(("template", name),))

@@ -43,8 +43,8 @@ def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> 
     return replace(entity, raw=raw, shared=connection)
 
 
-def told_once(faults: Iterable[Fault]) -> list[Fault]:
-    """Return faults so that one which several definitions have in the same place is told once.
+def reported_once(faults: Iterable[Fault]) -> list[Fault]:
+    """Return faults so that one which several definitions have in the same place is reported once.
 
     Entities inherit the settings of their connection, and definitions those of a template.
     """
@@ -52,10 +52,10 @@ def told_once(faults: Iterable[Fault]) -> list[Fault]:
     for fault in faults:
         _, problem = fault.details.get(ABOUT, (None, fault.message))
         alike.setdefault((fault.location, problem, ABOUT in fault.details), []).append(fault)
-    return [_told_of_first(each) for each in alike.values()]
+    return [_at_first_place(each) for each in alike.values()]
 
 
-def _told_of_first(faults: Sequence[Fault]) -> Fault:
+def _at_first_place(faults: Sequence[Fault]) -> Fault:
     first, more = faults[0], len({fault.message for fault in faults}) - 1
     if not more:
         return first
@@ -156,7 +156,7 @@ def check_settings(
     """Add a warning for each setting that nothing uses, or that has no effect.
 
     Settings of deletes have none without `delete_missing`. Names of columns that are almost a declared one
-    are told as well; others may be columns that are not declared.
+    are reported as well; others may be columns that are not declared.
 
     A key is used if Lakewright knows it, or if the template of a place reads it. One that several definitions
     have gives one warning, at the first; one that entities inherit, at their connection. A connection also

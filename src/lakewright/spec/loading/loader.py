@@ -21,7 +21,12 @@ from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
 from lakewright.spec.expressions.functions import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections, told_once
+from lakewright.spec.loading.entity_checks import (
+    check_entities,
+    check_settings,
+    merge_connections,
+    reported_once,
+)
 from lakewright.spec.loading.faulty import find_faulty, in_module, touching
 from lakewright.spec.loading.imports import Importer, warn_of_storage
 from lakewright.spec.loading.load_options import LoadOptions, read_text
@@ -196,7 +201,7 @@ class _Loader:
         return all(document.value is not None for document in self.documents)
 
     def sorted_faults(self) -> list[Fault]:
-        return _sorted_faults(told_once(self.sections.faults))[:MOST_FAULTS]
+        return _sorted_faults(reported_once(self.sections.faults))[:MOST_FAULTS]
 
     def read(self, path: Path, *, is_module: bool = False) -> ParsedFile:
         self.options.on_read(path)

@@ -76,7 +76,7 @@ def check_executions(
 ) -> None:
     """Add a warning for each pattern in `executions` that matches no target of its job.
 
-    Nothing is told while a job can't be read: what it hands down is not known.
+    Nothing is reported while a job can't be read: what it hands down is not known.
 
     Args:
         definitions: The definitions of jobs.

@@ -73,7 +73,7 @@ class Entity(Named):
         description="Applications, `name[:instance]`, that must process a slice first.",
     )
     watermark: Listed[Watermark] = Field(
-        default=(), description="Columns that tell how far slices were processed."
+        default=(), description="Columns that show how far slices were processed."
     )
     columns: Listed[Column] = Field(default=(), description="Columns with a type, a role or a new name.")
     transformations: Injections = Field(
@@ -131,7 +131,7 @@ class Entity(Named):
         column = self.settings.sequence_by
         if column is None:
             if self.settings.duplicates == "latest":
-                yield "duplicates: latest needs sequence_by, which tells which row is the latest"
+                yield "duplicates: latest needs sequence_by, which decides which row is the latest"
             return
         if not self.business_keys:
             yield "sequence_by needs a column with the role businesskey"
@@ -176,7 +176,7 @@ class Entity(Named):
                 yield f"the column {column.in_words} of sequence_by can't be optional: it orders the rows"
             if names & marks:
                 what = f"the watermark column {column.in_words}"
-                yield f"{what} can't be optional: it tells how far slices were processed"
+                yield f"{what} can't be optional: it shows how far slices were processed"
             if normal_name(f"PK_{self.destination}").lower() in names:
                 yield f"the primary key {column.in_words} can't be optional"
 

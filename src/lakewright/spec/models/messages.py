@@ -21,7 +21,7 @@ def message_of(kind: str, message: str, context: Mapping[str, Any], value: Any) 
     Args:
         kind: The type of the error, such as `literal_error`.
         message: Pydantic's message, for errors that validators raised.
-        context: What pydantic tells about the error.
+        context: What pydantic reports about the error.
         value: The value that was given.
 
     Example:

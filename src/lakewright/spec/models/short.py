@@ -98,7 +98,7 @@ class ShortEntity(EntitySettings):
     enabled: bool = Field(default=True, description="Whether the entity is processed.")
     secure: bool = Field(default=False, description="Whether its data lies apart.")
     after: Listed[str] = Field(default=(), description="Applications that process a slice before.")
-    watermark: Listed[Watermark] = Field(default=(), description="Columns that tell how far slices reach.")
+    watermark: Listed[Watermark] = Field(default=(), description="Columns that show how far slices reach.")
     transformations: Injections = Field(default=(), description="Expressions that are applied before all.")
 
     @model_validator(mode="after")

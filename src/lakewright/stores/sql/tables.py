@@ -337,7 +337,7 @@ _KEY = ("kind", "key")
 
 
 def _glance(number: int) -> Statement:
-    """Return the statement for one item and some documents; the first column tells what a row is."""
+    """Return the statement for one item and some documents; the first column is the kind of a row."""
     none: ColumnElement[str] = literal_column("''")
     zero: ColumnElement[int] = literal_column("0")
     of_documents = (

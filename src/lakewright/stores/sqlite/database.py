@@ -261,8 +261,8 @@ def _translate(error: Exception, path: Path) -> LakewrightError:
     name = getattr(cause, "sqlite_errorname", "")
     for start, (message, remedy) in _FAULTS.items():
         if name.startswith(start):
-            kind, told = _KINDS.get(start, StoreUnavailable), remedy(shlex.quote(str(path)))
-            return kind(f"the manifest {path} {message} ({cause})", remedy=told)
+            kind, advice = _KINDS.get(start, StoreUnavailable), remedy(shlex.quote(str(path)))
+            return kind(f"the manifest {path} {message} ({cause})", remedy=advice)
     return StoreUnavailable(f"the manifest {path} can't be used: {cause}")
 
 

@@ -151,8 +151,8 @@ def _refused_late(work: EntityWork, pending: Pending) -> Set[str]:
 
 
 def _late_note(work: EntityWork, names: Sequence[str], by: str) -> str:
-    told = f"{_are_late(names)}: {by} refuses {'it' if len(names) == 1 else 'them'}. "
-    return Phrase(told, late_advice(work.entity, work.processing.strategy_for(work.entity), names[0]))
+    text = f"{_are_late(names)}: {by} refuses {'it' if len(names) == 1 else 'them'}. "
+    return Phrase(text, late_advice(work.entity, work.processing.strategy_for(work.entity), names[0]))
 
 
 def _are_late(names: Sequence[str]) -> str:
@@ -205,8 +205,8 @@ def feature_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...
     """Return what CREATE does so that any reader can read the table."""
     if entity.settings.readers != "any" or VECTORS not in state.features:
         return ()
-    told = f"drop the table feature {VECTORS}, and write the files with marked rows again"
-    return (TableChange(told),)
+    text = f"drop the table feature {VECTORS}, and write the files with marked rows again"
+    return (TableChange(text),)
 
 
 def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:
@@ -269,7 +269,7 @@ def _unrecorded_note(pending: Pending) -> tuple[str, ...]:
         return ()
     names = first_of([*map(slice_name, pending.unrecorded)], _MOST_NAMED)
     number = counted(len(pending.unrecorded), "slice")
-    return (f"the manifest lacks what the table's log tells: the run first records {number}: {names}",)
+    return (f"the manifest lacks what the table's log shows: the run first records {number}: {names}",)
 
 
 def _beside_note(work: EntityWork) -> str | None:

@@ -87,7 +87,7 @@ class SilverChanges:
     def last_change(self, job: Job, instance: Mapping[str, str]) -> int:
         """Return the last version in which rows have changed that concern an instance of a job.
 
-        Rows of slices that belong to other instances don't; where nothing tells, any change does.
+        Rows of slices that belong to other instances don't; where that is unknown, any change does.
         """
         whole, of_slices = self._changes
         return max(whole, self._instances(job).last_change(instance, of_slices))
@@ -282,7 +282,7 @@ class BuildMarks:
         return ""
 
     def _is_as_left(self, place: Resource, mark: str) -> bool:
-        """Return whether a place is as a build has left it, as far as anybody can tell or has to."""
+        """Return whether a place is as a build has left it, as far as that is known."""
         now = self.now(place)
         return UNSEEN in (now, mark) or now == mark or self.is_in_bronze(place)
 

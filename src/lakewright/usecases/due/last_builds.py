@@ -36,7 +36,7 @@ UNSEEN_INPUTS = "its inputs have no versions to compare, so they may have change
 
 @dataclass
 class RecordedBuilds:
-    """Tells how builds stand.
+    """Reports the state of builds.
 
     If there are many, they are looked up one by one, and all are read only if one seems to be stale.
 

@@ -351,7 +351,7 @@ class _Observed:
 
     @cached_property
     def undone(self) -> dict[str, Item]:
-        """The items of slices that the table's log tells to be undone and the manifest does not, by name.
+        """The items of slices that were undone by the table's log, but not by the manifest, by name.
 
         They are as the manifest has them once that is recorded.
         """
@@ -382,7 +382,7 @@ class _Observed:
         return lost_folder_fault(chain, listing)
 
     def entity(self) -> Entity | None:
-        """Return its facts; None if only Spark can tell them.
+        """Return its facts; None if only Spark can find them.
 
         Raises:
             LakewrightError: Bronze, the table or the manifest can't be read.
@@ -501,7 +501,7 @@ class _Observed:
 
     @cached_property
     def _quarantined(self) -> frozenset[str] | None:
-        """The names of what lies in quarantine; None where only Spark can tell, or nothing is put there."""
+        """The names of what lies in quarantine; None where only Spark lists it, or nothing is put there."""
         is_used = self.declared.settings.on_bad_rows == "quarantine"
         return names_in(self.chain.places.quarantine, self.app.lake) if is_used else None
 
@@ -512,7 +512,7 @@ class _Observed:
         return sum(int(mark.note.get("quarantined", 0)) for mark in marks)
 
     def _unclaimed(self, held: Collection[Slice]) -> dict[str, tuple[str, ...]]:
-        """Return which slices are taken by jobs alone whose parameters nothing tells, with these.
+        """Return which slices are taken by jobs alone whose parameters are unknown, with these.
 
         Only slices are looked at that may be processed: all if one may be replayed, else the new ones.
         """
@@ -540,7 +540,7 @@ class _Observed:
 
     @property
     def _lost_table(self) -> str:
-        """What tells a table that is gone from the next one in its place: the last commit that is known."""
+        """What distinguishes a table that is gone from the next one in its place: its last known commit."""
         return f"after commit {self.chain.last_given_number}"
 
     def _slice(self, name: str, fingerprint: Mapping[str, Any] | None) -> Slice:

@@ -218,7 +218,7 @@ class OutputObserver:
 
     @cached_property
     def logged(self) -> Mapping[str, RecordedBuild]:
-        """The builds that only logs tell, by their keys: of targets of which the manifest has none."""
+        """The builds that are in logs only, by their keys: of targets of which the manifest has none."""
         settled, builds = self._looked_at
         known, found = {each.target for each in builds} | settled.keys(), dict[str, RecordedBuild]()
         for name in self.targets:
@@ -357,13 +357,13 @@ class OutputObserver:
     def _of_target(self, name: str) -> Iterator[Output]:
         jobs = self.targets[name]
         builds = sorted(self._builds.get(name, ()), key=lambda each: each.order)
-        told, has_moved = set(), bool(builds) and self._is_elsewhere(builds[-1], jobs)
+        parts, has_moved = set(), bool(builds) and self._is_elsewhere(builds[-1], jobs)
         for build in builds:
             fitting = (each for each in jobs.values() if _fits(each.job, build.parameters))
             declared = jobs.get(build.job) or next(fitting, None)
             if declared is None or not _fits(declared.job, build.parameters):
                 continue  # no job has it any more
-            told.add(part := part_of(build.parameters))
+            parts.add(part := part_of(build.parameters))
             if any(HIDDEN in text for text in build.parameters.values()):
                 self.unknown[Subject(name, part, Kind.TARGET)] = "its parameters are secret, and not recorded"
                 continue
@@ -372,9 +372,9 @@ class OutputObserver:
             else:
                 yield self._output(name, declared, build)
         for declared in jobs.values():
-            is_new = "" not in told and frozenset(declared.node.provides) not in self._written
+            is_new = "" not in parts and frozenset(declared.node.provides) not in self._written
             if not declared.job.parameters and is_new:
-                told.add("")
+                parts.add("")
                 yield self._unbuilt(name, declared)
 
     def _is_elsewhere(self, build: RecordedBuild, jobs: Mapping[str, _Declared]) -> bool:

@@ -1,4 +1,4 @@
-"""What tells how long the slices of a step will take: their bytes, and the slices processed last."""
+"""Facts to estimate the time of a step's slices from: their bytes, and the slices processed last."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What tells how long slices will take.
+    """Facts to estimate the time that slices will take from.
 
     Attributes:
         sizes: The bytes of the slices, by their items.
@@ -34,7 +34,7 @@ class Pace:
 
 
 def pace_of(app: App, step: Step) -> Pace:
-    """Return what tells how long the slices of a step will take.
+    """Return the facts to estimate the time of a step's slices from.
 
     Raises:
         LakewrightError: The table or the manifest can't be read.

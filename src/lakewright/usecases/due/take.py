@@ -214,7 +214,7 @@ class _Taker:
         return False
 
     def _record_builds(self, plan: Plan) -> None:
-        """Record the builds that only the logs of tables tell, of all targets at once."""
+        """Record the builds that are in the logs of tables only, of all targets at once."""
         due = [each for each in plan.ready if each.action is Action.RECORD]
         steps = [each for each in due if each.subject.kind is Kind.TARGET]
         for step in steps:
@@ -389,7 +389,7 @@ def _runs(app: App, step: Step) -> list[OtherRun | None]:
     """Return the runs that take the slices of a step, one after the other; None for what no job takes.
 
     Raises:
-        UsageError: A job needs a parameter that nothing tells.
+        UsageError: A job needs a parameter whose value is unknown.
     """
     runs: list[OtherRun | None] = []
     for each in step.slices:

@@ -39,11 +39,11 @@ def replaced_output_faults(project: Project, lake: Lake) -> Iterator[Fault]:
 
     Parameters without a default get a sample value of their type.
     """
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for job in project.jobs.values():
         for fault, pair in _of_job(project, job, lake):
-            if pair not in told:
-                told.add(pair)
+            if pair not in seen:
+                seen.add(pair)
                 yield fault
 
 
@@ -55,7 +55,7 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
         order = build_graph(list(nodes.values()), Phase.BUILD).order
         defaults = TargetDefaults.of(project.config)
         replacing = {name for name in order if _overwrites(Target.named(workspace, name), defaults)}
-    except LakewrightError:  # told elsewhere
+    except LakewrightError:  # reported elsewhere
         return
     makers = ResourceIndex[str]()
     for name in order:
@@ -239,8 +239,8 @@ def analyse_with_spark(project: Project, lake: Lake, evaluation: Evaluation) -> 
             analysis.errors.append(Fault(said, each.definition.at()))
         analysis.accepted += 1
     for outline in outlines.values():
-        told = (each() for notes in outline.notes.values() for each in notes)
-        analysis.warnings += (Fault(text) for text in told if text is not None)
+        texts = (each() for notes in outline.notes.values() for each in notes)
+        analysis.warnings += (Fault(text) for text in texts if text is not None)
         outline.close()
     analysis.warnings += (
         Fault(f"Spark can't check {_mappings(names)} yet: {why}", remedy="Validate again once it exists.")

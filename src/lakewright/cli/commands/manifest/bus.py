@@ -170,7 +170,7 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
             keeps_going=keep_going,
         )
         left = backlog_of(manifest.ledger, demand)
-    _tell(call, str(demand.application), done, left)
+    _print_end(call, str(demand.application), done, left)
     call.output.last(
         f"Done. PROCESSED={done.count('processed')} FAILED={done.count('failed')} "
         f"RELEASED={done.count('released')} LOST={done.count('lost') + done.count('unrecorded')} "
@@ -234,7 +234,7 @@ def _report(call: Call, worked: Worked) -> None:
         )
 
 
-def _tell(call: Call, application: str, done: CommandRun, left: Backlog) -> None:
+def _print_end(call: Call, application: str, done: CommandRun, left: Backlog) -> None:
     if call.output.is_json:
         call.output.document(
             {
@@ -352,7 +352,7 @@ def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
     written = _claim(call, claim)
     content = None if payload is None else parse_payload(read_text(call, payload))
     with opened(call) as manifest:
-        _tell_ended(call, written, claims.finish(manifest, written, content))
+        _report_ended(call, written, claims.finish(manifest, written, content))
 
 
 @command(name="failed", examples=["lakewright manifest failed @claim.json --message 'disk full'"])
@@ -365,7 +365,7 @@ def failed(call: Call, /, *, claim: str, message: str) -> None:
 
     written = _claim(call, claim)
     with opened(call) as manifest:
-        _tell_ended(call, written, claims.fail(manifest, written, message))
+        _report_ended(call, written, claims.fail(manifest, written, message))
 
 
 def _claim(call: Call, text: str) -> WrittenClaim:
@@ -374,7 +374,7 @@ def _claim(call: Call, text: str) -> WrittenClaim:
     return WrittenClaim.parse(read_text(call, text))
 
 
-def _tell_ended(call: Call, claim: WrittenClaim, item: Item) -> None:
+def _report_ended(call: Call, claim: WrittenClaim, item: Item) -> None:
     document = claim.ended_as_json(item)
-    told = f" {document['item_id']} for {document['application']}"
-    call.output.result(document, [line(status(document["verdict"]), told)])
+    about = f" {document['item_id']} for {document['application']}"
+    call.output.result(document, [line(status(document["verdict"]), about)])

@@ -416,7 +416,7 @@ def repair_page(repairs: Sequence[Repair], *, is_done: bool) -> Iterator[Block]:
 def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Block]:
     """Yield the differences by kind: new, changed, missing, unrecorded.
 
-    What could not be read is left out: it is told as errors.
+    What could not be read is left out: it is reported as errors.
     """
     for kind, items in ((kind, found[kind]) for kind in _MEANING):
         what = "" if items else ": none"
@@ -448,7 +448,7 @@ def _meaning(kind: str, items: Sequence[Mapping[str, Any]]) -> str:
     recovered = sum(1 for item in items if item.get("recovered"))
     if kind != "new" or not recovered:
         return _MEANING[kind]
-    log = "as the table's log tells, without processing them"
+    log = "as the table's log shows, without processing them"
     if recovered == len(items):
         return f"recorded now; the next run records what became of them {log}"
     return f"recorded now; the next run records {recovered} of them {log}, and processes the others"
