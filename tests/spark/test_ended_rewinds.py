@@ -83,7 +83,7 @@ def test_an_undo_that_an_older_manifest_lacks_is_told_and_recorded_by_the_next_r
     shutil.copytree(backup, manifest)
     assert shop.verdicts("prices")[THIRD] == "processed"
     assert steps(shop) == ["held_unrecorded"]
-    assert "the manifest lacks what the table's log tells" in shop.run("plan", "daily", "build").all
+    assert "the manifest lacks what the table's log shows" in shop.run("plan", "daily", "build").all
     run = shop.run("job", "daily", "build", "-t", "prices")
     assert run.code == 0, run.all
     assert shop.run("manifest", "fsck").code == 0
