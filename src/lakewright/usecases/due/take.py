@@ -152,6 +152,7 @@ class _Taker:
 
     Attributes:
         taken: The steps that were taken.
+        faults: Why runs failed that took slices: the fault of each entity or target, by its name.
     """
 
     app: App
@@ -160,6 +161,7 @@ class _Taker:
     author: str
     on_step: Callable[[Step], None]
     taken: list[Taken] = field(default_factory=list)
+    faults: dict[str, Fault] = field(default_factory=dict)
 
     def take(self, plan: Plan) -> bool:
         """Take the ready steps of a plan; return whether one is done."""
@@ -181,9 +183,10 @@ class _Taker:
         return any(each.fault is None for each in self.taken[before:])
 
     def add_settled(self, before: Plan, after: Plan) -> None:
-        """Add the ready steps of a plan that runs took with others: a job builds what reads its tables."""
+        """Add the ready steps of a plan that runs took with others: a job has several entities and targets."""
         known = {each.step.id for each in self.taken} | {step.id for step in after.steps}
-        self.taken += [Taken(step) for step in before.ready if step.id not in known]
+        settled = [step for step in before.ready if step.id not in known]
+        self.taken += [Taken(step, self.faults.get(step.subject.name)) for step in settled]
 
     def _fault_of(self, step: Step, entity: Entity) -> Fault | None:
         """Take a step; return why it failed. A run may fail by something else than the slices of the step."""
@@ -263,11 +266,7 @@ class _Taker:
             result = self.run(request)
         except LakewrightError as error:
             return dict.fromkeys(names, error.as_fault())
-        undone = [each for each in result.targets() if each.is_undone or each.status.is_failure]
-        return {
-            each.name: each.error or Fault(f"{each.name}: {'; '.join(each.reasons)}", code=UNDONE)
-            for each in reversed(undone)
-        }
+        return _faults(result)
 
     def _due_now(self, planned: Sequence[Step]) -> list[tuple[Step, Entity | Output | Check]]:
         """Return those of some steps that are due by themselves as things are now, with the facts of each."""
@@ -339,11 +338,14 @@ class _Taker:
         for run in runs:
             self.app.begin_run()
             if run is None:
-                result = process_slices(self.app, entity, permissions=self._permissions)
-                if result.error is not None:
-                    raise result.error
+                processed = process_slices(self.app, entity, permissions=self._permissions)
+                if processed.error is not None:
+                    raise processed.error
                 continue
-            self.run(self._request(run)).check()
+            result = self.run(self._request(run))
+            entities = self.app.project.processed_entities
+            self.faults |= {entities.get(name, name): fault for name, fault in _faults(result).items()}
+            result.check()
 
     def _request(self, run: OtherRun) -> JobRequest:
         """Return the request of a run that takes slices; what has appended its rows is left out of it."""
@@ -383,6 +385,15 @@ class _Taker:
             elif now is not None and item.fingerprint is not None and is_changed(item.fingerprint, now):
                 may_be_late = bool(item.new is not None and item.new.note.get("allow_late"))
                 ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=may_be_late)
+
+
+def _faults(result: RunResult) -> dict[str, Fault]:
+    """Return why targets of a run failed or were not done, by their names: the first reason of each."""
+    undone = [each for each in result.targets() if each.is_undone or each.status.is_failure]
+    return {
+        each.name: each.error or Fault(f"{each.name}: {'; '.join(each.reasons)}", code=UNDONE)
+        for each in reversed(undone)
+    }
 
 
 def _runs(app: App, step: Step) -> list[OtherRun | None]:
