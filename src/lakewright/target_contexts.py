@@ -35,7 +35,8 @@ def target_contexts(
     def report(slice_: SliceReport) -> None:
         text = app.redactor.text(str(slice_))
         log.info("%s", text, extra={"run_id": app.run_id, "item": slice_.item_id})
-        app.on_slice(slice_)
+        if not slice_.is_beside:
+            app.on_slice(slice_)
 
     def context(workspace: Workspace) -> Context:
         return Context(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -97,6 +97,34 @@ def slice_error(context: ProcessingContext, entity: Entity, name: str, error: Ex
     if isinstance(ours, JvmEnded):
         raise ours from error
     return ours
+
+
+def load_warnings(
+    context: ProcessingContext, entity: Entity, load: SliceLoad, summary: Summary
+) -> Iterator[str]:
+    """Yield what the user must know of a slice: drift, a time in the future, deletes that are not inferred.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        load: The slice, which was applied.
+        summary: Its metrics.
+    """
+    if load.drift:
+        yield from load.drift.messages
+    request = load.request
+    future = future_warning(request.at, context.clock(), request.strategy)
+    if future is not None:
+        undo = Command("undo", entity.called, request.slice_name)
+        yield Phrase(f"{future}. If its date is wrong: ", undo)
+    if load.bad_rows:
+        return
+    records, is_first = summary.records_in_slice, summary.is_first
+    empty = empty_slice_warning(entity, request.strategy, records=records, is_first=is_first)
+    if empty is not None:
+        yield empty
+    elif request.is_late and (late := late_slice_warning(entity, request.strategy)) is not None:
+        yield f"the slice is late: {late}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,28 +318,16 @@ class SliceProcessor:
 
     def warn_of(self, slice_: Slice, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
         """Warn of drift and of all else that the user must know of a slice; return the warnings."""
-        warnings = (*(load.drift.messages if load.drift else ()), *self.load_warnings(load, summary))
+        own = load_warnings(self.context, self.entity, load, summary)
+        warnings = (*own, *self._bad_row_warnings(load))
         for warning in warnings:
             self.context.show(Phrase(f"{self.entity.name}: {slice_.name}: ", warning))
         return warnings
 
-    def load_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
-        """Return what the user must know about a time in the future, rows put aside, and deletes."""
-        named = load.request.slice_name
-        future = future_warning(load.request.at, self.context.clock(), self.strategy)
-        undo = Command("undo", self.entity.called, named)
-        warnings = () if future is None else (Phrase(f"{future}. If its date is wrong: ", undo),)
-        return (*warnings, *self.delete_warnings(load, summary))
-
-    def delete_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
-        """Return what the user must know about rows put aside, and deletes that are not inferred."""
+    def _bad_row_warnings(self, load: SliceLoad) -> tuple[str, ...]:
+        """Return what the user must know about rows put aside."""
         if not load.bad_rows:
-            records, is_first = summary.records_in_slice, summary.is_first
-            empty = empty_slice_warning(self.entity, self.strategy, records=records, is_first=is_first)
-            late = late_slice_warning(self.entity, self.strategy) if load.request.is_late else None
-            if empty is None and late is not None:
-                return (f"the slice is late: {late}",)
-            return () if empty is None else (empty,)
+            return ()
         folder = quarantine_folder(self.context.lake, self.entity, load.request.slice_name)
         was = "was" if len(load.bad_rows) == 1 else "were"
         text = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"

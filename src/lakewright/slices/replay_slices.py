@@ -22,14 +22,14 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.watermark import Watermark
 from lakewright.plan.permissions import Permissions
-from lakewright.slices.attempt import slice_error
+from lakewright.slices.attempt import load_warnings, slice_error
 from lakewright.slices.chain import slices_in
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import FEWEST, fitting, fold_sources, one_by_one_reason
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, table_types
-from lakewright.slices.result import is_slice_at_fault
+from lakewright.slices.result import SliceReport, SliceResult, is_slice_at_fault
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.bad_rows import rows_text
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.strategies.bad_rows import BadRow
+    from lakewright.strategies.summary import Summary
 
 
 UNFIT_SLICE = "unfit_slice"
@@ -232,11 +233,10 @@ class _Replay:
         reach_failpoint("after_replay")
         seconds = round((time.monotonic() - begun) / len(slices), 3)
         contents = []
-        for load, summary in zip(fold.slices, summaries, strict=True):
-            metrics = replace(summary, delta_version=version, seconds=seconds).as_json()
-            contents.append(
-                {**load.request.token.content, "watermarks": load.statistics.marks, "metrics": metrics}
-            )
+        for one, load, summary in zip(slices, fold.slices, summaries, strict=True):
+            whole = replace(summary, delta_version=version, seconds=seconds)
+            contents.append({**load.request.token.content, **load.facts(whole)})
+            self._report(one, load, whole)
         self.unwritten = [*self.unwritten, *contents] if version is None else []
         for content in contents:
             self._advance(content)
@@ -274,9 +274,18 @@ class _Replay:
         except Exception as error:
             raise _failed(self.context, self.entity, known, error) from error
         reach_failpoint("after_replay")
-        metrics = replace(summary, seconds=round(time.monotonic() - begun, 3)).as_json()
-        done = {**content, "watermarks": load.statistics.marks, "metrics": metrics}
-        return done, summary.delta_version is not None
+        whole = replace(summary, seconds=round(time.monotonic() - begun, 3))
+        self._report(known, load, whole)
+        return {**content, **load.facts(whole)}, summary.delta_version is not None
+
+    def _report(self, known: KnownSlice, load: SliceLoad, summary: Summary) -> None:
+        """Report that a slice was applied; what was reported when it was processed is not repeated."""
+        name, context = known.name, self.context
+        warnings = tuple(load_warnings(context, self.entity, load, summary)) if known.is_new else ()
+        for warning in warnings:
+            context.warn(Phrase(f"{self.entity.name}: {name}: ", warning))
+        result = SliceResult(name, known.item_id, summary, warnings=warnings)
+        context.report(SliceReport(self.entity.called, name, known.item_id, result=result, is_beside=True))
 
     def _content(self, number: int, known: KnownSlice) -> dict[str, Any]:
         return {

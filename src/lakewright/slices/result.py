@@ -90,6 +90,7 @@ class SliceReport:
         result: Its result, or None if it failed.
         error: Why it was not processed, or None.
         is_failed: Whether the slice is at fault; with an error that is not its own, it stays ready.
+        is_beside: Whether it was applied to a table beside the entity's own, which is swapped in later.
     """
 
     entity: str
@@ -98,6 +99,7 @@ class SliceReport:
     result: SliceResult | None = None
     error: LakewrightError | None = None
     is_failed: bool = False
+    is_beside: bool = False
 
     def __str__(self) -> str:
         subject = f"{self.entity}: slice {self.slice}"
@@ -114,7 +116,8 @@ class SliceReport:
             *("superseded", "outdated", "quarantined"),
         )
         named = ", ".join(f"{name} {getattr(found, name)}" for name in counts if getattr(found, name))
-        done = f"processed by {found.strategy.value} in {found.seconds:.1f} s"
+        done = "applied beside the table" if self.is_beside else "processed"
+        done += f" by {found.strategy.value} in {found.seconds:.1f} s"
         return f"{subject} {done}: {named or 'no records'}"
 
 

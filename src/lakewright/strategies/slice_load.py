@@ -134,9 +134,12 @@ class SliceLoad:
 
     def content(self, summary: Summary) -> dict[str, Any]:
         """Return what the commit of the slice holds of it."""
+        return {**self.request.token.content, **self.facts(summary)}
+
+    def facts(self, summary: Summary) -> dict[str, Any]:
+        """Return what is recorded of the slice: its watermarks, its metrics, and its drift if it has one."""
         drift = {"drift": self.drift.as_json()} if self.drift else {}
-        own = {"watermarks": self.statistics.marks, "metrics": summary.as_json()}
-        return {**self.request.token.content, **own, **drift}
+        return {"watermarks": self.statistics.marks, "metrics": summary.as_json(), **drift}
 
     @property
     def fit(self) -> Alignment:

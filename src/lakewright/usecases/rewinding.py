@@ -39,6 +39,7 @@ from lakewright.slices.rewind.plan import (
 )
 from lakewright.slices.rewind.settle import conclude, settle_rewind
 from lakewright.strategies.failures import storage_error
+from lakewright.strategies.summary import plain_names
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
@@ -94,11 +95,13 @@ class Replayed(Generic[P]):
         plan: What was planned.
         difference: The new rows compared with the old ones; None if they were not, or can't be read.
         version: The version of the table after; None if only the difference was asked for.
+        metrics: The metrics of each slice that was applied again.
     """
 
     plan: P
     difference: TableDifference | None
     version: int | None
+    metrics: tuple[Mapping[str, Any], ...] = ()
 
 
 def carry_out(
@@ -172,7 +175,8 @@ def carry_out(
                 contents=contents,
             )
     clear_unfit(app, entity, (each.name for each in plan.replay.slices))
-    return Replayed(plan, difference, version)
+    metrics = tuple(plain_names(each["metrics"]) for each in contents or ())
+    return Replayed(plan, difference, version, metrics)
 
 
 def rewind_context(
@@ -402,8 +406,12 @@ def _prefix(app: App, entity: Entity) -> str:
     return f"{app.project.name}/{entity.called}/"
 
 
-def replay_table(app: App, step: Step, observed: Observed, *, author: str, reason: str) -> None:
+def replay_table(
+    app: App, step: Step, observed: Observed, *, author: str, reason: str
+) -> tuple[Mapping[str, Any], ...]:
     """Take a step that goes back: what differs is applied beside the table, and one commit swaps it in.
+
+    Returns the metrics of each slice that was applied.
 
     Args:
         app: The project.
@@ -426,7 +434,7 @@ def replay_table(app: App, step: Step, observed: Observed, *, author: str, reaso
     with recording_unfit(app, entity):
         arriving = arriving_slices(app, entity, [each.name for each in new])
     strategy = strategy_of_jobs(app.project, entity)
-    carry_out(
+    done = carry_out(
         app,
         entity,
         REPLAY,
@@ -436,6 +444,7 @@ def replay_table(app: App, step: Step, observed: Observed, *, author: str, reaso
         author=author,
         reason=reason,
     )
+    return done.metrics
 
 
 def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arriving]:

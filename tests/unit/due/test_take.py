@@ -27,7 +27,7 @@ NEW = "2022-02-01.csv"
 def found(app: App, name: str) -> Item:
     """Record the new slice of an entity as it lies in bronze."""
     entity = app.project.entity(name)
-    listed = list_bronze(entity.places(app.project.lake).slices, app.project.lake)
+    listed = list_bronze(entity.places(app.project.lake).slices, app.lake)
     new = next(each for each in listed.slices if each.name == NEW)
     application = application_of(app.project.name, entity)
     app.ledger.discover([DiscoveredSlice(new.item_id, application, name, NEW, new.fingerprint)])

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import InProcess
 from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, MODEL
 
-from lakewright.slices.attempt import SliceProcessor
+from lakewright.slices.attempt import load_warnings
 from lakewright.slices.processing_time import future_warning
 from lakewright.spec.models.entity import Strategy
 
@@ -47,18 +47,15 @@ def test_a_plan_warns_of_slices_whose_dates_are_in_the_future(
 
 
 def test_the_report_of_a_run_warns_of_it_with_the_undo() -> None:
-    processor: Any = SimpleNamespace(
-        entity=SimpleNamespace(called="orders"),
-        strategy=Strategy.HISTORIC,
-        context=SimpleNamespace(clock=lambda: NOW),
-        delete_warnings=lambda load, summary: ("another",),
-    )
+    entity: Any = SimpleNamespace(called="orders")
+    context: Any = SimpleNamespace(clock=lambda: NOW)
+    drift: Any = SimpleNamespace(messages=("another",))
     summary: Any = None
+    undo = "lakewright undo orders 2062-01-01.csv"
     for at, told in (
-        (datetime(2062, 1, 1, tzinfo=UTC), (f"{TOLD}{REFUSED}. If its date is wrong: `UNDO`", "another")),
-        (NOW, ("another",)),
+        (datetime(2062, 1, 1, tzinfo=UTC), ["another", f"{TOLD}{REFUSED}. If its date is wrong: `{undo}`"]),
+        (NOW, ["another"]),
     ):
-        load: Any = SimpleNamespace(request=SimpleNamespace(at=at, slice_name="2062-01-01.csv"))
-        undo = "lakewright undo orders 2062-01-01.csv"
-        found = SliceProcessor.load_warnings(processor, load, summary)
-        assert found == tuple(text.replace("UNDO", undo) for text in told)
+        request = SimpleNamespace(at=at, slice_name="2062-01-01.csv", strategy=Strategy.HISTORIC)
+        load: Any = SimpleNamespace(request=request, drift=drift, bad_rows=["a bad row"])
+        assert list(load_warnings(context, entity, load, summary)) == told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,15 @@ from lakewright.schema.fault import Fault, Reason
 from lakewright.slices import replay_slices
 from lakewright.slices.discover import Slice
 from lakewright.slices.quarantine import save_bad_rows
+from lakewright.slices.replay_slices import KnownSlice
+from lakewright.slices.result import SliceReport
 from lakewright.slices.rewind import settle
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.bad_rows import BadRow
+from lakewright.strategies.slice_load import LoadRequest
+from lakewright.strategies.summary import Summary
+
+NOW = datetime(2024, 5, 1, tzinfo=UTC)
 
 PROJECT = """
 connections:
@@ -96,6 +104,31 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     assert failed.message.startswith("the slice s3 of orders cannot be applied again: every row")
     assert failed.remedy.endswith(
         "To leave it out, type `lakewright manifest skip orders/s3`, then `lakewright apply`."
+    )
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_replay_takes_for_the_first_time_is_warned_of_as_a_run_does(*, is_new: bool) -> None:
+    """`processing-strategies.md`, "Schema Drift": it is logged. What was logged before is not repeated."""
+    warnings: list[str] = []
+    reports: list[SliceReport] = []
+    context: Any = SimpleNamespace(warn=warnings.append, report=reports.append, clock=lambda: NOW)
+    entity: Any = SimpleNamespace(
+        name="orders", called="orders", settings=SimpleNamespace(delete_missing=False)
+    )
+    replay = replay_slices._Replay(context, entity, "app", lambda: None, {})
+    request = LoadRequest("s1", Strategy.HISTORIC, NOW)
+    load: Any = SimpleNamespace(
+        request=request, drift=SimpleNamespace(messages=("column 'b' is new",)), bad_rows=()
+    )
+    known = KnownSlice("file:///b/s1", "s1", {}, NOW, Strategy.HISTORIC, is_new=is_new)
+    replay._report(known, load, Summary(Strategy.HISTORIC, records_in_slice=1, unchanged=1))
+    assert warnings == (["orders: s1: column 'b' is new"] if is_new else [])
+    (report,) = reports
+    assert (report.slice, report.is_beside, bool(report.result and report.result.warnings)) == (
+        "s1",
+        True,
+        is_new,
     )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.slices.attempt import SliceProcessor
+from lakewright.slices.attempt import load_warnings
 from lakewright.spec.expressions.functions import EvaluationContext
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.watermark import Watermark
 from lakewright.strategies.delete_inference import empty_slice_warning, join_conditions, lower_bound
+
+NOW = datetime(2024, 5, 1, tzinfo=UTC)
 
 JOINED = [
     ([("a", "and", 0)], "(a)"),
@@ -96,8 +99,9 @@ def test_the_report_says_what_a_late_slice_does_to_records_that_it_lacks(
     parcels = Entity.model_validate(
         {"id": "1", "name": "parcels", "connection": "shop", "processtype": "full", "settings": settings}
     )
-    processor: Any = SimpleNamespace(entity=parcels, strategy=Strategy.MERGE)
-    load: Any = SimpleNamespace(bad_rows=[], request=SimpleNamespace(is_late=is_late))
+    context: Any = SimpleNamespace(clock=lambda: NOW)
+    request = SimpleNamespace(is_late=is_late, at=NOW, strategy=Strategy.MERGE)
+    load: Any = SimpleNamespace(bad_rows=[], drift=None, request=request)
     summary: Any = SimpleNamespace(records_in_slice=records, is_first=False)
-    told = SliceProcessor.delete_warnings(processor, load, summary)
+    told = load_warnings(context, parcels, load, summary)
     assert [text[: len(start)] for text, start in zip(told, starts, strict=True)] == starts

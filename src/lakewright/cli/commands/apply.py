@@ -178,7 +178,7 @@ def take_steps(
     outcome = {
         "taken": [{"id": each.step.id, "is_done": each.fault is None} for each in done.taken],
         "left": plan_document(done.left),
-        "entities": (work := work_done(call.app, results)),
+        "entities": (work := work_done(call.app, results, done.taken)),
     }
     shown = [{key.replace("_", " "): value for key, value in each.items()} for each in work]
     page = [*([table_of(shown, "")] if work else []), *due_page(done.left)]

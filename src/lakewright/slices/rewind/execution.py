@@ -268,7 +268,11 @@ def _replayed(
 ) -> Iterator[RewoundSlice]:
     """Yield slices that were applied again, for their new revisions; the commit has a number."""
     for each in contents:
-        item, names = items[each["item"]], ("slice", "strategy", "fingerprint", "watermarks", "metrics")
-        content = {**{name: each[name] for name in names}, "processing_time": each["processingTime"]}
+        item, names = (
+            items[each["item"]],
+            ("slice", "strategy", "fingerprint", "watermarks", "metrics", "drift"),
+        )
+        content = {name: each[name] for name in names if name in each}
+        content["processing_time"] = each["processingTime"]
         note = {"fingerprint": each["fingerprint"]}
         yield RewoundSlice(item.item_id, item.revision, note=note, token=number, content=content)

@@ -7,10 +7,10 @@ again, and a step that is not due any more is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.due.facts import Check, Entity, Grant, Kind, Output, RecordState, Subject
 from lakewright.due.make_plan import make_plan
@@ -62,10 +62,12 @@ class Taken:
 
     Attributes:
         fault: Why it failed; None if it is done.
+        replayed: The metrics of each slice that it applied beside the table.
     """
 
     step: Step
     fault: Fault | None = None
+    replayed: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +181,25 @@ class _Taker:
                 for step, entity in self._due_now([planned]):
                     if isinstance(entity, Entity):
                         self.on_step(step)
-                        self.taken.append(Taken(step, self._fault_of(step, entity)))
+                        self.taken.append(self._taken(step, entity))
         return any(each.fault is None for each in self.taken[before:])
 
     def add_settled(self, before: Plan, after: Plan) -> None:
-        """Add the ready steps of a plan that runs took with others: a job has several entities and targets."""
+        """Add the ready steps of a plan that runs took with others: a job has several targets."""
         known = {each.step.id for each in self.taken} | {step.id for step in after.steps}
         settled = [step for step in before.ready if step.id not in known]
         self.taken += [Taken(step, self.faults.get(step.subject.name)) for step in settled]
 
-    def _fault_of(self, step: Step, entity: Entity) -> Fault | None:
-        """Take a step; return why it failed. A run may fail by something else than the slices of the step."""
+    def _taken(self, step: Step, entity: Entity) -> Taken:
+        """Take a step. A run may fail by something else than the slices of the step."""
         if (fault := self._repeated(step)) is not None:
-            return fault
+            return Taken(step, fault)
         try:
-            self._take(step, entity)
+            return Taken(step, replayed=self._take(step, entity))
         except LakewrightError as error:
             held = (each for now in observe(self.app, [entity.name]).entities for each in now.table.slices)
-            return None if step.slices and set(step.slices) <= set(held) else error.as_fault()
-        return None
+            is_done = step.slices and set(step.slices) <= set(held)
+            return Taken(step, None if is_done else error.as_fault())
 
     def _repeated(self, step: Step) -> Fault | None:
         """Return the fault of a step that was taken and is still due; None if it was not taken."""
@@ -290,8 +292,8 @@ class _Taker:
                     found.append((steps[each.id], own[key]))
         return found
 
-    def _take(self, step: Step, entity: Entity) -> None:
-        """Take a step of an entity as it is now.
+    def _take(self, step: Step, entity: Entity) -> tuple[Mapping[str, Any], ...]:
+        """Take a step of an entity as it is now; return the metrics of slices applied beside the table.
 
         Raises:
             LakewrightError: It failed; what had begun is as the use case leaves it.
@@ -306,9 +308,10 @@ class _Taker:
         elif step.action is Action.RELEASE:
             end_rewind(self.app, self.app.project.entity(name), author=self.author)
         elif step.action is Action.FORWARD:
-            self._forward(step, entity)
+            return self._forward(step, entity)
         else:
-            self._replay(step, entity)
+            return self._replay(step, entity)
+        return ()
 
     def _recover(self, name: str) -> None:
         """Record what the log of a table shows and the manifest lacks."""
@@ -324,12 +327,12 @@ class _Taker:
             leave = accept_item if each.name in held else skip_item
             leave(self.app, f"{step.subject.name}/{each.name}", author=self.author, reason=REASON)
 
-    def _forward(self, step: Step, entity: Entity) -> None:
+    def _forward(self, step: Step, entity: Entity) -> tuple[Mapping[str, Any], ...]:
         records = filter(None, (entity.records.get(each.name) for each in step.slices))
         if any(each.state is RecordState.PROCESSED for each in records):
-            self._replay(step, entity)  # the manifest has them, and the table has lost them
-        else:
-            self._apply(step, _runs(self.app, step))
+            return self._replay(step, entity)  # the manifest has them, and the table has lost them
+        self._apply(step, _runs(self.app, step))
+        return ()
 
     def _apply(self, step: Step, runs: Sequence[OtherRun | None]) -> None:
         """Process the slices of a step by the runs of jobs that take them, or without a job if none does."""
@@ -368,9 +371,9 @@ class _Taker:
             allow_data_loss=Grant.DATA_LOSS in self.grants, allow_backdated=Grant.BACKDATED in self.grants
         )
 
-    def _replay(self, step: Step, entity: Entity) -> None:
+    def _replay(self, step: Step, entity: Entity) -> tuple[Mapping[str, Any], ...]:
         self.app.begin_run()
-        replay_table(self.app, step, entity, author=self.author, reason=REASON)
+        return replay_table(self.app, step, entity, author=self.author, reason=REASON)
 
     def _make_ready(self, entity: str, names: Sequence[str]) -> None:
         """Make slices ready as they are now that have failed, or changed while they waited."""

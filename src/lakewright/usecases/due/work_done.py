@@ -1,4 +1,4 @@
-"""What runs did to entities: their slices, the rows in them, and the rows that changed."""
+"""What was done to entities: their slices, the rows in them, and the rows that changed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from lakewright.plan.phase import Phase
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.run.result import RunResult
+    from lakewright.usecases.due.take import Taken
 
 
 _CHANGED = ("inserted", "updated", "closed", "deleted")
 
 
-def work_done(app: App, results: Iterable[RunResult]) -> list[dict[str, Any]]:
-    """Return a row for each entity that runs processed slices of.
+def work_done(app: App, results: Iterable[RunResult], taken: Iterable[Taken]) -> list[dict[str, Any]]:
+    """Return a row for each entity of which runs processed slices, or steps applied slices again.
 
     Its keys are `entity`, `slices`, `rows_in`, `changed`, and `rows_now`: None if the table's log does not
     have the number.
     """
     slices: dict[str, list[Any]] = {}
+    for each in taken:
+        if each.replayed:
+            slices.setdefault(each.step.subject.name, []).extend(each.replayed)
     targets = (target for result in results for target in result.targets())
     for target in targets:
         if target.phase is Phase.BUILD and target.kind == "entity" and target.metrics.get("slices"):
