@@ -109,6 +109,21 @@ def plain_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in metrics.items()}
 
 
+def changed_rows(metrics: Mapping[str, Any]) -> int:
+    """Return how many records of the table a slice inserted, changed or deleted.
+
+    A matched row with the same values is none of them, although Merge counts it as updated.
+
+    Args:
+        metrics: What was recorded of the slice, under the names of this module.
+
+    Example:
+        >>> changed_rows({"strategy": "merge", "inserted": 2, "updated": 9, "changed": 1, "deleted": 3})
+        6
+    """
+    return int(metrics.get("inserted") or 0) + int(metrics.get("changed") or 0) + deleted_rows(metrics)
+
+
 def deleted_rows(metrics: Mapping[str, Any]) -> int:
     """Return how many rows of the table a slice deleted, by records that arrived deleted or by inference.
 

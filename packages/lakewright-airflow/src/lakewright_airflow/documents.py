@@ -13,7 +13,7 @@ CHECKED_FIRST = frozenset({"validate"})
 CHECKED_LAST = frozenset({"compare", "document", "measure", "verify"})
 """Kinds of targets that take part in VERIFY alone: a job runs them after everything is built."""
 
-CHANGED = ("inserted", "updated", "closed", "deleted")
+CHANGED = ("inserted", "changed", "closed", "deleted")
 SUCCESSES = frozenset({"SUCCESS", "SUCCESS_WITH_ERRORS", "SKIPPED"})
 
 

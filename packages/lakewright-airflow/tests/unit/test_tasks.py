@@ -45,7 +45,7 @@ def result(status: str, error: object = None, **metrics: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("metrics", "counts"),
     [
-        ({"records_in_slice": 5, "inserted": 1, "updated": 2, "unchanged": 2}, {"rows_in": 5, "changed": 3}),
+        ({"records_in_slice": 5, "inserted": 1, "updated": 3, "changed": 2}, {"rows_in": 5, "changed": 3}),
         ({"target_records": 7}, {"rows": 7}),
         ({}, {}),
     ],

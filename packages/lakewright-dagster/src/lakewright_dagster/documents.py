@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 CHECKS = frozenset({"compare", "verify"})
 GUARDS = frozenset({"validate"})
 OWN_CHECK = "verify"
-CHANGED = ("inserted", "updated", "closed", "deleted")
+CHANGED = ("inserted", "changed", "closed", "deleted")
 FAILURES = frozenset({"FAILED", "BLOCKED", "ABORTED"})
 
 

@@ -69,7 +69,15 @@ def result(status: str, *, is_reached: bool = True, **metrics: Any) -> dict[str,
 
 
 SLICE = {
-    **{"slice": "a.csv", "records_in_slice": 3, "inserted": 1, "updated": 1, "closed": 0, "deleted": 0},
+    **{
+        "slice": "a.csv",
+        "records_in_slice": 3,
+        "inserted": 1,
+        "updated": 2,
+        "changed": 1,
+        "closed": 0,
+        "deleted": 0,
+    },
     **{"delta_version": 7, "seconds": 1.0},
 }
 

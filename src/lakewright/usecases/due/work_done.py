@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import LakewrightError
 from lakewright.lake.row_counts import read_row_counts
 from lakewright.plan.phase import Phase
+from lakewright.strategies.summary import changed_rows
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.run.result import RunResult
     from lakewright.usecases.due.take import Taken
-
-
-_CHANGED = ("inserted", "updated", "closed", "deleted")
 
 
 def work_done(app: App, results: Iterable[RunResult], taken: Iterable[Taken]) -> list[dict[str, Any]]:
@@ -40,7 +38,7 @@ def work_done(app: App, results: Iterable[RunResult], taken: Iterable[Taken]) ->
             "entity": name,
             "slices": len(found),
             "rows_in": sum(int(each.get("records_in_slice") or 0) for each in found),
-            "changed": sum(int(each.get(key) or 0) for each in found for key in _CHANGED),
+            "changed": sum(map(changed_rows, found)),
             "rows_now": _rows_now(app, name),
         }
         for name, found in slices.items()
