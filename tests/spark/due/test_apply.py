@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 from tests.spark.due.small import SmallProject, delete, told
+from tests.spark.kept import put_back
 
 from lakewright import Project
 from lakewright.app import App
 from lakewright.due.facts import Grant
 from lakewright.due.plan import Action, Code, State
 from lakewright.errors import UsageError
+from lakewright.lake.observation import forget_log
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.record import Record
 from lakewright.slices.discover import item_id
@@ -28,6 +31,25 @@ def project(tmp_path: Path, spark: SparkSession) -> SmallProject:
     return SmallProject(tmp_path / "project", spark)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("settled") / "project"
+
+
+@pytest.fixture
+def settled(place: Path, spark: SparkSession) -> SmallProject:
+    """A project whose slices, those of the first and of the third day, are processed."""
+
+    def build() -> None:
+        project = SmallProject(place, spark)
+        project.put("01", {1: 10, 2: 20})
+        project.put("03", {1: 30})
+        project.done()
+
+    put_back(place, build, spark)
+    return SmallProject(place, spark)
+
+
 def test_new_slices_are_taken_and_nothing_is_due_then(project: SmallProject) -> None:
     project.put("01", {1: 10, 2: 20})
     project.put("02", {2: 21})
@@ -37,121 +59,91 @@ def test_new_slices_are_taken_and_nothing_is_due_then(project: SmallProject) -> 
     assert project.rows() == {1: 10, 2: 21}
 
 
-def test_a_late_slice_is_asked_about_and_put_in_its_place(project: SmallProject) -> None:
-    """Cases, "Where advice went wrong" 4: the decision says where it goes."""
-    project.put("01", {1: 10})
-    project.put("03", {1: 30})
-    project.done()
-    project.put("02", {1: 20, 2: 20})
-    assert told(project.plan()) == [(Code.LATE_SLICE, State.NEEDS_DECISION)]
-    assert project.apply().taken == ()
-    project.decide("people/02.csv", "place")
-    project.done()
-    assert project.rows() == {1: 30, 2: 20}
+def test_a_late_and_a_corrected_slice_are_asked_about_and_taken_in_their_places_by_one_replay(
+    settled: SmallProject,
+) -> None:
+    """Cases, "Where advice went wrong" 4 and 5: the decision says where a slice goes; one replay with both.
 
-
-def test_a_late_slice_can_be_applied_after_the_others_or_left_out(project: SmallProject) -> None:
-    project.put("03", {1: 30})
-    project.done()
-    project.put("01", {1: 10})
-    project.put("02", {1: 20})
-    project.decide("people/01.csv", "skip")
-    project.decide("people/02.csv", "end")
-    project.done()
-    assert project.rows() == {1: 20}
-    assert project.plan().steps == ()
-
-
-def test_a_late_and_a_corrected_slice_are_taken_together_by_one_replay(project: SmallProject) -> None:
-    """Cases, "Where advice went wrong" 5: one replay with both."""
-    project.put("01", {1: 10})
-    project.put("03", {1: 30})
-    project.done()
-    project.put("02", {2: 20})
-    project.put("03", {1: 31, 2: 21, 3: 3})
-    project.put("04", {4: 4})
-    assert {code for code, _ in told(project.plan())} >= {Code.LATE_SLICE, Code.CHANGED_SLICE}
-    project.decide("people/02.csv", "place")
-    project.decide("people/03.csv", "take")
-    (step,) = project.plan().ready
+    Rules of apply, "Builds" (cost): the next plan looks at nothing that has not moved.
+    """
+    calm = calm_digest(settled)
+    settled.put("02", {1: 20, 2: 20})
+    assert told(settled.plan()) == [(Code.LATE_SLICE, State.NEEDS_DECISION)]
+    assert settled.apply().taken == ()
+    settled.put("03", {1: 31, 3: 3})
+    settled.put("04", {4: 4})
+    assert {code for code, _ in told(settled.plan())} >= {Code.LATE_SLICE, Code.CHANGED_SLICE}
+    settled.decide("people/02.csv", "place")
+    settled.decide("people/03.csv", "take")
+    (step,) = settled.plan().ready
     assert [each.name for each in step.slices] == ["02.csv", "03.csv", "04.csv"]
-    project.done()
-    assert project.rows() == {1: 31, 2: 21, 3: 3, 4: 4}
+    settled.done()
+    assert settled.rows() == {1: 31, 2: 20, 3: 3, 4: 4}
+    assert calm_digest(settled) != calm
 
 
-def test_a_slice_that_changed_while_it_waited_is_taken_as_it_is(project: SmallProject) -> None:
-    """Cases, "Where advice went wrong" 6: a plan names no step that is sure to be refused."""
-    project.put("01", {1: "bad"})
-    project.put("02", {2: 2})
-    assert [each.fault is None for each in project.apply().taken] == [False]
-    project.put("02", {2: 22, 3: 3})
-    project.decide("people/01.csv", "skip")
-    project.done()
-    assert project.rows() == {2: 22, 3: 3}
+def calm_digest(project: SmallProject) -> object:
+    """Return the digest of what the manifest says has nothing due."""
+    (found,) = project.app().store.documents(CALM)
+    return found.value["digest"]
+
+
+def test_a_late_slice_can_be_applied_after_the_others_or_left_out(settled: SmallProject) -> None:
+    settled.put("00", {1: 0})
+    settled.put("02", {1: 20})
+    settled.decide("people/00.csv", "skip")
+    settled.decide("people/02.csv", "end")
+    settled.done()
+    assert settled.rows() == {1: 20, 2: 20}
+    assert settled.plan().steps == ()
 
 
 def test_a_failed_slice_is_asked_about_and_retried_by_itself_once_it_is_corrected(
     project: SmallProject,
 ) -> None:
+    """Cases, "Where advice went wrong" 6: what changed while it waited is taken as it is."""
     project.put("01", {1: "bad"})
     project.put("02", {2: 2})
-    project.apply()
+    assert [each.fault is None for each in project.apply().taken] == [False]
     assert told(project.plan()) == [
         (Code.FAILED_SLICE, State.NEEDS_DECISION),
         (Code.FAILED_BEFORE, State.WAITS),
     ]
+    project.put("02", {2: 22, 3: 3})
     project.put("01", {1: 1})
     project.done()
-    assert project.rows() == {1: 1, 2: 2}
+    assert project.rows() == {1: 1, 2: 22, 3: 3}
 
 
-def test_what_another_writer_did_stands_until_somebody_decides(project: SmallProject) -> None:
+def test_what_another_writer_did_stands_until_somebody_decides(settled: SmallProject) -> None:
     """Cases, "Where advice went wrong" 1: level, not edge."""
-    project.put("01", {1: 10, 2: 20})
-    project.done()
-    delete(project, 2)
-    project.put("02", {3: 3})
-    project.done()
-    (finding,) = project.plan().findings
-    assert (finding.reason.code, project.rows()) == (Code.FOREIGN_ROWS, {1: 10, 3: 3})
-    project.decide(finding.subject.text, "drop")
-    project.done()
-    assert (project.rows(), project.plan().findings) == ({1: 10, 2: 20, 3: 3}, ())
+    delete(settled, 2)
+    settled.put("04", {4: 4})
+    settled.done()
+    (finding,) = settled.plan().findings
+    assert (finding.reason.code, settled.rows()) == (Code.FOREIGN_ROWS, {1: 30, 4: 4})
+    settled.decide(finding.subject.text, "drop")
+    settled.done()
+    assert (settled.rows(), settled.plan().findings) == ({1: 30, 2: 20, 4: 4}, ())
 
 
-def test_a_table_that_is_gone_is_made_anew_only_if_a_person_says_so(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.put("02", {2: 20})
-    project.done()
-    shutil.rmtree(project.table)
-    assert told(project.plan()) == [(Code.TABLE_GONE, State.NEEDS_DECISION)]
-    project.decide("people", "wait")
-    assert (project.plan().steps, project.apply().taken) == ((), ())
-    project.decide("people", "new")
-    project.done()
-    assert project.rows() == {1: 10, 2: 20}
+def test_a_table_that_is_gone_is_made_anew_only_if_a_person_says_so(settled: SmallProject) -> None:
+    shutil.rmtree(settled.table)
+    assert told(settled.plan()) == [(Code.TABLE_GONE, State.NEEDS_DECISION)]
+    settled.decide("people", "wait")
+    assert (settled.plan().steps, settled.apply().taken) == ((), ())
+    settled.decide("people", "new")
+    settled.done()
+    assert settled.rows() == {1: 30, 2: 20}
 
 
-def test_a_manifest_that_is_gone_is_made_of_what_the_table_holds(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.done()
-    project.put("02", {2: 20})
-    for each in (project.folder / ".lakewright").glob("manifest.db*"):
+def test_a_manifest_that_is_gone_is_made_of_what_the_table_holds(settled: SmallProject) -> None:
+    settled.put("04", {4: 4})
+    for each in (settled.folder / ".lakewright").glob("manifest.db*"):
         each.unlink()
-    assert [step.action for step in project.plan().ready] == [Action.RECORD, Action.FORWARD]
-    project.done()
-    assert project.rows() == {1: 10, 2: 20}
-
-
-def test_a_slice_belongs_to_the_run_of_its_day(tmp_path: Path, spark: SparkSession) -> None:
-    """Cases, "Where advice went wrong" 7: a step has its instance."""
-    project = SmallProject(tmp_path / "project", spark, by_day=True)
-    project.put("01", {1: 10})
-    project.put("02", {2: 20})
-    project.done()
-    runs = list(project.app().journal.runs(job="daily"))
-    assert sorted(run.arguments for run in runs) == [("day=01",), ("day=02",)]
-    assert project.rows() == {1: 10, 2: 20}
+    assert [step.action for step in settled.plan().ready] == [Action.RECORD, Action.FORWARD]
+    settled.done()
+    assert settled.rows() == {1: 30, 2: 20, 4: 4}
 
 
 def test_a_slice_of_which_nothing_tells_the_run_is_left_to_a_person(
@@ -175,52 +167,45 @@ def test_a_slice_of_which_nothing_tells_the_run_is_left_to_a_person(
     assert project.rows() == {1: 12}
 
 
-def test_rows_of_another_declaration_are_replayed_within_the_grants(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.put("02", {1: 11})
-    project.done()
-    project.strategy = "historic"
-    project.write()
-    delete(project, 1)
-    (step,) = project.plan().steps
+def test_rows_of_another_declaration_are_replayed_within_the_grants(settled: SmallProject) -> None:
+    settled.strategy = "historic"
+    settled.write()
+    delete(settled, 1)
+    (step,) = settled.plan().steps
     assert (step.reason.code, step.state, step.needs) == (
         Code.REDECLARED,
         State.NEEDS_CONSENT,
         frozenset({Grant.FOREIGN}),
     )
-    assert project.apply().needs_person
-    project.done(Grant.FOREIGN)
-    assert project.spark.read.format("delta").load(str(project.table)).count() == 2
+    assert settled.apply().needs_person
+    settled.done(Grant.FOREIGN)
+    assert DeltaTable(settled.table).count() == 3
 
 
-def test_python_plans_applies_and_decides(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.put("03", {1: 30})
-    with Project.load(project.folder, spark=project.spark) as loaded:
+def test_python_plans_applies_and_decides(settled: SmallProject) -> None:
+    settled.put("04", {4: 4})
+    with Project.load(settled.folder, spark=settled.spark) as loaded:
         assert [step.action for step in loaded.due("people").steps] == [Action.FORWARD]
         assert [each.fault for each in loaded.apply().taken] == [None]
-        project.put("02", {1: 20})
+        settled.put("02", {1: 20})
         assert loaded.apply().needs_person
         loaded.decide("people/02.csv", "skip", reason="a test")
         assert loaded.apply(allow=["replay"]).left.steps == ()
         with pytest.raises(UsageError):
             loaded.due(allow="everything")
-    assert project.rows() == {1: 30}
+    assert settled.rows() == {1: 30, 2: 20, 4: 4}
 
 
-def test_a_choice_that_is_not_offered_is_refused_and_nothing_is_recorded(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.put("03", {1: 30})
-    project.done()
-    project.put("02", {1: 20})
-    before = project.plan()
+def test_a_choice_that_is_not_offered_is_refused_and_nothing_is_recorded(settled: SmallProject) -> None:
+    settled.put("02", {1: 20})
+    before = settled.plan()
     for subject, choice in (("people/02.csv", "take"), ("people/01.csv", "skip"), ("nobody", "new")):
         with pytest.raises(UsageError):
-            project.decide(subject, choice)
-    assert project.plan() == before
-    project.decide("people/02.csv", "skip")
+            settled.decide(subject, choice)
+    assert settled.plan() == before
+    settled.decide("people/02.csv", "skip")
     with pytest.raises(UsageError):
-        project.decide("people/02.csv", "place")
+        settled.decide("people/02.csv", "place")
 
 
 def test_slices_that_a_later_one_replaces_are_only_recorded(tmp_path: Path, spark: SparkSession) -> None:
@@ -254,85 +239,57 @@ def _records(app: App, name: str) -> list[Record]:
     return list(app.store.records(item_id(f"{place}/{name}")))
 
 
-def test_a_changed_slice_whose_rows_are_kept_is_asked_about_once(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.put("02", {2: 20})
-    project.done()
-    project.put("01", {1: 11})
-    assert told(project.plan()) == [(Code.CHANGED_SLICE, State.NEEDS_DECISION)]
-    project.decide("people/01.csv", "keep")
-    assert (project.plan().steps, project.apply().taken) == ((), ())
-    assert project.rows() == {1: 10, 2: 20}
-    project.put("01", {1: 12})
-    assert told(project.plan()) == [(Code.CHANGED_SLICE, State.NEEDS_DECISION)]
+def test_a_changed_slice_whose_rows_are_kept_is_asked_about_once(settled: SmallProject) -> None:
+    settled.put("01", {1: 11})
+    assert told(settled.plan()) == [(Code.CHANGED_SLICE, State.NEEDS_DECISION)]
+    settled.decide("people/01.csv", "keep")
+    assert (settled.plan().steps, settled.apply().taken) == ((), ())
+    assert settled.rows() == {1: 30, 2: 20}
+    settled.put("01", {1: 12})
+    assert told(settled.plan()) == [(Code.CHANGED_SLICE, State.NEEDS_DECISION)]
 
 
-def test_an_older_copy_of_a_table_waits_for_a_decision(project: SmallProject) -> None:
+def test_an_older_copy_of_a_table_waits_for_a_decision(settled: SmallProject) -> None:
     """The next slice would come without the rows of those that the copy lacks."""
-    project.put("01", {1: 10})
-    project.done()
-    backup = shutil.copytree(project.table, project.folder / "backup")
-    project.put("02", {2: 20})
-    project.done()
-    shutil.rmtree(project.table)
-    shutil.copytree(backup, project.table)
-    project.put("03", {3: 30})
-    assert told(project.plan()) == [(Code.TABLE_OLDER, State.NEEDS_DECISION)]
-    assert project.apply().taken == ()
-    project.decide("people", "new")
-    project.done()
-    assert project.rows() == {1: 10, 2: 20, 3: 30}
+    for each in (settled.table / "_delta_log").glob("*0001.*"):
+        each.unlink()
+    forget_log(settled.spark, str(settled.table))
+    settled.put("04", {4: 4})
+    assert told(settled.plan()) == [(Code.TABLE_OLDER, State.NEEDS_DECISION)]
+    assert settled.apply().taken == ()
+    settled.decide("people", "new")
+    settled.done()
+    assert settled.rows() == {1: 30, 2: 20, 4: 4}
 
 
-def test_a_slice_that_fails_in_a_replay_is_asked_about_and_holds_up_no_other(project: SmallProject) -> None:
+def test_a_slice_that_fails_in_a_replay_is_asked_about_and_holds_up_no_other(settled: SmallProject) -> None:
     """Rules of apply, "Decisions and grants": a failed slice is retried by itself once its file changes."""
-    project.put("01", {1: 10})
-    project.put("03", {1: 30})
-    project.done()
-    project.put("02", {2: "bad"})
-    project.decide("people/02.csv", "place")
-    assert [each.fault is None for each in project.apply().taken] == [False]
-    project.put("04", {4: 4})
-    assert set(told(project.plan())) == {
+    settled.put("02", {2: "bad"})
+    settled.decide("people/02.csv", "place")
+    assert [each.fault is None for each in settled.apply().taken] == [False]
+    settled.put("04", {4: 4})
+    assert set(told(settled.plan())) == {
         (Code.FAILED_SLICE, State.NEEDS_DECISION),
         (Code.NEW_SLICES, State.READY),
     }
-    assert [each.fault for each in project.apply().taken] == [None]
-    assert told(project.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
-    assert project.apply().taken == ()
-    project.decide("people/02.csv", "retry")
-    assert [each.fault is None for each in project.apply().taken] == [False]
-    assert told(project.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
-    project.put("02", {2: 20})
-    project.decide("people/02.csv", "place")
-    project.done()
-    assert project.rows() == {1: 30, 2: 20, 4: 4}
+    assert [each.fault for each in settled.apply().taken] == [None]
+    assert told(settled.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
+    assert settled.apply().taken == ()
+    settled.decide("people/02.csv", "retry")
+    assert [each.fault is None for each in settled.apply().taken] == [False]
+    assert told(settled.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
+    settled.put("02", {2: 22})
+    settled.decide("people/02.csv", "place")
+    settled.done()
+    assert settled.rows() == {1: 30, 2: 22, 4: 4}
 
 
-def test_a_correction_that_fails_leaves_the_table_as_it_was(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.put("02", {2: 20})
-    project.done()
-    project.put("01", {1: "bad"})
-    project.decide("people/01.csv", "take")
-    assert [each.fault is None for each in project.apply().taken] == [False]
-    assert told(project.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
-    assert project.apply().taken == ()
-    project.decide("people/01.csv", "keep")
-    project.done()
-    assert project.rows() == {1: 10, 2: 20}
-
-
-def test_what_has_nothing_due_any_more_is_recorded_after_a_replay(project: SmallProject) -> None:
-    """Rules of apply, "Builds" (cost): the next plan looks at nothing that has not moved."""
-    project.put("01", {1: 10})
-    project.put("03", {1: 30})
-    project.done()
-    app = App.open(project.folder, environ={})
-    (before,) = app.store.documents(CALM)
-    project.put("02", {2: 20})
-    project.decide("people/02.csv", "place")
-    project.done()
-    (after,) = app.store.documents(CALM)
-    assert before.value["digest"] != after.value["digest"]
-    app.close()
+def test_a_correction_that_fails_leaves_the_table_as_it_was(settled: SmallProject) -> None:
+    settled.put("01", {1: "bad"})
+    settled.decide("people/01.csv", "take")
+    assert [each.fault is None for each in settled.apply().taken] == [False]
+    assert told(settled.plan()) == [(Code.FAILED_SLICE, State.NEEDS_DECISION)]
+    assert settled.apply().taken == ()
+    settled.decide("people/01.csv", "keep")
+    settled.done()
+    assert settled.rows() == {1: 30, 2: 20}

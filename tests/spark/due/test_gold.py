@@ -7,8 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from deltalake import DeltaTable
 from tests.spark.due.gold import SILVER, ages, by_day, delta
 from tests.spark.due.small import SmallProject
+from tests.spark.kept import put_back
 
 from lakewright.due.facts import Kind
 from lakewright.due.plan import Action, Code, State
@@ -33,6 +35,39 @@ def daily(tmp_path: Path, spark: SparkSession) -> SmallProject:
     return SmallProject(tmp_path / "project", spark, by_day=True, gold=by_day())
 
 
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("built")
+
+
+@pytest.fixture
+def built(places: Path, spark: SparkSession) -> SmallProject:
+    """A project whose gold has been built of one slice, and again of two."""
+
+    def build() -> None:
+        project = SmallProject(places / "built", spark, gold=ages())
+        for name, rows in (("01", {1: 10}), ("02", {2: 20})):
+            project.put(name, rows)
+            project.done()
+
+    put_back(places / "built", build, spark)
+    return SmallProject(places / "built", spark, gold=ages())
+
+
+@pytest.fixture
+def two_days(places: Path, spark: SparkSession) -> SmallProject:
+    """A project whose slices of two days are processed, each by the run of its day, with gold of both."""
+
+    def build() -> None:
+        project = SmallProject(places / "two_days", spark, by_day=True, gold=by_day())
+        project.put("01", {1: 1})
+        project.put("02", {2: 2})
+        project.done()
+
+    put_back(places / "two_days", build, spark)
+    return SmallProject(places / "two_days", spark, by_day=True, gold=by_day())
+
+
 def due(plan: Plan) -> list[tuple[str, Code]]:
     """Return the instances of targets that are due, with why."""
     return [(each.subject.text, each.reason.code) for each in plan.ready if each.subject.kind is Kind.TARGET]
@@ -53,61 +88,40 @@ def test_gold_is_built_with_silver_and_again_once_silver_has_changed(project: Sm
     assert project.built("ages") == [(10, 1), (20, 1)]
 
 
-def test_gold_of_another_job_is_stale_once_silver_has_changed(tmp_path: Path, spark: SparkSession) -> None:
-    """Cases, "Where advice went wrong" 2: one plan, whatever the policy of the build."""
-    gold = ages(buildPolicy="IF_CHANGED") | {"jobs": {"summary": {"targets": ["ages"]}}}
-    project = SmallProject(tmp_path / "project", spark, by_day=True, gold=gold)
-    project.put("01", {1: 10})
-    project.job("daily", "day=01").check()
-    project.job("summary").check()
-    assert project.plan().steps == ()
-    project.put("02", {2: 10})
-    project.job("daily", "day=02").check()
-    assert due(project.plan()) == [("ages", Code.INPUT_MOVED)]
-    project.done()
-    assert project.built("ages") == [(10, 2)]
+def test_a_slice_belongs_to_the_run_of_its_day(two_days: SmallProject) -> None:
+    """Cases, "Where advice went wrong" 7: a step has its instance."""
+    runs = list(two_days.app().journal.runs(job="daily"))
+    assert sorted(run.arguments for run in runs) == [("day=01",), ("day=02",)]
+    assert (two_days.rows(), {row[1] for row in two_days.built("days")}) == ({1: 1, 2: 2}, {"01", "02"})
 
 
-def test_all_instances_are_stale_once_their_query_has_changed(daily: SmallProject) -> None:
+def test_all_instances_are_stale_once_their_query_has_changed(two_days: SmallProject) -> None:
     """Cases, "Where advice went wrong" 3: definition changed."""
-    for day in ("01", "02"):
-        daily.put(day, {int(day): int(day)})
-        daily.job("daily", f"day={day}").check()
-    daily.gold = by_day("select age * 10 as age, '${day}' as day from people where age < 100")
-    daily.write()
-    daily.put("03", {3: 3})
-    daily.job("daily", "day=03").check()
-    assert due(daily.plan()) == [("days/day=01", Code.REDEFINED), ("days/day=02", Code.REDEFINED)]
-    daily.done()
-    assert {(row[0] % 10, row[1]) for row in daily.built("days")} == {(0, "01"), (0, "02"), (0, "03")}
+    two_days.gold = by_day("select age * 10 as age, '${day}' as day from people where age < 100")
+    two_days.write()
+    assert due(two_days.plan()) == [("days/day=01", Code.REDEFINED), ("days/day=02", Code.REDEFINED)]
+    two_days.job("daily", "day=02", force=True).check()
+    assert due(two_days.plan()) == [("days/day=01", Code.REDEFINED)]
+    two_days.done()
+    assert two_days.built("days") == [(age, day) for age in (10, 20) for day in ("01", "02")]
 
 
-def test_nothing_is_named_that_is_not_stale(daily: SmallProject) -> None:
-    """Cases, "Where advice went wrong" 8: a failed day, and the day before it is left alone."""
-    daily.put("01", {1: 1})
-    daily.job("daily", "day=01").check()
-    daily.put("02", {2: "bad"})
-    assert not daily.job("daily", "day=02").is_success
-    assert {step.subject.text for step in daily.plan().steps} == {"people/02.csv", "days/day=02"}
-    daily.put("02", {2: 2})
-    daily.done()
-    assert daily.plan().steps == ()
-
-
-def test_a_build_that_has_begun_and_is_not_done_is_stale(
-    daily: SmallProject, monkeypatch: pytest.MonkeyPatch
+def test_after_a_failed_run_and_a_killed_one_nothing_is_named_that_is_not_stale(
+    two_days: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cases, "Where advice went wrong" 9: a run is killed between the commits of silver and gold."""
-    daily.put("01", {1: 1})
-    daily.job("daily", "day=01").check()
-    daily.put("02", {2: 2})
+    """Cases, "Where advice went wrong" 8 and 9: the days before are left alone."""
+    two_days.put("03", {3: "bad"})
+    assert not two_days.job("daily", "day=03").is_success
+    assert {step.subject.text for step in two_days.plan().steps} == {"people/03.csv", "days/day=03"}
+    two_days.put("03", {3: 3})
     _kill_before(monkeypatch, "days")
-    assert not daily.job("daily", "day=02").is_success
+    assert not two_days.job("daily", "day=03").is_success
     monkeypatch.undo()
-    daily.job("daily", "day=02", targets=("people",))
-    assert due(daily.plan()) == [("days/day=02", Code.CUT_OFF)]
-    daily.done()
-    assert {row[1] for row in daily.built("days")} == {"01", "02"}
+    two_days.job("daily", "day=03", targets=("people",))
+    assert due(two_days.plan()) == [("days/day=03", Code.CUT_OFF)]
+    two_days.done()
+    assert {row[1] for row in two_days.built("days")} == {"01", "02", "03"}
+    assert two_days.plan().steps == ()
 
 
 def _kill_before(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
@@ -124,81 +138,71 @@ def _kill_before(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "emptied", "restored"])
-def test_gold_that_does_not_hold_its_build_is_built_again(project: SmallProject, how: str) -> None:
-    project.put("01", {1: 10})
-    project.done()
-    project.put("02", {2: 20})
-    project.done()
-    table = project.folder / "lake" / "gold" / "ages"
+def test_gold_that_does_not_hold_its_build_is_built_again(built: SmallProject, how: str) -> None:
+    table = built.folder / "lake" / "gold" / "ages"
     if how == "gone":
         shutil.rmtree(table)
     elif how == "emptied":
-        project.spark.sql(f"delete from delta.`{table}`")
+        DeltaTable(table).delete()
     else:
-        project.spark.sql(f"restore table delta.`{table}` to version as of 0")
-    assert due(project.plan()) == [("ages", Code.OUTPUT_GONE)]
-    project.done()
-    assert project.built("ages") == [(10, 1), (20, 1)]
+        DeltaTable(table).restore(0)
+    assert due(built.plan()) == [("ages", Code.OUTPUT_GONE)]
+    built.done()
+    assert built.built("ages") == [(10, 1), (20, 1)]
 
 
-def test_what_another_writer_did_to_gold_is_kept_until_somebody_decides(project: SmallProject) -> None:
-    project.put("01", {1: 10, 2: 20})
-    project.done()
-    table = project.folder / "lake" / "gold" / "ages"
-    project.spark.sql(f"delete from delta.`{table}` where age = 10")
-    (finding,) = project.plan().findings
-    assert (finding.reason.code, finding.subject.text, project.plan().steps) == (
-        Code.FOREIGN_ROWS,
-        "ages",
-        (),
-    )
-    project.decide("ages", "drop")
-    assert due(project.plan()) == [("ages", Code.OUTPUT_CHANGED)]
-    project.done()
-    assert (project.built("ages"), project.plan().findings) == ([(10, 1), (20, 1)], ())
+def test_what_another_writer_did_to_gold_is_kept_until_somebody_decides(built: SmallProject) -> None:
+    DeltaTable(built.folder / "lake" / "gold" / "ages").delete("age = 10")
+    (finding,) = built.plan().findings
+    assert (finding.reason.code, finding.subject.text, built.plan().steps) == (Code.FOREIGN_ROWS, "ages", ())
+    built.decide("ages", "drop")
+    assert due(built.plan()) == [("ages", Code.OUTPUT_CHANGED)]
+    built.done()
+    assert (built.built("ages"), built.plan().findings) == ([(10, 1), (20, 1)], ())
 
 
-def test_an_append_is_never_repeated_unasked(tmp_path: Path, spark: SparkSession) -> None:
-    project = SmallProject(tmp_path / "project", spark, gold=ages(mode="APPEND"))
+def test_an_append_is_never_repeated_unasked_and_what_is_built_while_it_is_empty_is_left_as_it_is(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    gold = ages(mode="APPEND")
+    filled = {**gold["targets"]["ages"], "relation": delta("filled"), "buildPolicy": "IF_EMPTY"}
+    gold["targets"]["filled"] = {**filled, "mode": "OVERWRITE"}
+    project = SmallProject(tmp_path / "project", spark, gold=gold)
     project.put("01", {1: 10})
     project.done()
     project.put("02", {2: 20})
     project.job("daily", targets=("people",)).check()
-    (step,) = project.plan().steps
-    assert (step.reason.code, step.state) == (Code.APPENDED_BEFORE, State.NEEDS_DECISION)
+    plan = project.plan()
+    (step,) = plan.steps
+    assert (step.subject.text, step.reason.code, step.state) == (
+        *("ages", Code.APPENDED_BEFORE),
+        State.NEEDS_DECISION,
+    )
+    assert [(each.subject.text, each.reason.code) for each in plan.findings] == [
+        ("filled", Code.KEPT_AS_FILLED)
+    ]
     assert project.apply().taken == ()
     project.decide("ages", "again")
     project.done()
     assert project.built("ages") == [(10, 1), (10, 1), (20, 1)]
+    assert project.built("filled") == [(10, 1)]
     assert project.plan().steps == ()
 
 
-def test_what_a_person_has_removed_is_left_alone_until_somebody_wants_it(project: SmallProject) -> None:
-    from lakewright.plan.phase import Phase
-
-    project.put("01", {1: 10})
-    project.done()
-    project.job("daily", phase=Phase.TRUNCATE, targets=("ages",)).check()
-    plan = project.plan()
+def test_what_a_person_has_removed_is_left_alone_until_somebody_wants_it(built: SmallProject) -> None:
+    built.job("daily", phase=Phase.TRUNCATE, targets=("ages",)).check()
+    plan = built.plan()
     assert (plan.steps, [each.reason.code for each in plan.findings]) == ((), [Code.WITHDRAWN])
-    project.decide("ages", "again")
-    project.done()
-    assert project.built("ages") == [(10, 1)]
+    built.decide("ages", "again")
+    built.done()
+    assert built.built("ages") == [(10, 1), (20, 1)]
 
 
-def test_what_is_only_built_while_it_is_empty_is_left_as_it_is(tmp_path: Path, spark: SparkSession) -> None:
-    project = SmallProject(tmp_path / "project", spark, gold=ages(buildPolicy="IF_EMPTY"))
-    project.put("01", {1: 10})
-    project.done()
-    project.put("02", {2: 20})
-    project.job("daily", targets=("people",)).check()
-    plan = project.plan()
-    assert (plan.steps, [each.reason.code for each in plan.findings]) == ((), [Code.KEPT_AS_FILLED])
-    assert project.built("ages") == [(10, 1)]
-
-
-def test_a_chain_of_targets_is_built_in_its_order(tmp_path: Path, spark: SparkSession) -> None:
-    gold = ages()
+def test_a_chain_of_targets_is_built_in_its_order_and_those_of_other_jobs_are_stale_once_an_input_has_changed(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Cases, "Where advice went wrong" 2: one plan, whatever the policy of the build."""
+    gold = ages(buildPolicy="IF_CHANGED")
     gold["mappings"] |= {
         "read_ages": {"kind": "relation", "relation": delta("ages")},
         "top": {"kind": "sql", "sql": "select max(n) as n from read_ages"},
@@ -207,7 +211,7 @@ def test_a_chain_of_targets_is_built_in_its_order(tmp_path: Path, spark: SparkSe
         "top": {"kind": "relation", "mapping": "top", "relation": delta("top")},
         **gold["targets"],
     }
-    gold["jobs"] = {"tops": {"targets": ["top"]}}
+    gold["jobs"] = {"summary": {"targets": ["ages"]}, "tops": {"targets": ["top"]}}
     project = SmallProject(tmp_path / "project", spark, gold=gold)
     project.put("01", {1: 10, 2: 10})
     assert [each.subject.text for each in project.plan().ready] == ["people", "ages", "top"]
@@ -215,9 +219,11 @@ def test_a_chain_of_targets_is_built_in_its_order(tmp_path: Path, spark: SparkSe
     assert project.built("top") == [(2,)]
     project.put("02", {3: 10})
     project.job("daily").check()
+    assert due(project.plan()) == [("ages", Code.INPUT_MOVED), ("top", Code.INPUT_DUE)]
+    project.job("summary").check()
     assert due(project.plan()) == [("top", Code.INPUT_MOVED)]
     project.done()
-    assert project.built("top") == [(3,)]
+    assert (project.built("ages"), project.built("top")) == ([(10, 3)], [(3,)])
 
 
 def lose_manifest(project: SmallProject) -> None:
@@ -225,30 +231,30 @@ def lose_manifest(project: SmallProject) -> None:
         each.unlink()
 
 
-@pytest.mark.parametrize("mode", ["OVERWRITE", "APPEND"])
-def test_the_log_tells_what_was_built_if_the_manifest_is_lost(
-    tmp_path: Path, spark: SparkSession, mode: str
-) -> None:
+def test_the_log_tells_what_was_built_if_the_manifest_is_lost(tmp_path: Path, spark: SparkSession) -> None:
     """Rules, "Gold: builds": a build is in the commit, and in the manifest."""
-    daily = SmallProject(tmp_path / "project", spark, by_day=True, gold=by_day(mode=mode))
+    gold = by_day()
+    added = {**gold["targets"]["days"]["relation"], "location": delta("added")["location"]}
+    gold["targets"]["added"] = {**gold["targets"]["days"], "relation": added, "mode": "APPEND"}
+    daily = SmallProject(tmp_path / "project", spark, by_day=True, gold=gold)
     daily.put("01", {1: 1})
     daily.put("02", {2: 2})
     daily.done()
     rows = daily.built("days")
+    assert daily.built("added") == rows
     lose_manifest(daily)
-    actions = [(each.action, each.subject.text) for each in daily.plan().ready]
-    assert actions == [
-        (Action.RECORD, "people"),
-        (Action.RECORD, "days/day=01"),
-        (Action.RECORD, "days/day=02"),
-    ]
+    recorded = [each.subject.text for each in daily.plan().ready if each.action is Action.RECORD]
+    assert sorted(recorded) == sorted(
+        ["people", *(f"{name}/day={day}" for name in ("added", "days") for day in ("01", "02"))]
+    )
+    assert len(daily.plan().ready) == len(recorded)
     daily.done()
-    assert (daily.built("days"), daily.plan().findings) == (rows, ())
+    assert (daily.built("days"), daily.built("added"), daily.plan().findings) == (rows, rows, ())
     daily.put("02", {2: 22})
     daily.decide("people/02.csv", "take")
     daily.apply()
-    codes = [step.reason.code for step in daily.plan().steps]
-    assert codes == ([] if mode == "OVERWRITE" else [Code.APPENDED_BEFORE])
+    left = [(step.subject.text, step.reason.code) for step in daily.plan().steps]
+    assert left == [("added/day=02", Code.APPENDED_BEFORE)]
 
 
 def test_what_was_built_before_the_manifest_was_lost_may_be_unknown(daily: SmallProject) -> None:
@@ -265,27 +271,23 @@ def test_what_was_built_before_the_manifest_was_lost_may_be_unknown(daily: Small
     assert (finding.reason.code, finding.subject.name) == (Code.UNRECORDED, "days")
 
 
-def test_gold_of_a_lake_that_was_moved_is_built_again(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.done()
-    project.gold["targets"]["ages"]["relation"]["location"] = "${project.basedir}/lake/gold/elsewhere"
-    project.write()
-    assert due(project.plan()) == [("ages", Code.NO_BUILD)]
-    project.done()
-    assert project.built("elsewhere") == [(10, 1)]
+def test_gold_of_a_lake_that_was_moved_is_built_again(built: SmallProject) -> None:
+    built.gold["targets"]["ages"]["relation"]["location"] = "${project.basedir}/lake/gold/elsewhere"
+    built.write()
+    assert due(built.plan()) == [("ages", Code.NO_BUILD)]
+    built.done()
+    assert built.built("elsewhere") == [(10, 1), (20, 1)]
 
 
-def test_a_target_that_was_renamed_keeps_its_builds(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.done()
-    project.gold["targets"] = {"by_age": project.gold["targets"]["ages"]}
-    project.write()
-    assert project.plan().steps == ()
-    project.put("02", {2: 20})
-    project.job("daily", targets=("people",)).check()
-    assert due(project.plan()) == [("by_age", Code.INPUT_MOVED)]
-    project.done()
-    assert project.plan().steps == ()
+def test_a_target_that_was_renamed_keeps_its_builds(built: SmallProject) -> None:
+    built.gold["targets"] = {"by_age": built.gold["targets"]["ages"]}
+    built.write()
+    assert built.plan().steps == ()
+    built.put("03", {3: 20})
+    built.job("daily", targets=("people",)).check()
+    assert due(built.plan()) == [("by_age", Code.INPUT_MOVED)]
+    built.done()
+    assert built.plan().steps == ()
 
 
 def test_a_failed_run_s_work_is_found_by_the_next_one(daily: SmallProject) -> None:
@@ -301,14 +303,12 @@ def test_a_failed_run_s_work_is_found_by_the_next_one(daily: SmallProject) -> No
     assert [row[1] for row in daily.built("days")] == ["01"]
 
 
-def test_slices_of_other_days_concern_no_day(daily: SmallProject) -> None:
-    for day in ("01", "02", "03"):
-        daily.put(day, {int(day): int(day)})
-        daily.job("daily", f"day={day}").check()
-    daily.put("02", {2: 22})
-    daily.decide("people/02.csv", "take")
-    daily.done()
-    assert daily.plan().steps == ()
+def test_slices_of_other_days_concern_no_day(two_days: SmallProject) -> None:
+    two_days.put("02", {2: 22})
+    two_days.decide("people/02.csv", "take")
+    taken = [(each.step.action, each.step.subject.text) for each in two_days.done().taken]
+    assert taken == [(Action.REPLAY, "people"), (Action.BUILD, "days/day=02")]
+    assert two_days.plan().steps == ()
 
 
 def test_targets_that_share_a_table_are_each_built_into_their_own_part(
@@ -342,30 +342,25 @@ def test_targets_that_share_a_table_are_each_built_into_their_own_part(
     assert project.built("shared") == [(10, "young"), (91, "old")]
 
 
-def test_two_who_apply_at_once_build_what_is_due_once(project: SmallProject) -> None:
-    project.put("01", {1: 10})
-    project.done()
-    project.put("02", {2: 20})
-    project.job("daily", targets=("people",)).check()
+def test_two_who_apply_at_once_build_what_is_due_once(built: SmallProject) -> None:
+    built.put("03", {3: 20})
+    built.job("daily", targets=("people",)).check()
     with ThreadPoolExecutor(2) as pool:
-        both = [each.result() for each in [pool.submit(project.apply) for _ in range(2)]]
+        both = [each.result() for each in [pool.submit(built.apply) for _ in range(2)]]
     assert any(each.failed == () for each in both)
-    project.apply()
-    assert (project.plan().steps, project.built("ages")) == ((), [(10, 1), (20, 1)])
+    built.apply()
+    assert (built.plan().steps, built.built("ages")) == ((), [(10, 1), (20, 2)])
 
 
 def test_a_run_asks_for_single_builds_where_there_are_many(
-    daily: SmallProject, monkeypatch: pytest.MonkeyPatch
+    two_days: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lakewright.usecases.due.last_builds.FEW", 1)
-    for day in ("01", "02", "03"):
-        daily.put(day, {int(day): int(day)})
-        daily.job("daily", f"day={day}").check()
-    assert daily.job("daily", "day=01").status is Status.SKIPPED
-    shutil.rmtree(daily.folder / "lake" / "gold" / "days")
-    daily.job("daily", "day=02").check()
-    assert [row[1] for row in daily.built("days")] == ["02", "02", "02"]
-    assert due(daily.plan()) == [("days/day=01", Code.OUTPUT_GONE), ("days/day=03", Code.OUTPUT_GONE)]
+    assert two_days.job("daily", "day=01").status is Status.SKIPPED
+    shutil.rmtree(two_days.folder / "lake" / "gold" / "days")
+    two_days.job("daily", "day=02").check()
+    assert [row[1] for row in two_days.built("days")] == ["02", "02"]
+    assert due(two_days.plan()) == [("days/day=01", Code.OUTPUT_GONE)]
 
 
 VERIFY = {
@@ -375,32 +370,29 @@ VERIFY = {
 
 
 def test_a_check_is_done_again_once_its_input_has_changed_and_a_failed_one_may_be_waived(
-    tmp_path: Path, spark: SparkSession
+    built: SmallProject,
 ) -> None:
     """Rules, "Runs": VERIFY runs where its inputs changed since its last good check."""
-    gold = ages()
-    gold["mappings"]["read"] = {"kind": "relation", "relation": delta("ages")}
-    gold["targets"]["few"] = VERIFY
-    project = SmallProject(tmp_path / "project", spark, gold=gold)
-    project.put("01", {1: 10})
-    project.done()
-    assert due(project.plan()) == [], "nobody has asked for the check"
-    project.job("daily", phase=Phase.VERIFY).check()
-    assert project.plan().steps == ()
-    project.put("02", {2: 10})
-    project.apply()
-    (step,) = project.plan().steps
+    built.gold["mappings"]["read"] = {"kind": "relation", "relation": delta("ages")}
+    built.gold["targets"]["few"] = VERIFY
+    built.write()
+    assert due(built.plan()) == [], "nobody has asked for the check"
+    built.job("daily", phase=Phase.VERIFY).check()
+    assert built.plan().steps == ()
+    built.put("03", {3: 10})
+    built.apply()
+    (step,) = built.plan().steps
     assert (step.subject.text, step.reason.code, step.state) == (
         "few",
         Code.CHECK_FAILED,
         State.NEEDS_DECISION,
     )
     assert [each.verb.value for each in step.choices] == ["waive"]
-    project.decide("few", "waive")
-    assert project.plan().steps == ()
-    project.put("03", {2: 20})
-    project.done()
-    assert project.plan().steps == ()
+    built.decide("few", "waive")
+    assert built.plan().steps == ()
+    built.put("04", {3: 30})
+    built.done()
+    assert built.plan().steps == ()
 
 
 def test_a_check_that_a_run_did_not_reach_is_done_by_apply(
