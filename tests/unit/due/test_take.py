@@ -9,7 +9,6 @@ from tests.unit.due.test_settled import opened
 from tests.unit.serve.slices import fail
 
 from lakewright.app import App
-from lakewright.due.plan import Code
 from lakewright.errors import Fault
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
@@ -34,26 +33,58 @@ def found(app: App, name: str) -> Item:
     return app.ledger.item(new.item_id)
 
 
-def test_a_step_that_failed_in_the_run_of_another_one_is_not_reported_as_done(lake: Path) -> None:
-    for name in ("e0", "e1"):
-        (lake / "lake" / "bronze" / name / NEW).write_text("id,n\n1,1\n")
-    app = opened(lake)
-    runs = []
+class Runs:
+    """Runs that fail the new slices of some entities, and process nothing."""
 
-    def run(request: JobRequest) -> RunResult:
-        """Fail the new slices of both entities, as a run does whose job has both."""
-        runs.append(request)
-        failed = []
+    def __init__(self, lake: Path, *failing: str) -> None:
         for name in ("e0", "e1"):
-            fail(app, found(app, name))
-            failed.append(ended(name, Status.FAILED, Phase.BUILD, error=Fault("bad", code="slice_failed")))
-        return result_of(*failed)
+            (lake / "lake" / "bronze" / name / NEW).write_text("id,n\n1,1\n")
+        self.app = opened(lake)
+        self.failing = failing
+        self.requests: list[JobRequest] = []
 
-    applied = apply_plan(app, run, author="tests")
-    faults = {each.step.subject.name: each.fault for each in applied.taken}
-    assert len(runs) == 1
-    assert {name: fault.code for name, fault in faults.items() if fault is not None} == {
-        "e0": "run_failed",
-        "e1": "slice_failed",
-    }
-    assert {step.reason.code for step in applied.left.asked} == {Code.FAILED_SLICE}
+    def __call__(self, request: JobRequest) -> RunResult:
+        self.requests.append(request)
+        bad = Fault("bad", code="slice_failed")
+        names = [name for name in self.failing if not request.targets or name in request.targets]
+        for name in names:
+            fail(self.app, found(self.app, name))
+        return result_of(*(ended(name, Status.FAILED, Phase.BUILD, error=bad) for name in names))
+
+    def faults(self, *names: str) -> dict[str, str | None]:
+        """Apply what is due; return the code of the fault of each entity's step."""
+        applied = apply_plan(self.app, self, names, author="tests")
+        entities = (each for each in applied.taken if each.step.subject.name in ("e0", "e1"))
+        return {each.step.subject.name: None if each.fault is None else each.fault.code for each in entities}
+
+
+def test_a_step_that_failed_in_the_run_of_another_one_is_not_reported_as_done(lake: Path) -> None:
+    runs = Runs(lake, "e0", "e1")
+    assert runs.faults() == {"e0": "run_failed", "e1": "slice_failed"}
+    assert [each.targets for each in runs.requests] == [()], "one run takes the slices of both"
+
+
+def test_a_run_leaves_out_entities_that_wait_for_a_person(lake: Path) -> None:
+    runs = Runs(lake, "e0")
+    fail(runs.app, found(runs.app, "e1"))
+    assert runs.faults() == {"e0": "run_failed"}
+    assert [each.targets for each in runs.requests] == [("e0", "g0", "g1", "g2")]
+
+
+def test_only_what_is_named_is_taken(lake: Path) -> None:
+    runs = Runs(lake, "e0", "e1")
+    assert runs.faults("e1") == {"e1": "run_failed"}
+    assert [each.targets for each in runs.requests] == [("e1", "g0", "g1", "g2")]
+
+
+def test_without_parameters_only_the_named_targets_are_built_with_slices(lake: Path) -> None:
+    """Each other target has a step of its own, which nobody asked for."""
+    model = (lake / "model.yml").read_text()
+    (lake / "model.yml").write_text(
+        model.replace("{parameters: [{name: day, type: date}], targets", "{targets").replace(
+            ", slices: '$day*'", ""
+        )
+    )
+    runs = Runs(lake, "e0", "e1")
+    assert runs.faults("e1", "g1") == {"e1": "run_failed"}
+    assert [each.targets for each in runs.requests] == [("e1", "g1")]

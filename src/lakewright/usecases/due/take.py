@@ -7,14 +7,15 @@ again, and a step that is not due any more is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due.facts import Check, Entity, Grant, Kind, Output, RecordState, Subject
 from lakewright.due.make_plan import make_plan
-from lakewright.due.plan import Action, Code, Plan, Step
+from lakewright.due.plan import Action, Code, Plan, State, Step
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.manifest.item import is_changed
 from lakewright.manifest.store import Write
@@ -24,11 +25,12 @@ from lakewright.run.builds import recording
 from lakewright.run.request import JobRequest
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import item_id, list_bronze
-from lakewright.slices.other_runs import run_taking
+from lakewright.slices.other_runs import processing_jobs, run_taking
 from lakewright.slices.pending import find_pending
 from lakewright.spec.loading.settings import words_of
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
+from lakewright.usecases.due.build_marks import part_of
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe, settle
 from lakewright.usecases.due.observe_outputs import OutputObserver
@@ -134,7 +136,7 @@ def apply_plan(
         SpecError: There is no such entity or target.
     """
     grants |= _configured(app)
-    taker = _Taker(app, run, grants, author, on_step)
+    taker = _Taker(app, run, frozenset(names), grants, author, on_step)
     plan = plan_of_project(app, names, grants)
     for _ in range(MOST_PLANS):
         on_plan(plan)
@@ -154,20 +156,23 @@ class _Taker:
 
     Attributes:
         taken: The steps that were taken.
-        faults: Why runs failed that took slices: the fault of each entity or target, by its name.
+        plan: The plan whose steps are being taken.
+        faults: Why entities and instances of targets failed in runs that took slices.
     """
 
     app: App
     run: Callable[[JobRequest], RunResult]
+    names: frozenset[str]
     grants: frozenset[Grant]
     author: str
     on_step: Callable[[Step], None]
     taken: list[Taken] = field(default_factory=list)
-    faults: dict[str, Fault] = field(default_factory=dict)
+    plan: Plan = field(default_factory=lambda: Plan(()))
+    faults: dict[Subject, Fault] = field(default_factory=dict)
 
     def take(self, plan: Plan) -> bool:
         """Take the ready steps of a plan; return whether one is done."""
-        before = len(self.taken)
+        before, self.plan = len(self.taken), plan
         for planned in plan.ready:
             if any(each.step.id == planned.id for each in self.taken[before:]) or self._has_failed(planned):
                 continue
@@ -188,14 +193,16 @@ class _Taker:
         """Add the ready steps of a plan that runs took with others: a job has several targets."""
         known = {each.step.id for each in self.taken} | {step.id for step in after.steps}
         settled = [step for step in before.ready if step.id not in known]
-        self.taken += [Taken(step, self.faults.get(step.subject.name)) for step in settled]
+        self.taken += [Taken(step, self.faults.get(_whole(step))) for step in settled]
 
     def _taken(self, step: Step, entity: Entity) -> Taken:
         """Take a step. A run may fail by something else than the slices of the step."""
         if (fault := self._repeated(step)) is not None:
             return Taken(step, fault)
+        self.faults.pop(_whole(step), None)
         try:
-            return Taken(step, replayed=self._take(step, entity))
+            replayed = self._take(step, entity)
+            return Taken(step, self.faults.get(_whole(step)), replayed)
         except LakewrightError as error:
             held = (each for now in observe(self.app, [entity.name]).entities for each in now.table.slices)
             is_done = step.slices and set(step.slices) <= set(held)
@@ -246,10 +253,10 @@ class _Taker:
                 else:
                     due.append((step, output))
         faults = self._run_builds(due) if due else {}
-        self.taken += [Taken(step, faults.get(output.subject.name)) for step, output in due]
+        self.taken += [Taken(step, faults.get(output.subject)) for step, output in due]
 
-    def _run_builds(self, due: Sequence[tuple[Step, Output | Check]]) -> dict[str, Fault]:
-        """Build or check targets of one instance of a job by one run; return why some failed, by names."""
+    def _run_builds(self, due: Sequence[tuple[Step, Output | Check]]) -> dict[Subject, Fault]:
+        """Build or check targets of one instance of a job by one run; return why some failed."""
         names, output = tuple(each.subject.name for _, each in due), due[0][1]
         is_check = due[0][0].action is Action.CHECK
         request = JobRequest(
@@ -267,8 +274,19 @@ class _Taker:
         try:
             result = self.run(request)
         except LakewrightError as error:
-            return dict.fromkeys(names, error.as_fault())
-        return _faults(result)
+            return {each.subject: error.as_fault() for _, each in due}
+        return self._faults_of(result)
+
+    def _faults_of(self, result: RunResult) -> dict[Subject, Fault]:
+        """Return why entities and instances of targets failed or were not done: the first reason of each."""
+        entities, found = self.app.project.processed_entities, dict[Subject, Fault]()
+        for instance in result.instances:
+            for each in (target for phase in instance.phases for target in phase.targets):
+                if each.is_undone or each.status.is_failure:
+                    fault = each.error or Fault(f"{each.name}: {'; '.join(each.reasons)}", code=UNDONE)
+                    own = Subject(each.name, part_of(instance.parameters), Kind.TARGET)
+                    found.setdefault(Subject(entities[each.name]) if each.name in entities else own, fault)
+        return found
 
     def _due_now(self, planned: Sequence[Step]) -> list[tuple[Step, Entity | Output | Check]]:
         """Return those of some steps that are due by themselves as things are now, with the facts of each."""
@@ -286,8 +304,7 @@ class _Taker:
                 **{(each.subject, True): each for each in checks},
             }
             for each in planned:
-                subject = each.subject if each.subject.kind is Kind.TARGET else Subject(name)
-                key = (subject, each.action is Action.CHECK)
+                key = (_whole(each), each.action is Action.CHECK)
                 if each.subject.name == name and each.id in steps and key in own:
                     found.append((steps[each.id], own[key]))
         return found
@@ -331,36 +348,68 @@ class _Taker:
         records = filter(None, (entity.records.get(each.name) for each in step.slices))
         if any(each.state is RecordState.PROCESSED for each in records):
             return self._replay(step, entity)  # the manifest has them, and the table has lost them
-        self._apply(step, _runs(self.app, step))
+        self._apply(step)
         return ()
 
-    def _apply(self, step: Step, runs: Sequence[OtherRun | None]) -> None:
-        """Process the slices of a step by the runs of jobs that take them, or without a job if none does."""
-        entity = step.subject.name
-        self._make_ready(entity, [each.name for each in step.slices])
+    def _apply(self, step: Step) -> None:
+        """Process the slices of a step by the runs of jobs that take them, or without a job if none does.
+
+        A run also takes the slices of other steps whose next run it is. It leaves out the other entities of
+        its job: their slices wait, or nobody has asked for them.
+        """
+        runs, entity = _runs(self.app, step), Subject(step.subject.name)
+        others = list(self._others(step, {run.job for run in runs if run is not None}))
+        self._make_ready(step)
         for run in runs:
             self.app.begin_run()
             if run is None:
-                processed = process_slices(self.app, entity, permissions=self._permissions)
+                processed = process_slices(self.app, entity.name, permissions=self._permissions)
                 if processed.error is not None:
                     raise processed.error
                 continue
-            result = self.run(self._request(run))
-            entities = self.app.project.processed_entities
-            self.faults |= {entities.get(name, name): fault for name, fault in _faults(result).items()}
-            result.check()
+            along = [(each, rest) for each, rest in others if rest and _instance(rest[0]) == _instance(run)]
+            for each, rest in along:
+                rest.pop(0)
+                self._make_ready(each)
+            result = self.run(self._request(run, {entity.name, *(each.subject.name for each, _ in along)}))
+            faults = self._faults_of(result)
+            self.faults |= faults
+            if entity in faults:
+                result.check()
+            others = [(each, rest) for each, rest in others if _whole(each) not in faults]
 
-    def _request(self, run: OtherRun) -> JobRequest:
-        """Return the request of a run that takes slices; what has appended its rows is left out of it."""
+    def _others(self, step: Step, jobs: Collection[str]) -> Iterator[tuple[Step, list[OtherRun | None]]]:
+        """Yield the other steps of the plan that process slices by some jobs, with the runs of them."""
+        for each in self.plan.ready:
+            name = each.subject.name
+            if each.action is not Action.FORWARD or name == step.subject.name:
+                continue
+            if any(job.name in jobs for job, _ in processing_jobs(self.app.project, name)):
+                with suppress(UsageError):  # the step itself reports it
+                    yield each, _runs(self.app, each)
+
+    def _request(self, run: OtherRun, entities: Collection[str]) -> JobRequest:
+        """Return the request of a run that takes slices of some entities, without what must not run.
+
+        That are other entities, what waits or needs a person, and what has appended its rows. Where targets
+        are named, and no parameter makes an instance of them due with its slices, others are left out, too.
+        """
         job = self.app.project.job(run.job)
-        arguments = tuple(f"{key}={text}" for key, text in run.parameters)
-        added = RecordedBuilds(self.app, self.app.journal).appended(job, dict(run.parameters))
-        names = job.target_names(self.app.project.job_scope(job)) if added else ()
+        names = job.target_names(self.app.project.job_scope(job))
+        processed, part = self.app.project.processed_entities, part_of(dict(run.parameters))
+        held = {step.subject for step in self.plan.steps if step.state is not State.READY}
+        left_out = {
+            *RecordedBuilds(self.app, self.app.journal).appended(job, dict(run.parameters)),
+            *(name for name in names if processed.get(name) not in {None, *entities}),
+            *(name for name in names if Subject(name, part, Kind.TARGET) in held),
+        }
+        if self.names and not job.parameters:
+            left_out |= {name for name in names if name not in processed} - self.names
         return JobRequest(
             run.job,
             Phase.BUILD,
-            arguments,
-            targets=tuple(name for name in names if name not in added),
+            tuple(f"{key}={text}" for key, text in run.parameters),
+            targets=tuple(name for name in names if name not in left_out) if left_out else (),
             permissions=self._permissions,
             settles=False,
         )
@@ -375,28 +424,26 @@ class _Taker:
         self.app.begin_run()
         return replay_table(self.app, step, entity, author=self.author, reason=REASON)
 
-    def _make_ready(self, entity: str, names: Sequence[str]) -> None:
-        """Make slices ready as they are now that have failed, or changed while they waited."""
+    def _make_ready(self, step: Step) -> None:
+        """Make slices of a step ready as they are now that have failed, or changed while they waited."""
         ledger = self.app.ledger_of(self.app.store, self.author)
-        chain = chain_of(self.app, self.app.project.entity(entity), ledger)
+        chain = chain_of(self.app, self.app.project.entity(step.subject.name), ledger)
         present = {each.item_id: each.fingerprint for each in list_bronze(chain.folder, chain.lake).slices}
-        wanted = [item_id(chain.folder.place(name)) for name in names]
+        wanted = [item_id(chain.folder.place(each.name)) for each in step.slices]
         for item in chain.store.read(wanted).values():
             now = present.get(item.item_id)
             if item.failed is not None:
                 ledger.resolve(item.item_id, REASON, fingerprint=now)
+            elif item.processed:
+                continue  # its step goes back, and is taken by itself
             elif now is not None and item.fingerprint is not None and is_changed(item.fingerprint, now):
                 may_be_late = bool(item.new is not None and item.new.note.get("allow_late"))
                 ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=may_be_late)
 
 
-def _faults(result: RunResult) -> dict[str, Fault]:
-    """Return why targets of a run failed or were not done, by their names: the first reason of each."""
-    undone = [each for each in result.targets() if each.is_undone or each.status.is_failure]
-    return {
-        each.name: each.error or Fault(f"{each.name}: {'; '.join(each.reasons)}", code=UNDONE)
-        for each in reversed(undone)
-    }
+def _whole(step: Step) -> Subject:
+    """Return what a step is about: the instance of a target, or the entity."""
+    return step.subject if step.subject.kind is Kind.TARGET else Subject(step.subject.name)
 
 
 def _runs(app: App, step: Step) -> list[OtherRun | None]:
