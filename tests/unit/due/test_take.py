@@ -9,6 +9,8 @@ from tests.unit.due.test_settled import opened
 from tests.unit.serve.slices import fail
 
 from lakewright.app import App
+from lakewright.due.facts import Subject
+from lakewright.due.plan import Action, Code, Reason, Step
 from lakewright.errors import Fault
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
@@ -18,7 +20,8 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import list_bronze
-from lakewright.usecases.due.take import apply_plan
+from lakewright.usecases.due.take import Taken, apply_plan
+from lakewright.usecases.due.work_done import work_done
 
 NEW = "2022-02-01.csv"
 
@@ -88,3 +91,11 @@ def test_without_parameters_only_the_named_targets_are_built_with_slices(lake: P
     runs = Runs(lake, "e0", "e1")
     assert runs.faults("e1", "g1") == {"e1": "run_failed"}
     assert [each.targets for each in runs.requests] == [("e1", "g1")]
+
+
+def test_slices_that_were_applied_without_a_run_are_counted_by_what_they_changed(lake: Path) -> None:
+    """`processing-strategies.md`, "Metrics" of Merge: updated rows are also those that were only seen again."""
+    metrics = {"strategy": "merge", "records_in_slice": 5, "inserted": 1, "updated": 4, "changed": 2}
+    step = Step("forward e0", Action.FORWARD, Subject("e0"), Reason(Code.NEW_SLICES))
+    (row,) = work_done(opened(lake), [], [Taken(step, slices=(metrics, metrics))])
+    assert (row["entity"], row["slices"], row["rows_in"], row["changed"]) == ("e0", 2, 10, 6)

@@ -64,12 +64,12 @@ class Taken:
 
     Attributes:
         fault: Why it failed; None if it is done.
-        replayed: The metrics of each slice that it applied beside the table.
+        slices: The metrics of each slice that it applied without the run of a job.
     """
 
     step: Step
     fault: Fault | None = None
-    replayed: tuple[Mapping[str, Any], ...] = ()
+    slices: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,8 @@ class _Taker:
             return Taken(step, fault)
         self.faults.pop(_whole(step), None)
         try:
-            replayed = self._take(step, entity)
-            return Taken(step, self.faults.get(_whole(step)), replayed)
+            slices = self._take(step, entity)
+            return Taken(step, self.faults.get(_whole(step)), slices)
         except LakewrightError as error:
             held = (each for now in observe(self.app, [entity.name]).entities for each in now.table.slices)
             is_done = step.slices and set(step.slices) <= set(held)
@@ -310,7 +310,7 @@ class _Taker:
         return found
 
     def _take(self, step: Step, entity: Entity) -> tuple[Mapping[str, Any], ...]:
-        """Take a step of an entity as it is now; return the metrics of slices applied beside the table.
+        """Take a step of an entity as it is now; return the metrics of slices applied without a job.
 
         Raises:
             LakewrightError: It failed; what had begun is as the use case leaves it.
@@ -348,17 +348,19 @@ class _Taker:
         records = filter(None, (entity.records.get(each.name) for each in step.slices))
         if any(each.state is RecordState.PROCESSED for each in records):
             return self._replay(step, entity)  # the manifest has them, and the table has lost them
-        self._apply(step)
-        return ()
+        return self._apply(step)
 
-    def _apply(self, step: Step) -> None:
+    def _apply(self, step: Step) -> tuple[Mapping[str, Any], ...]:
         """Process the slices of a step by the runs of jobs that take them, or without a job if none does.
+
+        Returns the metrics of those without a job.
 
         A run also takes the slices of other steps whose next run it is. It leaves out the other entities of
         its job: their slices wait, or nobody has asked for them.
         """
         runs, entity = _runs(self.app, step), Subject(step.subject.name)
         others = list(self._others(step, {run.job for run in runs if run is not None}))
+        alone: tuple[Mapping[str, Any], ...] = ()
         self._make_ready(step)
         for run in runs:
             self.app.begin_run()
@@ -366,6 +368,7 @@ class _Taker:
                 processed = process_slices(self.app, entity.name, permissions=self._permissions)
                 if processed.error is not None:
                     raise processed.error
+                alone += tuple(each.as_json() for each in processed.slices)
                 continue
             along = [(each, rest) for each, rest in others if rest and _instance(rest[0]) == _instance(run)]
             for each, rest in along:
@@ -377,6 +380,7 @@ class _Taker:
             if entity in faults:
                 result.check()
             others = [(each, rest) for each, rest in others if _whole(each) not in faults]
+        return alone
 
     def _others(self, step: Step, jobs: Collection[str]) -> Iterator[tuple[Step, list[OtherRun | None]]]:
         """Yield the other steps of the plan that process slices by some jobs, with the runs of them."""

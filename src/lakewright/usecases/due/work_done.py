@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def work_done(app: App, results: Iterable[RunResult], taken: Iterable[Taken]) -> list[dict[str, Any]]:
-    """Return a row for each entity of which runs processed slices, or steps applied slices again.
+    """Return a row for each entity of which runs processed slices, or steps applied slices without a run.
 
     Its keys are `entity`, `slices`, `rows_in`, `changed`, and `rows_now`: None if the table's log does not
     have the number.
     """
     slices: dict[str, list[Any]] = {}
     for each in taken:
-        if each.replayed:
-            slices.setdefault(each.step.subject.name, []).extend(each.replayed)
+        if each.slices:
+            slices.setdefault(each.step.subject.name, []).extend(each.slices)
     targets = (target for result in results for target in result.targets())
     for target in targets:
         if target.phase is Phase.BUILD and target.kind == "entity" and target.metrics.get("slices"):
