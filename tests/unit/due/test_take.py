@@ -92,7 +92,7 @@ def test_without_parameters_only_the_named_targets_are_built_with_slices(lake: P
 
 
 def test_slices_that_were_applied_without_a_run_are_counted_by_what_they_changed(lake: Path) -> None:
-    """`processing-strategies.md`, "Metrics" of Merge: updated rows are also those that were only seen again."""
+    """`processing-strategies.md`, "Metrics" of Merge: equal rows count as updated."""
     metrics = {"strategy": "merge", "records_in_slice": 5, "inserted": 1, "updated": 4, "changed": 2}
     step = Step("forward e0", Action.FORWARD, Subject("e0"), Reason(Code.NEW_SLICES))
     (row,) = work_done(opened(lake), [], [Taken(step, slices=(metrics, metrics))])
