@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 from lakewright.schema.canonical import HASH_VERSION
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY
@@ -47,3 +47,13 @@ def sign_last_commit(place: Path, application: str | None = None) -> None:
     if application is not None:
         actions.append({"txn": {"appId": application, "version": 1}})
     log.write_text("\n".join(map(json.dumps, actions)))
+
+
+def rows_of(table: Path) -> list[dict[str, Any]]:
+    """Return the rows of a Delta table, in no order; none where it doesn't exist."""
+    if not (table / "_delta_log").is_dir():
+        return []
+    batches = QueryBuilder().register("t", DeltaTable(table)).execute("SELECT * FROM t").read_all()
+    names = batches.schema.names
+    columns = (batches[name].to_pylist() for name in names)
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from tests.acceptance.command import Lakewright
 from tests.commands import InProcess
+from tests.silver import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,16 +90,7 @@ class SmallLake(InProcess):
 
     def silver(self, entity: str) -> list[dict[str, Any]]:
         """Return the rows of an entity's silver table; none where it doesn't exist."""
-        return self.rows(self.folder / "lake" / "silver" / entity)
-
-    def rows(self, table: Path) -> list[dict[str, Any]]:
-        """Return the rows of a Delta table, in no order."""
-        if not (table / "_delta_log").is_dir():
-            return []
-        batches = QueryBuilder().register("t", DeltaTable(table)).execute("SELECT * FROM t").read_all()
-        names = batches.schema.names
-        columns = (batches[name].to_pylist() for name in names)
-        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+        return rows_of(self.folder / "lake" / "silver" / entity)
 
     def version(self, entity: str) -> int:
         """Return the version of an entity's silver table."""

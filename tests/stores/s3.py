@@ -21,12 +21,15 @@ from lakewright.spec.models.storage import StorageSettings
 
 SERVER = """
 import sys
-from moto.server import DomainDispatcherApplication, create_backend_app
+from moto.server import create_backend_app
 from werkzeug.serving import run_simple
 
-run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
+run_simple("127.0.0.1", int(sys.argv[1]), create_backend_app("s3"), threaded=False)
 """
-"""One request at a time: moto looks for an object and writes it in two steps, which its threads mix."""
+"""One request at a time: moto looks for an object and writes it in two steps, which its threads mix.
+
+S3 alone: finding out which service a request is for takes moto as long as answering it.
+"""
 
 CONCURRENT = os.environ.get("LAKEWRIGHT_VERSITYGW") or shutil.which("versitygw")
 """The program of a store that answers requests at the same time, if this machine has it (CONTRIBUTING.md)."""
