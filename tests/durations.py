@@ -38,7 +38,7 @@ REASONS: Mapping[str, str] = {
     "tests/spark/test_cluster.py": "six JVMs: a master, two workers, two executors and a driver",
     "tests/spark/due/test_apply.py": "a lake for each kind of step, and histories of lakes",
     "tests/spark/test_reading_cases.py": "a table, or several, for each kind of input that was misread",
-    "tests/spark/test_two_drivers.py": "twelve rounds of two drivers",
+    "tests/spark/test_two_drivers.py": "three rounds of two drivers, on an object store",
     "tests/spark/targets/test_doctor.py": "each rule of a table is broken, found and repaired",
 }
 """Files that may take longer than the budget, and why."""

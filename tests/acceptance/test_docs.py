@@ -90,6 +90,7 @@ def test_the_quickstart_and_what_goes_on_from_it(tmp_path: Path, session: SparkS
     type_out((DOCS / "quickstart.md", DOCS / "manifest.md"), tmp_path, session)
 
 
+@pytest.mark.nightly  # the test above types the commands of two other pages
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(1200)

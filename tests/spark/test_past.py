@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from deltalake import QueryBuilder
+from deltalake import QueryBuilder, write_deltalake
 from tests.spark.test_rewind import Died, Shop
 
 from lakewright.lake.commit import STRICT
@@ -199,8 +200,6 @@ def shop_with_past(folder: Path, session: SparkSession) -> Shop:
 
 def without_files(shop: Shop, entity: str) -> list[dict[str, Any]]:
     """Return the rows of a table without the names of keys and slices."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-
     found = QueryBuilder().register("t", shop.table(entity)).execute("select * from t").read_all()
     left_out = {"PK_slices", "PK_prices", "source_filename"}
     named = ({n.removeprefix("dlf_"): v for n, v in row.items()} for row in pa.table(found).to_pylist())
@@ -303,8 +302,9 @@ def test_a_past_in_a_table_of_versions(spark: SparkSession, tmp_path: Path) -> N
     ]
 
     def write(some: Sequence[tuple[Any, ...]]) -> None:
-        frame = spark.createDataFrame(list(some), "nr int, v string, since string, until string")
-        frame.write.format("delta").mode("overwrite").save(str(table))
+        names = ("nr", "v", "since", "until")
+        columns = pa.table(dict(zip(names, map(list, zip(*some, strict=True)), strict=True)))
+        write_deltalake(table, columns, mode="overwrite")
 
     unclear = [(6, "g", "soon", None), *((n, "h", None, None) for n in range(10, 16))]
     write([*rows, *unclear])

@@ -340,11 +340,17 @@ def test_a_replaced_slice_that_was_processed_is_said(
         assert landed.is_replaced
         assert f"`lakewright decide orders/{landed.name} take`" in caplog.text
 
+        # One that waits is processed with its new content: the run took it as changed since its discovery.
+        orders.land(users.sql("SELECT 2 AS id, 'a' AS name"), "waits")
+        shop.run("daily", "validate", targets="orders").check()
+        orders.land(users.sql("SELECT 2 AS id, 'other' AS name"), "waits", replace=True)
+
         # A version or a time shows the table as it was.
         then = datetime.now(UTC)
         orders.land(users.sql("SELECT 1 AS id, 'c' AS name"), "2")
-        shop.run("daily", "build", targets="orders")
-        names = "SELECT name FROM {frame}"
+        shop.run("daily", "build", targets="orders").check()
+        assert [row.name for row in orders.read().where("id = 2").collect()] == ["other"]
+        names = "SELECT name FROM {frame} WHERE id = 1"
         for as_of, name in ((None, "c"), (0, "a"), (then, "a"), ("2999-01-01T00:00:00Z", "c")):
             assert users.sql(names, frame=orders.read(as_of=as_of)).first() == (name,), as_of
         assert shop.sql("SELECT name FROM orders WHERE id = 1").first() == ("c",)
@@ -373,13 +379,6 @@ def test_a_replaced_slice_that_was_processed_is_said(
         exact.land(users.sql(f"SELECT 1 AS id, CAST('{long}' AS decimal(22,2)) AS large"), "1")
         exact.process()
         assert [str(row.large) for row in exact.read().collect()] == [long]
-
-        # One that waits is processed with its new content: the run took it as changed since its discovery.
-        orders.land(users.sql("SELECT 2 AS id, 'a' AS name"), "waits")
-        shop.run("daily", "validate", targets="orders").check()
-        orders.land(users.sql("SELECT 2 AS id, 'other' AS name"), "waits", replace=True)
-        shop.run("daily", "build", targets="orders").check()
-        assert [row.name for row in orders.read().where("id = 2").collect()] == ["other"]
 
 
 def test_a_relation_is_read_by_partition(folder: Path, users: SparkSession) -> None:

@@ -179,15 +179,15 @@ def test_a_column_is_not_of_numbers_on_one_day_and_of_times_on_another(
 
 def test_values_of_folders_are_their_texts(lake: SmallLake) -> None:
     """Case 6."""
-    for declared in ([], [{"name": "plant", "datatype": "string"}, {"name": "batch", "datatype": "string"}]):
-        things = entity(name=f"of{len(declared)}", columns=[KEY, *declared], settings={"format": "csv"})
-        codes = [("007", "12D"), ("A10", "1E3")]
-        files = {
-            f"s{number}/plant={plant}/batch={batch}/x.csv": f"id\n{number}\n"
-            for number, (plant, batch) in enumerate(codes)
-        }
-        assert process(lake, things, files) == [(1, 0), (1, 0)]
-        assert lake.rows(things, "plant", "batch") == codes
+    declared = [{"name": "line", "datatype": "string"}, {"name": "lot", "datatype": "string"}]
+    things = entity(columns=[KEY, *declared], settings={"format": "csv"})
+    codes = [("007", "12D"), ("A10", "1E3")]
+    files = {
+        f"s{number}/plant={plant}/batch={batch}/line={plant}/lot={batch}/x.csv": f"id\n{number}\n"
+        for number, (plant, batch) in enumerate(codes)
+    }
+    assert process(lake, things, files) == [(1, 0), (1, 0)]
+    assert lake.rows(things, "plant", "batch", "line", "lot") == [code * 2 for code in codes]
 
 
 def test_files_in_folders_of_a_slice_are_read(lake: SmallLake) -> None:
@@ -229,8 +229,7 @@ def test_empty_objects_nulls_and_absent_fields_are_the_same(lake: SmallLake) -> 
     days = [line(1, empty) + line(2, filled), line(1, empty), line(1, absent), line(1, null)]
 
     things = entity("historic", settings={"format": "json"})
-    files = {f"s{number}.json": text for number, text in enumerate(days)}
-    assert process(lake, things, files) == [(2, 0), (0, 0), (0, 0), (0, 0)]
+    assert process(lake, things, {"s0.json": days[0], "s1.json": days[2]}) == [(2, 0), (0, 0)]
 
     first = entity("historic", name="first", settings={"format": "json"})
     files = {f"s{number}.json": text for number, text in enumerate([line(1, ', "meta": {}'), *days])}
@@ -354,9 +353,10 @@ def test_ids_as_doubles_are_the_texts_of_whole_numbers(lake: SmallLake) -> None:
     """Case 15."""
     ids: list[Any] = [pa.array([12345678], pa.int64()), ["12345678"], pa.array([12345678.0], pa.float64())]
     declared = entity(name="declared", columns=[{**KEY, "datatype": "string"}])
-    files = {f"s{number}": {"id": values, "v": ["a"]} for number, values in enumerate([*ids, ids[0]])}
-    assert process(lake, declared, files) == [(1, 0), (0, 0), (0, 0), (0, 0)]
+    files = [{"id": values, "v": ["a"]} for values in ids]
+    assert process(lake, declared, dict(zip("abc", files, strict=True))) == [(1, 0), (0, 0), (0, 0)]
     assert lake.rows(declared, "id") == [("12345678",)]
     found = entity(name="found")
-    assert process(lake, found, dict(list(files.items())[1:])) == [(1, 0), (0, 0), (0, 0)]
+    text_first = dict(zip("abc", (*files[1:], files[0]), strict=True))
+    assert process(lake, found, text_first) == [(1, 0), (0, 0), (0, 0)]
     assert lake.rows(found, "id") == [("12345678",)]

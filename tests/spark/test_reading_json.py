@@ -206,8 +206,11 @@ def test_what_is_nested_too_deeply_is_a_bad_record(read: Read, levels: int) -> N
         read('{"a": ' * levels + "1" + "}" * levels)
 
 
-def test_two_thousand_columns_are_read(read: Read) -> None:
-    text = "\n".join(json.dumps({f"c{number}": number + row for number in range(2_000)}) for row in range(3))
+@pytest.mark.parametrize("columns", [500, pytest.param(2_000, marks=pytest.mark.nightly)])
+def test_records_of_many_columns_are_read(read: Read, columns: int) -> None:
+    text = "\n".join(
+        json.dumps({f"c{number}": number + row for number in range(columns)}) for row in range(3)
+    )
     check(read(text), text)
 
 
@@ -383,7 +386,7 @@ VALUES = st.recursive(
 
 
 @settings(
-    max_examples=5,
+    max_examples=3,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

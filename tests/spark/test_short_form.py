@@ -1,4 +1,7 @@
-"""A project in the short form, applied: history by the dates in names, current rows, gold, a correction."""
+"""A project in the short form, applied: history by the dates in names, current rows, gold.
+
+What a correction makes of it is in `docs/quickstart.md`, which a test of `tests/acceptance` types.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.commands import InProcess
+from tests.silver import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,10 +52,7 @@ def rows(shop: InProcess, query: str) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in shop.json("sql", query)]
 
 
-HISTORY = "SELECT id, city, string(dlf_ValidFrom), dlf_deleted FROM people.history ORDER BY id, 3"
-
-
-def test_apply_makes_what_twelve_lines_declare_and_a_correction_makes_it_right_again(shop: InProcess) -> None:
+def test_apply_makes_what_twelve_lines_declare(shop: InProcess) -> None:
     done = shop.json("apply")
     first, second = "2024-05-01 00:00:00", "2024-05-02 06:30:00"
     assert {each["entity"]: each["slices"] for each in done["entities"]} == {
@@ -60,7 +61,8 @@ def test_apply_makes_what_twelve_lines_declare_and_a_correction_makes_it_right_a
         "notes": 1,
     }
     assert done["left"]["steps"] == []
-    assert rows(shop, HISTORY) == [
+    history = "SELECT id, city, string(dlf_ValidFrom), dlf_deleted FROM people.history ORDER BY id, 3"
+    assert rows(shop, history) == [
         (1, "Rome", first, True),
         (2, "Pisa", first, False),
         (2, "Rome", second, False),
@@ -68,21 +70,10 @@ def test_apply_makes_what_twelve_lines_declare_and_a_correction_makes_it_right_a
     ]
     assert rows(shop, "SELECT id FROM people ORDER BY id") == [(2,), (3,)]
     assert rows(shop, "SELECT shop, nr, n FROM orders") == [("a", "1", "7")]
-    assert rows(shop, "SELECT nr, dlf_deleted FROM orders.history ORDER BY nr") == [("1", False), ("2", True)]
-    assert rows(shop, "SELECT city, n FROM doubled ORDER BY city") == [("Bari", 2), ("Rome", 2)]
-    assert rows(shop, "SELECT n FROM versions WHERE id = 2") == [(2,)]
-
-    (shop.folder / "landing/people/2024-05-01.csv").write_text("id,city,gone\n1,Rome,false\n2,Rome,false\n")
-    (asked,) = [each["reason"]["code"] for each in shop.json("plan")["steps"]]
-    assert asked == "changed_slice"
-    assert shop.run("decide", "people/2024-05-01.csv", "take").code == 0
-    assert shop.json("apply")["left"]["steps"] == []
-    assert rows(shop, HISTORY) == [
-        (1, "Rome", first, True),
-        (2, "Rome", first, False),
-        (3, "Bari", second, False),
-    ]
-    assert rows(shop, "SELECT n FROM versions WHERE id = 2") == [(1,)]
+    tables = {name: rows_of(shop.folder / "lake" / name) for name in ("silver/orders", "gold/doubled")}
+    assert {(row["nr"], row["dlf_deleted"]) for row in tables["silver/orders"]} == {("1", False), ("2", True)}
+    assert {(row["city"], row["n"]) for row in tables["gold/doubled"]} == {("Bari", 2), ("Rome", 2)}
+    assert {"id": 2, "n": 2} in rows_of(shop.folder / "lake/gold/versions")
 
 
 REGISTERED = """

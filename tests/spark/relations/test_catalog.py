@@ -277,12 +277,11 @@ def test_a_view_shows_what_its_table_was_rewritten_to(workspace: Workspace) -> N
     rewrite(1)
     first = view(workspace, "view")
     first.create(workspace)
-    for value in (2, 3):
-        assert rows(first.read(workspace)) == rows(workspace.frame("seen")) == [(str(value - 1),)]
-        rewrite(value)
-        assert rows(first.read(workspace)) == [(str(value),)]
-        workspace.invalidate(plain.resources(workspace))
-    assert rows(workspace.frame("seen")) == [("3",)]
+    assert rows(first.read(workspace)) == rows(workspace.frame("seen")) == [("1",)]
+    rewrite(2)
+    assert rows(first.read(workspace)) == [("2",)]
+    workspace.invalidate(plain.resources(workspace))
+    assert rows(workspace.frame("seen")) == [("2",)]
     first.destroy(workspace)
 
 

@@ -158,6 +158,12 @@ class SmallLake:
         values = [_with_hours(found.column(name)) for name in columns or found.column_names]
         return sorted(zip(*values, strict=True), key=repr)
 
+    def current(self, entity: Entity, *columns: str) -> list[tuple[Any, ...]]:
+        """Return the same of the rows that are valid now."""
+        if entity.processtype != "historic":
+            return self.rows(entity, *columns)
+        return [row[:-1] for row in self.rows(entity, *columns, "dlf_IsCurrent") if row[-1]]
+
     def arrow(self, entity: Entity) -> Any:
         """Return the table's rows, read by delta-rs if it can.
 

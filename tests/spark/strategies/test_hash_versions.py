@@ -32,7 +32,7 @@ def versions(lake: SmallLake, things: Entity) -> tuple[Any, ...]:
     return properties[HASH_VERSION_PROPERTY], last, json.loads(properties[KEY_PROPERTY])["id"]
 
 
-@pytest.mark.parametrize("strategy", ["merge", "historic"])
+@pytest.mark.parametrize("strategy", ["historic", pytest.param("merge", marks=pytest.mark.nightly)])
 def test_a_table_keeps_its_hashes_until_it_is_built_again(
     lake: SmallLake, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
