@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 FIRST, SECOND, THIRD = SLICES
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("loaded") / "shop"
+
+
+@pytest.fixture
+def shop(place: Path, spark: SparkSession) -> Shop:
+    """Has all slices of `prices` processed."""
+    return Shop.loaded(place, spark, "prices")
+
+
 def is_calm(shop: Shop) -> bool:
     return steps(shop) == []
 
@@ -24,11 +35,9 @@ def steps(shop: Shop) -> list[str]:
 
 
 def test_an_undo_that_died_after_its_commit_is_recorded_by_the_command_that_is_named(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was refused, as the log showed no commit of the slice; and the run was told as failed for ever."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("prices", *SLICES)
     _die_in(shop, monkeypatch, "after_rewind", "undo", "prices", THIRD)
     assert steps(shop)[0] == "dead_lock"
     dry = shop.run("undo", "prices", THIRD, "--dry-run")
@@ -40,11 +49,9 @@ def test_an_undo_that_died_after_its_commit_is_recorded_by_the_command_that_is_n
 
 
 def test_a_rebuild_that_died_after_its_commit_is_recorded_by_the_next_run_or_before_an_operator_acts(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run without slices said that it would, and did not; `skip` took a slice that the table holds."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("prices", *SLICES)
     assert shop.run("undo", "prices", SECOND, "--yes").code == 0
     assert shop.run("manifest", "unskip", f"prices/{SECOND}").code == 0
     _die_in(shop, monkeypatch, "after_rewind", "rebuild", "prices", "--include", SECOND)
@@ -68,11 +75,9 @@ def test_a_rebuild_that_died_after_its_commit_is_recorded_by_the_next_run_or_bef
 
 
 def test_an_undo_that_an_older_manifest_lacks_is_told_and_recorded_by_the_next_run(
-    spark: SparkSession, tmp_path: Path
+    shop: Shop, tmp_path: Path
 ) -> None:
     """Its slices counted as processed, and nobody said that the table does not hold them."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("prices", *SLICES)
     manifest, backup = shop.folder / "lake/.lakewright", tmp_path / "backup"
     manifest = next(path.parent for path in shop.folder.rglob("manifest.db"))
     shutil.copytree(manifest, backup)

@@ -13,6 +13,7 @@ from deltalake import DeltaTable, QueryBuilder
 from tests.acceptance.command import Done
 from tests.collectors import Collector, collecting
 from tests.commands import InProcess
+from tests.spark.kept import put_back
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +66,18 @@ class Shop(InProcess):
         (folder / "model" / "model.yml").write_text(MODEL)
         return cls(folder, session)
 
+    @classmethod
+    def loaded(cls, folder: Path, session: SparkSession, *entities: str) -> Shop:
+        """Return the project with all slices of some entities processed; it is made once in a folder."""
+
+        def build() -> None:
+            shop = cls.make(folder, session)
+            for entity in entities:
+                shop.load(entity, *SLICES)
+
+        put_back(folder, build, session)
+        return cls(folder, session)
+
     def put(self, entity: str, name: str, rows: list[dict[str, Any]]) -> Path:
         folder = self.folder / "lake" / "bronze" / entity
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,6 +120,17 @@ class Shop(InProcess):
         return found[0]["value"] if found else None
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("loaded") / "shop"
+
+
+@pytest.fixture
+def shop(place: Path, spark: SparkSession) -> Shop:
+    """Has all slices of both entities processed."""
+    return Shop.loaded(place, spark, "orders", "prices")
+
+
 def assert_told_once(collector: Collector, verb: str, entity: str) -> None:
     """Issue 13, part 5: a command is told with the table that it wrote, and nothing of its replay beside."""
     assert collector.told() == [(state, f"shop.{verb}.{entity}") for state in ("START", "COMPLETE")]
@@ -117,16 +141,13 @@ def assert_told_once(collector: Collector, verb: str, entity: str) -> None:
     assert {"id", "v"} <= {each["name"] for each in written["facets"]["schema"]["fields"]}
 
 
-def test_the_newest_slice_is_undone_and_processed_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_newest_slice_is_undone(shop: Shop) -> None:
     """Issue 15, part 1: one commit without new files; preview, manifest and watermarks in step."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("orders", "2024-05-01.json", "2024-05-02.json")
-    before, version = shop.rows("orders"), shop.table("orders").version()
-    shop.load("orders", "2024-05-03.json")
+    before = shop.rows("orders", 1)
     after, files = shop.rows("orders"), set((shop.folder / "lake/silver/orders").glob("*.parquet"))
 
     planned = shop.json("undo", "orders", "2024-05-03.json", "--dry-run")
-    assert (planned["back_to"], planned["done"], planned["replayed"]) == (version, False, [])
+    assert (planned["back_to"], planned["done"], planned["replayed"]) == (1, False, [])
     assert planned["difference"]["rows_only_before"] == 3
     assert {row["v"] for row in planned["difference"]["sample_only_before"]} == {"A", "B", "C"}
     asked = shop.run("undo", "orders", "2024-05-03.json")
@@ -152,11 +173,7 @@ def test_the_newest_slice_is_undone_and_processed_again(spark: SparkSession, tmp
     assert (again.code, "it is skipped" in again.err) == (2, True), again.all
 
 
-def test_slices_that_were_corrected_together_are_requeued_by_one_undo(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("orders", *SLICES)
+def test_slices_that_were_corrected_together_are_requeued_by_one_undo(shop: Shop) -> None:
     never = shop.rows("orders")
     bronze = shop.folder / "lake/bronze/orders"
     for name in ("2024-05-02.json", "2024-05-03.json"):
@@ -169,12 +186,8 @@ def test_slices_that_were_corrected_together_are_requeued_by_one_undo(
 
 
 @pytest.mark.nightly
-def test_an_older_slice_requeued_is_processed_again_with_those_after_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_an_older_slice_requeued_is_processed_again_with_those_after_it(shop: Shop) -> None:
     """Undo, then requeue equals never undone: the recorded processing times are used again."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("prices", *SLICES)
     never = shop.rows("prices")
     done = shop.json("undo", "prices", "2024-05-02.json", "--requeue", "--yes")
     assert (done["back_to"], done["requeued"]) == (0, ["2024-05-02.json", "2024-05-03.json"])
@@ -251,10 +264,8 @@ def test_rows_that_a_slice_has_only_seen_again_stay_in_the_preview_of_its_undo(
     assert "2 rows stay (2 of them with another lastSeen)" in told
 
 
-def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_is_built_again_under_the_declaration_of_today(shop: Shop) -> None:
     """Issue 15, part 2: the same declaration gives the same rows; Merge made Historic has its history."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("orders", *SLICES)
     before = shop.rows("orders")
     compared = shop.json("rebuild", "orders", "--check")
     assert compared["done"] is False
@@ -292,20 +303,14 @@ def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSessi
 
 
 @pytest.mark.nightly
-def test_a_table_is_built_again_from_a_slice_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_is_built_again_from_a_slice_on(shop: Shop) -> None:
     """The rows of the slices before it stay as they are."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("prices", *SLICES)
     part = shop.json("rebuild", "prices", "--from", "2024-05-03.json", "--check")
     assert (part["slices"], part["difference"]["rows_equal"]) == (["2024-05-03.json"], len(HISTORY))
 
 
-def test_versions_older_than_a_week_are_read_while_their_files_are_there(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_versions_older_than_a_week_are_read_while_their_files_are_there(shop: Shop) -> None:
     """Delta itself refuses them, so that the last of monthly slices could not be undone."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("orders", *SLICES)
     before = shop.rows("orders", 1)
     (millis,) = (each["timestamp"] for each in shop.table("orders").history() if each["version"] == 1)
     second = datetime.fromtimestamp(millis / 1000, UTC).isoformat()
@@ -316,26 +321,23 @@ def test_versions_older_than_a_week_are_read_while_their_files_are_there(
     found = shop.json("history", "diff", "orders", "2024-05-02.json")
     assert found["counts"] == {"inserted": 1, "updated": 1, "deleted": 1}
     assert len(shop.json("sql", "SELECT id FROM silver.orders", "--as-of", second)) == len(before)
-    assert shop.json("rebuild", "orders", "--from", "2024-05-02.json", "--check")["difference"]
+    assert shop.json("rebuild", "orders", "--from", "2024-05-03.json", "--check")["difference"]
     done = shop.run("undo", "orders", "2024-05-03.json", "--yes")
     assert done.code == 0, done.all
     assert shop.rows("orders") == before
 
 
 @pytest.mark.nightly
-def test_a_slice_that_was_skipped_since_it_was_processed_is_left_out_of_a_rebuild(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_slice_that_was_skipped_since_it_was_processed_is_left_out_of_a_rebuild(shop: Shop) -> None:
     """The table is as if it had been undone, and the manifest still skips it."""
-    shop, last = Shop.make(tmp_path / "shop", spark), "2024-05-03.json"
-    shop.load("orders", *SLICES)
+    last = "2024-05-03.json"
     assert shop.watermark("orders") == 3
     assert shop.run("manifest", "skip", f"orders/{last}", "--reason", "broken").code == 0
     refused = shop.run("undo", "orders", last, "--yes")
     assert (refused.code, "`lakewright rebuild orders`" in refused.err) == (2, True), refused.all
     done = shop.json("rebuild", "orders", "--yes")
     assert (done["skipped"], len(done["slices"])) == ([last], 2)
-    values = [row["v"] for row in shop.json("sql", "SELECT v FROM orders ORDER BY id")]
+    values = [row["v"] for row in shop.json("sql", "SELECT v FROM silver.orders ORDER BY id")]
     assert values == ["a", "B", "c"]
     assert (shop.verdicts("orders")[last], shop.watermark("orders")) == ("skipped", 2)
     assert shop.json("doctor", "orders")["ok"]
@@ -345,10 +347,9 @@ def test_a_slice_that_was_skipped_since_it_was_processed_is_left_out_of_a_rebuil
     assert (shop.verdicts("orders")[last], shop.watermark("orders")) == ("processed", 3)
 
 
-def test_a_slice_that_waits_is_put_in_its_place_by_a_rebuild(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_slice_that_waits_is_put_in_its_place_by_a_rebuild(shop: Shop) -> None:
     """Each version begins when its slice says, also if the slice was undone, or came after later ones."""
-    shop, (first, second, last) = Shop.make(tmp_path / "shop", spark), SLICES
-    shop.load("prices", *SLICES)
+    first, second, last = SLICES
     whole = shop.rows("prices"), shop.watermark("prices")
     assert shop.run("undo", "prices", second, "--yes").code == 0
     assert shop.run("rebuild", "prices", "--include", second, "--yes").code == 2  # it is skipped
@@ -368,11 +369,8 @@ def test_a_slice_that_waits_is_put_in_its_place_by_a_rebuild(spark: SparkSession
 
 
 @pytest.mark.nightly
-def test_a_later_slice_that_was_skipped_since_it_was_processed_is_left_out_of_an_undo(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    shop, (first, second, last) = Shop.make(tmp_path / "shop", spark), SLICES
-    shop.load("orders", *SLICES)
+def test_a_later_slice_that_was_skipped_since_it_was_processed_is_left_out_of_an_undo(shop: Shop) -> None:
+    first, second, last = SLICES
     assert shop.run("manifest", "skip", f"orders/{last}", "--reason", "broken").code == 0
     done = shop.json("undo", "orders", second, "--yes")
     assert (done["skipped"], done["replayed"], done["back_to"]) == ([last], [], 0)
@@ -430,15 +428,13 @@ POINTS = ("before_replay", "after_replay", "before_swap", "before_rewind")
     "points", [POINTS[2:3], pytest.param(POINTS, marks=pytest.mark.nightly)], ids=["one", "all"]
 )
 def test_an_older_slice_is_undone_beside_the_table_although_the_command_died_before(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: tuple[str, ...]
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, points: tuple[str, ...]
 ) -> None:
     """The slices after it are applied again; the table is replaced by one commit, or is as before.
 
     Two operators at once, and a job beside an undo: who comes second is told who does what.
     """
-    shop = Shop.make(tmp_path / "shop", spark)
     first, second, third = SLICES
-    shop.load("prices", *SLICES)
     assert shop.versions("prices") == HISTORY
     for point in points:
         _die_in(shop, monkeypatch, point, "undo", "prices", second)
@@ -484,11 +480,9 @@ def test_an_older_slice_is_undone_beside_the_table_although_the_command_died_bef
 
 @pytest.mark.nightly
 def test_a_rebuild_that_dies_is_ended_by_the_same_command(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every point: the table is as before or as after, and the command typed again gives the end."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    shop.load("prices", *SLICES)
     before = shop.rows("prices")
     for point in (*POINTS, "after_rewind"):
         _die_in(shop, monkeypatch, point, "rebuild", "prices")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deltalake import DeltaTable
 from tests.sessions import no_session
 from tests.unit.run.bench import Listening
 
@@ -144,7 +145,7 @@ class SmallProject:
 
 def delete(project: SmallProject, key: int) -> None:
     """Delete a row of the table as another program does."""
-    project.spark.sql(f"delete from delta.`{project.table}` where id = {key}")
+    DeltaTable(project.table).delete(f"id = {key}")
 
 
 def told(plan: Plan) -> list[tuple[Code, State]]:

@@ -46,9 +46,15 @@ def built(places: Path, spark: SparkSession) -> SmallProject:
 
     def build() -> None:
         project = SmallProject(places / "built", spark, gold=ages())
-        for name, rows in (("01", {1: 10}), ("02", {2: 20})):
-            project.put(name, rows)
-            project.done()
+        project.put("01", {1: 10})
+        assert [(each.subject.name, each.action) for each in project.plan().ready] == [
+            ("people", Action.FORWARD),
+            ("ages", Action.BUILD),
+        ]
+        project.done()
+        project.put("02", {2: 20})
+        assert due(project.plan()) == [("ages", Code.INPUT_DUE)]
+        project.done()
 
     put_back(places / "built", build, spark)
     return SmallProject(places / "built", spark, gold=ages())
@@ -73,19 +79,10 @@ def due(plan: Plan) -> list[tuple[str, Code]]:
     return [(each.subject.text, each.reason.code) for each in plan.ready if each.subject.kind is Kind.TARGET]
 
 
-def test_gold_is_built_with_silver_and_again_once_silver_has_changed(project: SmallProject) -> None:
-    project.put("01", {1: 10, 2: 10})
-    plan = project.plan()
-    assert [(each.subject.name, each.action) for each in plan.ready] == [
-        ("people", Action.FORWARD),
-        ("ages", Action.BUILD),
-    ]
-    project.done()
-    assert project.built("ages") == [(10, 2)]
-    project.put("02", {2: 20})
-    assert due(project.plan()) == [("ages", Code.INPUT_DUE)]
-    project.done()
-    assert project.built("ages") == [(10, 1), (20, 1)]
+def test_gold_is_built_with_silver_and_again_once_silver_has_changed(built: SmallProject) -> None:
+    first = DeltaTable(built.folder / "lake" / "gold" / "ages", version=0).to_pyarrow_table().to_pylist()
+    assert first == [{"age": 10, "n": 1}]
+    assert built.built("ages") == [(10, 1), (20, 1)]
 
 
 def test_a_slice_belongs_to_the_run_of_its_day(two_days: SmallProject) -> None:
@@ -231,29 +228,25 @@ def lose_manifest(project: SmallProject) -> None:
         each.unlink()
 
 
-def test_the_log_tells_what_was_built_if_the_manifest_is_lost(tmp_path: Path, spark: SparkSession) -> None:
+def test_the_log_tells_what_was_built_if_the_manifest_is_lost(two_days: SmallProject) -> None:
     """Rules, "Gold: builds": a build is in the commit, and in the manifest."""
-    gold = by_day()
-    added = {**gold["targets"]["days"]["relation"], "location": delta("added")["location"]}
-    gold["targets"]["added"] = {**gold["targets"]["days"], "relation": added, "mode": "APPEND"}
-    daily = SmallProject(tmp_path / "project", spark, by_day=True, gold=gold)
-    daily.put("01", {1: 1})
-    daily.put("02", {2: 2})
-    daily.done()
-    rows = daily.built("days")
-    assert daily.built("added") == rows
-    lose_manifest(daily)
-    recorded = [each.subject.text for each in daily.plan().ready if each.action is Action.RECORD]
-    assert sorted(recorded) == sorted(
-        ["people", *(f"{name}/day={day}" for name in ("added", "days") for day in ("01", "02"))]
-    )
-    assert len(daily.plan().ready) == len(recorded)
-    daily.done()
-    assert (daily.built("days"), daily.built("added"), daily.plan().findings) == (rows, rows, ())
-    daily.put("02", {2: 22})
-    daily.decide("people/02.csv", "take")
-    daily.apply()
-    left = [(step.subject.text, step.reason.code) for step in daily.plan().steps]
+    days = two_days.gold["targets"]["days"]
+    relation = {**days["relation"], "location": delta("added")["location"]}
+    two_days.gold["targets"]["added"] = {**days, "relation": relation, "mode": "APPEND"}
+    two_days.write()
+    two_days.job("daily", "day=01,02", targets=("added",)).check()
+    rows = two_days.built("days"), two_days.built("added")
+    lose_manifest(two_days)
+    actions = sorted((each.subject.text, each.action) for each in two_days.plan().ready)
+    builds = [f"{name}/day={day}" for name in ("added", "days") for day in ("01", "02")]
+    assert actions == [(name, Action.RECORD) for name in (*builds, "people")]
+    two_days.done()
+    assert (two_days.built("days"), two_days.built("added")) == rows
+    assert two_days.plan().findings == ()
+    two_days.put("02", {2: 22})
+    two_days.decide("people/02.csv", "take")
+    two_days.apply()
+    left = [(step.subject.text, step.reason.code) for step in two_days.plan().steps]
     assert left == [("added/day=02", Code.APPENDED_BEFORE)]
 
 
