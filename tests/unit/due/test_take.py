@@ -56,7 +56,9 @@ class Runs:
 
     def faults(self, *names: str) -> dict[str, str | None]:
         """Apply what is due; return the code of the fault of each entity's step."""
-        applied = apply_plan(self.app, self, names, author="tests")
+        announced: list[Step] = []
+        applied = apply_plan(self.app, self, names, author="tests", on_step=announced.append)
+        assert {each.subject.name for each in announced} == {each.step.subject.name for each in applied.taken}
         entities = (each for each in applied.taken if each.step.subject.name in ("e0", "e1"))
         return {each.step.subject.name: None if each.fault is None else each.fault.code for each in entities}
 

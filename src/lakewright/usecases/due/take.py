@@ -360,7 +360,7 @@ class _Taker:
         """
         runs, entity = _runs(self.app, step), Subject(step.subject.name)
         others = list(self._others(step, {run.job for run in runs if run is not None}))
-        alone: tuple[Mapping[str, Any], ...] = ()
+        alone, announced = tuple[Mapping[str, Any], ...](), set[str]()
         self._make_ready(step)
         for run in runs:
             self.app.begin_run()
@@ -373,7 +373,10 @@ class _Taker:
             along = [(each, rest) for each, rest in others if rest and _instance(rest[0]) == _instance(run)]
             for each, rest in along:
                 rest.pop(0)
-                self._make_ready(each)
+                if each.id not in announced:
+                    self.on_step(each)
+                    announced.add(each.id)
+                    self._make_ready(each)
             result = self.run(self._request(run, {entity.name, *(each.subject.name for each, _ in along)}))
             faults = self._faults_of(result)
             self.faults |= faults
