@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
 from tests.sessions import no_session
+from tests.silver import rows_of
 from tests.unit.run.bench import Listening
 
 from lakewright.app import App
@@ -133,14 +134,11 @@ class SmallProject:
 
     def built(self, name: str) -> list[tuple[Any, ...]]:
         """Return the rows of a table below `gold`, sorted."""
-        table = self.spark.read.format("delta").load(str(self.folder / "lake" / "gold" / name))
-        return sorted(tuple(row) for row in table.collect())
+        found = rows_of(self.folder / "lake" / "gold" / name)
+        return sorted(tuple(row.values()) for row in found)
 
     def rows(self) -> dict[int, int]:
-        if not self.table.exists():
-            return {}
-        table = self.spark.read.format("delta").load(str(self.table)).select("id", "age")
-        return {row["id"]: row["age"] for row in table.collect()}
+        return {row["id"]: row["age"] for row in rows_of(self.table)}
 
 
 def delete(project: SmallProject, key: int) -> None:
