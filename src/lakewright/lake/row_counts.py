@@ -2,9 +2,10 @@
 
 Going back, a version has the rows of the next one, without what that one added, and with what it removed. A
 file's rows are in the statistics of its `add`, less those that its deletion vector marks. Where they are not,
-as in a `remove`, they are in the footer of the file. The series ends where a file is gone.
+as in a `remove`, they are in the footer of the file. The series ends where a file is gone. How many rows are
+marked in all is in the checksum of the newest version, so that no older one is read for it.
 
-Source: Delta's protocol, "Add File and Remove File" and "Deletion Vectors".
+Source: Delta's protocol, "Add File and Remove File", "Deletion Vectors" and "Version Checksum File".
 """
 
 from __future__ import annotations
@@ -88,10 +89,19 @@ def read_row_counts(lake: Lake, address: Address, limit: int) -> tuple[RowCount,
     counts = count_rows_back(
         dict(zip(paths, record_counts(files), strict=True)),
         versions,
-        may_have_marks=may_have_marks(table),
+        marked=_marked_rows(log, table.version()) if may_have_marks(table) else 0,
         look_up=_footers(log),
     )
     return tuple(counts)[::-1]
+
+
+def _marked_rows(log: TableLog, version: int) -> int | None:
+    """Return how many rows the deletion vectors of a version mark; None if its checksum does not say so."""
+    try:
+        found = json.loads(log.read(f"{version:020d}.crc") or b"{}").get("numDeletedRecordsOpt")
+    except ValueError:
+        return None
+    return found if isinstance(found, int) else None
 
 
 def _footers(log: TableLog) -> Callable[[str], int | None]:
@@ -123,7 +133,7 @@ def count_rows_back(
     present: Mapping[str, int | None],
     newest_first: Sequence[LogVersion],
     *,
-    may_have_marks: bool,
+    marked: int | None,
     look_up: Callable[[str], int | None] = lambda _: None,
 ) -> Iterator[RowCount]:
     """Yield the row counts of versions, the newest first, as far as they are known.
@@ -131,7 +141,8 @@ def count_rows_back(
     Args:
         present: The rows of each file of the newest version, without regard to deletion vectors.
         newest_first: The versions, without a gap.
-        may_have_marks: Whether files may have deletion vectors.
+        marked: The rows that deletion vectors of the newest version mark; if it is None, they are counted in
+            the versions, if these add all files.
         look_up: Returns the rows of a file of which they are not in the log.
     """
     files = {unquote(path): rows for path, rows in present.items()}
@@ -153,9 +164,12 @@ def count_rows_back(
         return None if None in counts else sum(each or 0 for each in counts)
 
     paths = [unquote(path) for path in present]
-    if may_have_marks and not marks.keys() >= set(paths):
-        return
-    now = total((path, marks.get(path, 0)) for path in paths)
+    if marked is None:
+        if not marks.keys() >= set(paths):
+            return
+        marked = sum(marks[path] for path in paths)
+    whole = total((path, 0) for path in paths)
+    now = None if whole is None else whole - marked
     for each in newest_first:
         if now is None:
             return

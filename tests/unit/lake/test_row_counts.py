@@ -63,7 +63,13 @@ def test_rows_that_deletion_vectors_mark_are_not_counted() -> None:
         LogVersion(1, adds=[marked], removes=[{"path": "a"}]),
         LogVersion(0, adds=[whole]),
     ]
-    found = count_rows_back({"b": 4}, versions, may_have_marks=True)
+    found = count_rows_back({"b": 4}, versions, marked=None)
     assert [(each.version, each.rows) for each in found] == [(2, 4), (1, 7), (0, 10)]
     # Nothing is guessed of a file whose marks are older than what was read.
-    assert not list(count_rows_back({"a": 10}, versions[:1], may_have_marks=True))
+    assert not list(count_rows_back({"a": 10}, versions[:1], marked=None))
+
+
+def test_marks_that_are_older_than_what_is_read_are_in_the_checksum() -> None:
+    newest = LogVersion(5, adds=[{"path": "b", "stats": '{"numRecords": 4}'}])
+    found = count_rows_back({"a": 10, "b": 4}, [newest], marked=3)
+    assert [(each.version, each.rows) for each in found] == [(5, 11)]
