@@ -155,6 +155,18 @@ def test_the_command_of_a_failed_run_has_its_choice_of_targets(
     assert not is_resumable(run)
 
 
+def test_the_page_of_a_replay_says_who_did_it_and_why_and_names_its_slices() -> None:
+    app = a_history()
+    facts = {"author": "ada", "reason": "apply", "code": "changed_slice", "slices": ["s1", "s2"]}
+    run = replace(next(app.journal.runs()), run_id="r4", job="replay people", phase="REPLAY", facts=facts)
+    app.journal.finish_run(app.journal.start_run(run), "SUCCESS", finished=NOW)
+    lines = call_with(app, "history", "show", "r4").out.splitlines()
+    assert (lines[0], lines[3:]) == (
+        "shop/replay people, run r4, SUCCESS",
+        ["for ada: apply (changed_slice)", "slices s1, s2"],
+    )
+
+
 def test_runs_are_chosen_by_their_age() -> None:
     assert [run["run_id"] for run in runs("--since", "90m")] == ["c2-run"]
     assert len(runs("--since", "P1D")) == 3

@@ -18,7 +18,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
 from lakewright.plan.status import Status
-from lakewright.spec.words import counted, duration
+from lakewright.spec.words import counted, duration, first_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.history import RunComparison
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Status.BLOCKED]
 """Statuses of runs; a blocked target makes its run fail."""
+MOST_NAMED = 5
 
 
 @click.group(
@@ -189,11 +190,17 @@ def _phase_of(run: Run) -> str:
 
 def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the page of a run from its JSON document."""
-    head = f" up to {document['phase'].lower()}, run {document['run_id']}, "
+    from lakewright.usecases.history import REWINDS
+
+    is_rewind = document["phase"] in REWINDS  # its name says so already
+    until = "" if is_rewind else f" up to {document['phase'].lower()}"
+    head = f"{until}, run {document['run_id']}, "
     yield line(Span(f"{document['project']}/{document['job']}", "bold"), head, status(document["status"]))
     yield line(f"started {document['started']}, finished {document['finished'] or 'not yet'}")
     begun_by = f", begun by the trigger {document['trigger']}" if document.get("trigger") else ""
     yield line(f"by {document['holder']}{begun_by}")
+    if is_rewind:
+        yield from _rewind_lines(document)
     if choice := _choice(document):
         yield line(f"restricted to {choice}")
     for instance in document["instances"]:
@@ -201,6 +208,17 @@ def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
             line(Span(assignments(instance["parameters"]) or "without parameters", "bold")),
             tuple(_phase(phase) for phase in instance["phases"]),
         )
+
+
+def _rewind_lines(document: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield who has replayed a table, why, and which slices were taken back or applied again."""
+    reason = ": ".join(filter(None, (document.get("author"), document.get("reason"))))
+    code = f" ({document['code']})" if document.get("code") else ""
+    if reason or code:
+        yield line(f"for {reason}{code}")
+    names = [*(document.get("slices") or ()), *([document["slice"]] if document.get("slice") else [])]
+    if names:
+        yield line(f"{'slice' if len(names) == 1 else 'slices'} {first_of(names, MOST_NAMED)}")
 
 
 def _choice(document: Mapping[str, Any]) -> str:
