@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -226,6 +226,11 @@ def is_of_former_job(project: Project, run: Run) -> bool:
 def is_rewind(run: Run) -> bool:
     """Return whether a run has replayed a table, which the history lists beside runs of jobs."""
     return run.phase in REWINDS
+
+
+def replayed_slices(document: Mapping[str, Any]) -> list[str]:
+    """Return the names of the slices that a replay took back or applied again, from its JSON document."""
+    return [*(document.get("slices") or ()), *([document["slice"]] if document.get("slice") else [])]
 
 
 def is_resumable(run: Run) -> bool:

@@ -220,6 +220,17 @@ def test_a_run_is_resumed_with_the_choices_that_it_had(shop: Served) -> None:
     ]
 
 
+def test_the_page_of_a_replay_says_who_did_it_and_why_and_names_its_slices(shop: Served) -> None:
+    run = shop.app.journal.run("run-1")
+    assert run is not None
+    facts = {"author": "ada", "reason": "apply", "code": "changed_slice", "slices": ["s1", "s2"]}
+    replay = replace(run, run_id="run-9", job="replay people", phase="REPLAY", parameters={}, facts=facts)
+    shop.app.journal.finish_run(shop.app.journal.start_run(replay), "SUCCESS", finished=shop.app.store.now())
+    text = read(shop, "/runs/run-9")
+    assert "By ada Reason apply (changed_slice) Slices s1, s2" in text
+    assert "No target has ended yet" not in text
+
+
 def test_a_long_list_is_read_page_by_page(shop: Served) -> None:
     discover(shop.app, "people", [f"b{number:03d}" for number in range(120)])
     seen: list[str] = []

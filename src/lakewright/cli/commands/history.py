@@ -212,12 +212,13 @@ def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
 
 def _rewind_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield who has replayed a table, why, and which slices were taken back or applied again."""
+    from lakewright.usecases.history import replayed_slices
+
     reason = ": ".join(filter(None, (document.get("author"), document.get("reason"))))
     code = f" ({document['code']})" if document.get("code") else ""
     if reason or code:
         yield line(f"for {reason}{code}")
-    names = [*(document.get("slices") or ()), *([document["slice"]] if document.get("slice") else [])]
-    if names:
+    if names := replayed_slices(document):
         yield line(f"{'slice' if len(names) == 1 else 'slices'} {first_of(names, MOST_NAMED)}")
 
 

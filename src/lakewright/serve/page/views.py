@@ -31,12 +31,14 @@ from lakewright.usecases.entities import (
     read_standings,
 )
 from lakewright.usecases.history import (
+    REWINDS,
     compare_runs,
     find_run,
     is_of_former_job,
     is_resumable,
     is_superseded,
     list_runs,
+    replayed_slices,
     resume_command,
     run_with_targets,
 )
@@ -134,6 +136,8 @@ def run_values(view: View) -> dict[str, Any]:
     return {
         "run": {"trigger": None, **document},
         "took": took,
+        "is_rewind": document["phase"] in REWINDS,
+        "replayed": replayed_slices(document) if document["phase"] in REWINDS else [],
         "failures": [each for each in targets if each["status"] == Status.FAILED and each["error"]],
         "longest": max((target.get("seconds") or 0.0 for target in targets), default=0.0) or 1.0,
         "now": view.app.store.now(),
