@@ -15,6 +15,7 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.sessions import same
+from tests.silver import rows_of
 
 from lakewright.doctor.examine import examine
 from lakewright.doctor.repair import plan_repair, repair
@@ -93,8 +94,9 @@ class Lake:
         self.spark.newSession().sql(statement.format(table=self.silver.sql)).collect()
 
     def rows(self) -> list[tuple[Any, ...]]:
-        frame = self.spark.newSession().read.format("delta").load(str(self.silver.location))
-        return sorted(map(tuple, frame.drop("dlf_source_filename").collect()), key=repr)
+        found = rows_of(Path(str(self.silver.location)))
+        left_out = "dlf_source_filename"
+        return sorted((tuple(v for n, v in row.items() if n != left_out) for row in found), key=repr)
 
     def broken(self) -> dict[str, int]:
         return {finding.rule: finding.count for finding in examine(self.context(), self.entity).findings}
