@@ -134,7 +134,7 @@ def run_values(view: View) -> dict[str, Any]:
     started, finished = document["started"], document["finished"]
     took = (parse_instant(finished) - parse_instant(started)).total_seconds() if finished else None
     return {
-        "run": {"trigger": None, **document},
+        "run": {**dict.fromkeys(("trigger", "author", "reason", "code")), **document},
         "took": took,
         "is_rewind": document["phase"] in REWINDS,
         "replayed": replayed_slices(document) if document["phase"] in REWINDS else [],
