@@ -176,14 +176,18 @@ def test_what_is_due_is_applied_once_however_often_the_button_is_pressed(shop: S
 
 
 def test_the_page_of_an_apply_shows_the_steps_that_it_took(shop: Served) -> None:
-    taken = [{"id": "forward people", "is_done": True}, {"id": "replay orders", "is_done": False}]
+    error = {"code": "target_failed", "message": "its files are gone", "remedy": "Bring them back."}
+    taken = [
+        {"id": "forward people", "is_done": True, "error": None},
+        {"id": "replay orders", "is_done": False, "error": error},
+    ]
     shop.requests.out = json.dumps({"taken": taken, "left": {"steps": [], "findings": []}}).encode()
     client = browser(shop)
     begun = client.post("/do/apply", data={"csrf": csrf_of(client), "reason": "now"})
     (command,) = shop.site.commands.all()
     wait_for_end(shop, command.command_id)
     page = words(client.get(begun.headers["location"]).text)
-    assert "success forward people failed replay orders" in page
+    assert "success forward people failed replay orders its files are gone Bring them back." in page
 
 
 @pytest.mark.parametrize("action", ["decide", "apply"])

@@ -113,9 +113,9 @@ def apply_summary(document: Document) -> dict[str, Any]:
     Raises:
         JobFailed: A step failed.
     """
-    failed = [each["id"] for each in document["taken"] if not each["is_done"]]
+    failed = [f"{each['id']}: {error_text(each['error'])}" for each in document["taken"] if each["error"]]
     if failed:
-        raise JobFailed(f"steps failed: {', '.join(failed)}. `lakewright plan` says why, and what to do.")
+        raise JobFailed(f"steps failed: {'; '.join(failed)}")
     asked = ("blocked", "needs_consent", "needs_decision")
     left = [each for each in document["left"]["steps"] if each["status"] in asked]
     return {

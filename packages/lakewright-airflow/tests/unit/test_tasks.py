@@ -68,16 +68,17 @@ def test_a_run_that_did_not_succeed_raises_its_first_error_with_what_to_do(statu
     assert all(part in str(raised.value) for part in (status, error["message"], error["remedy"]))
 
 
-def applied(*steps: tuple[str, str], is_done: bool = True) -> dict[str, Any]:
+def applied(*steps: tuple[str, str], error: dict[str, Any] | None = None) -> dict[str, Any]:
     left = [{"subject": {"name": name}, "status": status} for name, status in steps]
-    return {"taken": [{"id": "forward orders", "is_done": is_done}], "left": {"steps": left}}
+    taken = {"id": "forward orders", "is_done": error is None, "error": error}
+    return {"taken": [taken], "left": {"steps": left}}
 
 
 def test_the_summary_of_apply_has_what_needs_a_person() -> None:
     steps = ("b", "needs_decision"), ("a", "needs_consent"), ("a", "blocked"), ("c", "waits"), ("d", "ready")
     assert summary(applied(*steps)) == {"taken": ["forward orders"], "needs_you": ["a", "b"]}
-    with pytest.raises(JobFailed, match="forward orders"):
-        summary(applied(is_done=False))
+    with pytest.raises(JobFailed, match="forward orders: no file. Do: bring it"):
+        summary(applied(error={"message": "no file", "remedy": "bring it"}))
 
 
 @pytest.mark.parametrize(
