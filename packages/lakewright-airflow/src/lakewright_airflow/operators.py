@@ -209,8 +209,7 @@ class LakewrightApplyOperator(_LakewrightOperator):
         steps = [
             {"subject": {"name": each.subject.name}, "status": each.state.value} for each in done.left.steps
         ]
-        taken = [{"id": each.step.id, "is_done": each.fault is None} for each in done.taken]
-        return {"taken": taken, "left": {"steps": steps}}
+        return {"taken": [each.as_json() for each in done.taken], "left": {"steps": steps}}
 
     def result_of(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return what was done.

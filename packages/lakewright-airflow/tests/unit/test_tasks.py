@@ -77,7 +77,7 @@ def applied(*steps: tuple[str, str], error: dict[str, Any] | None = None) -> dic
 def test_the_summary_of_apply_has_what_needs_a_person() -> None:
     steps = ("b", "needs_decision"), ("a", "needs_consent"), ("a", "blocked"), ("c", "waits"), ("d", "ready")
     assert summary(applied(*steps)) == {"taken": ["forward orders"], "needs_you": ["a", "b"]}
-    with pytest.raises(JobFailed, match="forward orders: no file. Do: bring it"):
+    with pytest.raises(JobFailed, match="forward orders: no file"):
         summary(applied(error={"message": "no file", "remedy": "bring it"}))
 
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from lakewright.run.request import JobRequest
     from lakewright.run.result import RunResult
     from lakewright.usecases.due.status import ProjectStatus
-    from lakewright.usecases.due.take import Taken
     from lakewright.usecases.items import Row
 
 
@@ -177,7 +176,7 @@ def take_steps(
         on_step=announce,
     )
     outcome = {
-        "taken": [_taken(each) for each in done.taken],
+        "taken": [each.as_json() for each in done.taken],
         "left": plan_document(done.left),
         "entities": (work := work_done(call.app, results, done.taken)),
     }
@@ -191,11 +190,6 @@ def take_steps(
     if done.failed:
         return FAILED
     return HELD if done.needs_person else 0
-
-
-def _taken(taken: Taken) -> dict[str, Any]:
-    error = None if taken.fault is None else taken.fault.as_json()
-    return {"id": taken.step.id, "is_done": error is None, "error": error}
 
 
 @command(

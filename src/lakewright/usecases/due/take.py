@@ -71,6 +71,11 @@ class Taken:
     fault: Fault | None = None
     slices: tuple[Mapping[str, Any], ...] = ()
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the step as `apply` prints it: its id, whether it is done, and its error."""
+        error = None if self.fault is None else self.fault.as_json()
+        return {"id": self.step.id, "is_done": error is None, "error": error}
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:
