@@ -65,20 +65,20 @@ class Runs:
 
 def test_a_step_that_failed_in_the_run_of_another_one_is_not_reported_as_done(lake: Path) -> None:
     runs = Runs(lake, "e0", "e1")
-    assert runs.faults() == {"e0": "run_failed", "e1": "slice_failed"}
+    assert runs.faults() == {"e0": "slice_failed", "e1": "slice_failed"}
     assert [each.targets for each in runs.requests] == [()], "one run takes the slices of both"
 
 
 def test_a_run_leaves_out_entities_that_wait_for_a_person(lake: Path) -> None:
     runs = Runs(lake, "e0")
     fail(runs.app, found(runs.app, "e1"))
-    assert runs.faults() == {"e0": "run_failed"}
+    assert runs.faults() == {"e0": "slice_failed"}
     assert [each.targets for each in runs.requests] == [("e0", "g0", "g1", "g2")]
 
 
 def test_only_what_is_named_is_taken(lake: Path) -> None:
     runs = Runs(lake, "e0", "e1")
-    assert runs.faults("e1") == {"e1": "run_failed"}
+    assert runs.faults("e1") == {"e1": "slice_failed"}
     assert [each.targets for each in runs.requests] == [("e1", "g0", "g1", "g2")]
 
 
@@ -89,7 +89,7 @@ def test_without_parameters_only_the_named_targets_are_built_with_slices(lake: P
         model = model.replace(part, "")
     (lake / "model.yml").write_text(model)
     runs = Runs(lake, "e0", "e1")
-    assert runs.faults("e1", "g1") == {"e1": "run_failed"}
+    assert runs.faults("e1", "g1") == {"e1": "slice_failed"}
     assert [each.targets for each in runs.requests] == [("e1", "g1")]
 
 

@@ -211,7 +211,7 @@ class _Taker:
         except LakewrightError as error:
             held = (each for now in observe(self.app, [entity.name]).entities for each in now.table.slices)
             is_done = step.slices and set(step.slices) <= set(held)
-            return Taken(step, None if is_done else error.as_fault())
+            return Taken(step, None if is_done else self.faults.get(_whole(step), error.as_fault()))
 
     def _repeated(self, step: Step) -> Fault | None:
         """Return the fault of a step that was taken and is still due; None if it was not taken."""
