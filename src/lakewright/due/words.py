@@ -46,7 +46,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.DEAD_LOCK: "{holder} has ended",
     Code.FOREIGN_ROWS: "another writer changed rows in version {version}",
     Code.NO_BUILD: "it was never built",
-    Code.CUT_OFF: "a build began and did not end",
+    Code.CUT_OFF: "its last build did not finish",
     Code.REDEFINED: "its definition has changed",
     Code.INPUT_MOVED: "what it reads has changed: {places}",
     Code.INPUT_MISSING: "what it reads does not exist: {places}",
