@@ -20,9 +20,9 @@ from typing import Any
 from benchmarks.manifest import fill, leave_open, seed
 from benchmarks.report import Row
 from benchmarks.timing import load_during, peak_memory
+from lakewright.bus.command_runs import run_commands
 from lakewright.bus.manifest import Manifest
-from lakewright.bus.run_commands import run_commands
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.stores.registry import open_store
 
 SIZES = (10_000, 100_000, 1_000_000)

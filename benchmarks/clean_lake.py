@@ -21,14 +21,14 @@ from lakewright.run.planning import node_of
 from lakewright.schema.canonical import HASH_VERSION
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import counter_of
-from lakewright.slices.discover import discovered, list_bronze
+from lakewright.slices.discovery import discovered, list_bronze
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, KEY_PROPERTY, STRATEGY_PROPERTY
 from lakewright.targets.definition import definition_of
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.observe import settle
-from lakewright.usecases.opened import chain_of
+from lakewright.usecases.open_project import chain_of
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

@@ -104,8 +104,8 @@ def _write_project(folder: Path) -> None:
 
 def _generate(folder: Path) -> dict[str, Any]:
     """Write the slices, with as little memory as a step of rows needs."""
-    from lakewright.spark.build import build_session
     from lakewright.spark.conf import SessionSettings
+    from lakewright.spark.session_builder import build_session
 
     spark = build_session(SessionSettings(folder / "state"))
     for number, name in enumerate(SLICES):
@@ -158,8 +158,8 @@ def _by_hand(folder: Path, strategy: str, name: str) -> dict[str, Any]:
     """Apply a slice by the script, in a session with the settings that Lakewright's run has."""
     from benchmarks.fold import processor_seconds
     from benchmarks.strategies.scripts import apply_by_hand
-    from lakewright.spark.build import build_session
     from lakewright.spark.conf import SessionSettings
+    from lakewright.spark.session_builder import build_session
     from lakewright.strategies.tuning import PARTITION
 
     slice_folder, place = folder / "slices" / name, folder / "hand" / strategy

@@ -135,8 +135,8 @@ def read_by_hand(lake: Lake, session: SparkSession, place: Path, case: Case) -> 
 
 def read_typed(lake: Lake, session: SparkSession, place: Path, case: Case) -> DataFrame:
     """Return the rows of files as the pipeline gets them, of an entity that declares the types."""
-    from lakewright.slices.discover import find_slice
-    from lakewright.slices.read import read_slice
+    from lakewright.slices.discovery import find_slice
+    from lakewright.slices.reading import read_slice
     from lakewright.spec.models.slice_folder import SliceFolder
     from lakewright.transform.system_columns import SystemColumns
     from lakewright.transform.typed_columns import typed_columns

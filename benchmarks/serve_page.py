@@ -32,7 +32,7 @@ from lakewright.serve.page.routes import Pages
 from lakewright.serve.requests import Requests
 from lakewright.serve.watched_project import WatchedProject
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id
+from lakewright.slices.discovery import item_id
 
 LIMITS = {"metrics": 0.05}
 LIMIT = 0.1

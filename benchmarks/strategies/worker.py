@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings, driver_memory_gib, machine_memory
 from lakewright.spark.jars import fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.releases import delta_jars, installed_release
+from lakewright.spark.session_builder import build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lakewright.api.arguments import Range
     from lakewright.api.definitions import Entity, Job, Mapping, Processing, Relation
-    from lakewright.api.opened import RunEvent, Runs
+    from lakewright.api.open_project import RunEvent, Runs
     from lakewright.api.project import Project
     from lakewright.bus.manifest import Manifest
     from lakewright.plan.step import Plan
     from lakewright.run.result import RunResult
-    from lakewright.slices.land import LandedSlice
+    from lakewright.slices.landing import LandedSlice
     from lakewright.slices.result import ProcessResult
     from lakewright.usecases.due.status import ProjectStatus
 
@@ -55,12 +55,12 @@ logging.getLogger("lakewright").addHandler(logging.NullHandler())
 _PLACES = {
     "lakewright.api.arguments": ("Range",),
     "lakewright.api.definitions": ("Entity", "Job", "Mapping", "Processing", "Relation"),
-    "lakewright.api.opened": ("RunEvent", "Runs"),
+    "lakewright.api.open_project": ("RunEvent", "Runs"),
     "lakewright.api.project": ("Project",),
     "lakewright.bus.manifest": ("Manifest",),
     "lakewright.plan.step": ("Plan",),
     "lakewright.run.result": ("RunResult",),
-    "lakewright.slices.land": ("LandedSlice",),
+    "lakewright.slices.landing": ("LandedSlice",),
     "lakewright.slices.result": ("ProcessResult",),
     "lakewright.usecases.due.status": ("ProjectStatus",),
 }

@@ -22,7 +22,7 @@ from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.settings import lease_duration
 from lakewright.manifest.store import Store
 from lakewright.run.kinds import registry
@@ -33,7 +33,7 @@ from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
-from lakewright.stores.deferred import DeferredStore
+from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import check_manifest, open_lazily, resolve_settings
 from lakewright.threads import shared_property

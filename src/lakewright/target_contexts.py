@@ -8,7 +8,7 @@ from collections.abc import Callable
 from lakewright.app import App
 from lakewright.manifest.settings import takeover
 from lakewright.manifest.store import Store
-from lakewright.run.execute import Interruption
+from lakewright.run.execution import Interruption
 from lakewright.slices.result import SliceReport
 from lakewright.targets.context import Context, RunOptions, TargetDefaults
 from lakewright.workspace.workspace import Workspace

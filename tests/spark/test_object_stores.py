@@ -20,7 +20,7 @@ from tests.stores.clouds import CLOUDS, Cloud
 from lakewright.errors import StorageUnavailable
 from lakewright.lake.files import ObjectFiles
 from lakewright.lake.object_storage import Bucket, ObjectStorage, check_stores
-from lakewright.slices.discover import list_objects
+from lakewright.slices.discovery import list_objects
 from lakewright.spark.releases import installed_release, store_jars
 from lakewright.spec.models.storage import StorageSettings
 

@@ -222,7 +222,7 @@ def test_a_story_of_a_past_in_exports(
             if name == "after_past":
                 raise Died(name)
 
-        patch.setattr("lakewright.slices.past.reach_failpoint", die)
+        patch.setattr("lakewright.slices.past_versions.reach_failpoint", die)
         with pytest.raises(Died):
             shop.run("process", "prices", "--processing-time", "${slice.date}")
     assert len(without_files(shop, "prices")) == 4

@@ -17,8 +17,8 @@ from tests.spark.strategies.bench import SmallLake, entity, pa, pq
 
 from lakewright.errors import LakewrightError, SchemaDriftError
 from lakewright.lake.commit import strict_session
-from lakewright.slices.discover import find_slice
-from lakewright.slices.read import read_slice
+from lakewright.slices.discovery import find_slice
+from lakewright.slices.reading import read_slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

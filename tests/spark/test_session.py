@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from lakewright.spark.build import build_session
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.java import find_java
 from lakewright.spark.session import SharedSession
+from lakewright.spark.session_builder import build_session
 from lakewright.strategies.tuning import Tuning
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from lakewright.plan.status import Planned
 from lakewright.reader.parquet import read_footers
 from lakewright.reader.source import Source
 from lakewright.run.request import JobRequest
-from lakewright.slices.discover import list_objects
+from lakewright.slices.discovery import list_objects
 from lakewright.spec.models.storage import S3Storage, StorageSettings
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.usecases.run_job import plan_job

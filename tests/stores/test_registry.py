@@ -14,7 +14,7 @@ import pytest
 
 from lakewright.errors import NotInstalled, SpecError
 from lakewright.manifest.store import Put, Query, Store, Write
-from lakewright.stores.deferred import DeferredStore
+from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import (
     KINDS,

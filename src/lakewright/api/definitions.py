@@ -10,14 +10,14 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from lakewright.api.arguments import Range, checked, checked_methods, count_of, key_text, texts_of, time_text
-from lakewright.api.opened import Opened, process_entity, warn, warned
+from lakewright.api.open_project import Opened, process_entity, warn, warned
 from lakewright.errors import SpecError, UsageError
 from lakewright.lake.frames import SupportsArrow
 from lakewright.manifest.verdict import Verdict
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id
-from lakewright.slices.land import LandedSlice
+from lakewright.slices.discovery import item_id
+from lakewright.slices.landing import LandedSlice
 from lakewright.slices.result import ProcessResult
 from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spec.models import entity as of_entity

@@ -20,7 +20,17 @@ from lakewright.api.arguments import (
     texts_of,
 )
 from lakewright.api.definitions import Entity, Job, Mapping, Relation, named
-from lakewright.api.opened import Opened, RunEvent, Runs, Watcher, report_end, warn, warn_of, warned, watched
+from lakewright.api.open_project import (
+    Opened,
+    RunEvent,
+    Runs,
+    Watcher,
+    report_end,
+    warn,
+    warn_of,
+    warned,
+    watched,
+)
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
 from lakewright.due.plan import Plan as Due

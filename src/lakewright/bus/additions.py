@@ -10,7 +10,7 @@ from lakewright.errors import UsageError
 from lakewright.manifest.discovery import Discovery
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application
-from lakewright.slices.discover import item_id
+from lakewright.slices.discovery import item_id
 
 
 def add_items(

@@ -13,7 +13,7 @@ from typing import Any
 
 from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.readiness import Done
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Store

@@ -38,7 +38,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Agent, Application, Author, Record
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.settings import lease_duration
 from lakewright.manifest.store import Query, Store
 from lakewright.stores.heartbeat import Heartbeat

@@ -17,7 +17,7 @@ from lakewright.cli.output import Output, logging_to
 from lakewright.cli.page import Block, Span, line
 from lakewright.errors import SpecError
 from lakewright.errors.surfaces import on_terminal
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from lakewright.cli.page import GAP, INDENT, Block, Branch, Line, Span, Table, line, plain, printable
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.errors.surfaces import message_of, on_terminal, typed
-from lakewright.manifest.plain import finite
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.plain_values import finite
+from lakewright.manifest.redaction import Redactor
 from lakewright.spark.query_logs import quiet_pyspark
 
 if TYPE_CHECKING:

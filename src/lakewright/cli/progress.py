@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakewright.cli.call import Call
     from lakewright.manifest.store import Store
     from lakewright.plan.step import Step
-    from lakewright.run.execute import Listener
+    from lakewright.run.execution import Listener
     from lakewright.run.result import TargetResult
     from lakewright.slices.result import SliceReport
     from lakewright.usecases.due.pace import Pace

@@ -23,7 +23,7 @@ from lakewright.spark.releases import installed_version
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.serve.worker import FollowUp
-    from lakewright.spark.attached import AttachedSession
+    from lakewright.spark.attached_jvm import AttachedSession
     from lakewright.spec.project import Project
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from lakewright.checks.check import CheckResult
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 
 CATEGORIES = ("relation", "mapping", "target", "entity")
 """Categories of items, from the raw data to the silver tables."""

@@ -14,7 +14,7 @@ from lakewright.due.facts import Kind, SliceTime, TimeSource, Verb
 from lakewright.due.plan import Action, Code, Finding, Severity, State, Step
 from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
 from lakewright.lake.frames import frame_of_texts
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.rules import ASSIGNED, LENIENT, STRICT, ValueRules
 from lakewright.schema.shape import plain_type
 from lakewright.schema.spark import type_of

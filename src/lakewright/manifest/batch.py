@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from lakewright.errors import IllegalTransition, LakewrightError, SequenceConflict, UsageError
 from lakewright.manifest.item import Item
-from lakewright.manifest.plain import plain
+from lakewright.manifest.plain_values import plain
 from lakewright.manifest.record import Application, Author, Draft, Record
 from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Write, Written
 

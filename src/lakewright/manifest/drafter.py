@@ -9,7 +9,7 @@ from typing import Any
 from lakewright.manifest.foreign_payload import foreign_payload
 from lakewright.manifest.payload import KEPT_WHOLE, payload
 from lakewright.manifest.record import Application, Author, Draft, State
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True)

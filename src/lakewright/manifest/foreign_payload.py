@@ -14,7 +14,7 @@ from typing import Any
 from lakewright.errors import UsageError
 from lakewright.manifest.payload import LARGEST
 from lakewright.manifest.record import FOREIGN
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 
 FOREIGN_SCHEMA = f"{FOREIGN[0]}payload/1"
 """The schema name of a payload that doesn't name its own."""

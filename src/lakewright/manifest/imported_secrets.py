@@ -14,7 +14,7 @@ from typing import Any
 from lakewright.manifest.journal import BUILD, RUN, RUN_TARGET, TAINT
 from lakewright.manifest.payload import KEPT_WHOLE
 from lakewright.manifest.record import Record
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.transfer_lines import Line, RecordLine
 from lakewright.manifest.watermarks import CHANGE, WATERMARK
 

@@ -19,9 +19,9 @@ from typing import Any
 from lakewright.errors import LakewrightError
 from lakewright.manifest.lease import Holder, IsDead, assume_alive
 from lakewright.manifest.payload import bounded
-from lakewright.manifest.plain import document_of, of_json
+from lakewright.manifest.plain_values import document_of, of_json
 from lakewright.manifest.record import format_instant
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
 RUN, RUN_KEY, RUN_TARGET = "run", "run_key", "run_target"

@@ -23,7 +23,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
 from lakewright.manifest.payload import MAY_SKIP
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import format_instant
 
 

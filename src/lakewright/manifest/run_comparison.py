@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 
 Entry = Mapping[str, Any]
 """The JSON value that the journal stores for a target of a run."""

@@ -18,7 +18,7 @@ from lakewright.manifest.imported_secrets import without_secrets
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import BUILD, unsettled
 from lakewright.manifest.record import Draft, Record, State
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Seen, Store, Write
 from lakewright.manifest.transfer_lines import (
     KINDS,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import Application, format_instant, parse_instant
 from lakewright.manifest.store import Document, DocumentKey, Put, Store, Write
 from lakewright.manifest.watermark import Watermark

@@ -18,7 +18,7 @@ from lakewright.spec.models.base import Reference
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.workspace.partition_values import check_partition_values
 from lakewright.workspace.query import all_rows
-from lakewright.workspace.readable import ReadableRelation, RelationReference, read_relation, referenced
+from lakewright.workspace.readable_parts import ReadableRelation, RelationReference, read_relation, referenced
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:

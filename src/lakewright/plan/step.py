@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any, Protocol
 
 from lakewright.errors import Fault
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.notebook import html_table
 from lakewright.plan.observation import Hold, OutputState, TableChange
 from lakewright.plan.phase import Phase

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from lakewright.lake.paths import join
 from lakewright.profiling.places import FoundFile, Place, stem_of
-from lakewright.slices.discover import natural_key
+from lakewright.slices.discovery import natural_key
 from lakewright.slices.processing_time import iso_time
 from lakewright.spec.models.slice_folder import DATE, SliceFolder
 

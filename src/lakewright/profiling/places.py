@@ -11,7 +11,7 @@ from lakewright.errors import StorageUnavailable, UsageError
 from lakewright.lake.files import Files, LocalFiles, ObjectFiles, is_visible
 from lakewright.lake.paths import FileEntry, is_stored, join, local_path, parent
 from lakewright.profiling.reason import Code, Reason
-from lakewright.slices.discover import UNFINISHED
+from lakewright.slices.discovery import UNFINISHED
 from lakewright.spec.models.slice_folder import FORMATS
 
 if TYPE_CHECKING:

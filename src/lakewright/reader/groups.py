@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.source import Source
-from lakewright.schema.convert import Conversion, convert, first_of
+from lakewright.schema.conversion import Conversion, convert, first_of
 from lakewright.schema.fault import Owner, all_faults_sql
 from lakewright.schema.fits import merge
 from lakewright.schema.rules import ValueRules

@@ -14,7 +14,7 @@ from typing import Any
 
 from lakewright.lake.parquet_footer import SCHEMA, CompactReader, expect, sparks_schema
 from lakewright.lake.parquet_footer import Struct as Element
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.shape import NESTED, mapped, parts, rebuilt_sql

@@ -34,7 +34,7 @@ from lakewright.reader.source import writing_options
 from lakewright.relations.file_reading import FileReader, files_below
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.relations.staging import StagedFiles, check_single
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.sql import text_sql
 from lakewright.schema.types import TEXT
 from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
@@ -42,7 +42,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.transform.storable import binary_column
+from lakewright.transform.storable_columns import binary_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -23,7 +23,7 @@ from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import FileEntry, join, parent
 from lakewright.reader.files import CsvGroup, file_sql, folder_values, names_of, read_files
 from lakewright.reader.source import TEXTS, Form, KnownColumns, Source, form_of_options
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.names import look_alike, shown
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import plain_type, without_void

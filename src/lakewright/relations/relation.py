@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.lake.commit import LandedCommit
-    from lakewright.workspace.readable import ReadableRelation
+    from lakewright.workspace.readable_parts import ReadableRelation
     from lakewright.workspace.workspace import Workspace
 
 

@@ -21,13 +21,13 @@ from lakewright.lake.paths import Redirects
 from lakewright.lake.spark_errors import located_rejection, query_failure
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status, overall
 from lakewright.plan.step import Plan
-from lakewright.run.execute import Interruption, Listener
+from lakewright.run.execution import Interruption, Listener
 from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult

@@ -33,7 +33,7 @@ from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan, Step
 from lakewright.run.background import CallQueue
 from lakewright.run.builds import BuildRecorder, LastBuilds, NoBuilds
-from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
+from lakewright.run.execution import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call import SECONDS
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
 from lakewright.run.lineage.listener import LineageListener, Reporter, is_configured

@@ -10,7 +10,7 @@ from signal import SIGINT
 from typing import Any
 
 from lakewright.errors import Fault, ItemFailed, ItemLocked, LakeMoved, LeaseHeld, RunFailed
-from lakewright.manifest.plain import document_of, finite
+from lakewright.manifest.plain_values import document_of, finite
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall

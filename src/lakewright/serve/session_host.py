@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from lakewright.errors import LakewrightError
-from lakewright.spark.attached import Wanted
+from lakewright.spark.attached_jvm import Wanted
 from lakewright.spark.resident import Place, ResidentJvm
 
 log = logging.getLogger(__name__)

@@ -33,22 +33,22 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.payload import failure
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
-from lakewright.slices.discover import find_unchanged_slice, slice_name
-from lakewright.slices.past import adopt_first, load_past_before
+from lakewright.slices.discovery import find_unchanged_slice, slice_name
+from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.processing_time import TICK, future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
-from lakewright.slices.read import read_slice, table_types
+from lakewright.slices.reading import read_slice, table_types
 from lakewright.slices.result import SliceResult, is_slice_at_fault, metrics_content, summary_from_commit
 from lakewright.slices.time_check import check_column_time, is_late_allowed
 from lakewright.spark.jvm import full_text
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.delete_inference import empty_slice_warning, late_slice_warning, lower_bounds
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.prepare import prepare_load
+from lakewright.strategies.preparation import prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 from lakewright.strategies.summary import Summary
+from lakewright.strategies.writing import apply_slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 

@@ -31,7 +31,7 @@ from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.record import Author, Draft, State, parse_instant
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.discover import discovered, item_id, natural_key, slice_name, slice_of_id
+from lakewright.slices.discovery import discovered, item_id, natural_key, slice_name, slice_of_id
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.past_load import past_app
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Store
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address, Places
 

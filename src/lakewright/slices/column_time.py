@@ -16,7 +16,7 @@ from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.sql import name_sql
 from lakewright.slices.processing_time import TICK
 from lakewright.slices.quarantine import name_bad_rows
-from lakewright.slices.read import read_slice, table_types
+from lakewright.slices.reading import read_slice, table_types
 from lakewright.spec.models.entity import TIMES
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import fit_slice
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
     from lakewright.slices.chain import SliceChain
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
 

@@ -13,7 +13,7 @@ from lakewright.errors import UsageError
 from lakewright.manifest.ledger import Takeover
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.chain import SliceChain
-from lakewright.slices.discover import natural_key
+from lakewright.slices.discovery import natural_key
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Strategy

@@ -25,7 +25,7 @@ from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import continued_in, place_of
-from lakewright.slices.discover import (
+from lakewright.slices.discovery import (
     BRONZE_UNREADABLE,
     Listing,
     natural_key,
@@ -39,7 +39,7 @@ from lakewright.spec.words import first_of
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.slices.chain import Place, SliceChain
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
 
 

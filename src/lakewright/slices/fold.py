@@ -31,8 +31,8 @@ from lakewright.lake.commit import Token, is_superseded
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
 from lakewright.slices.attempt import retried
-from lakewright.slices.discover import slice_name
-from lakewright.slices.read import (
+from lakewright.slices.discovery import slice_name
+from lakewright.slices.reading import (
     KnownTypes,
     read_together,
     same_columns,
@@ -44,7 +44,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.fold import NotFoldable, apply_fold
-from lakewright.strategies.prepare import BadSlice, FoldSource, prepare_fold
+from lakewright.strategies.preparation import BadSlice, FoldSource, prepare_fold
 from lakewright.strategies.table_properties import followed_by
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.attempt import SliceProcessor
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
     from lakewright.strategies.slice_load import LoadRequest, SliceLoad

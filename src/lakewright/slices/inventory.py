@@ -16,11 +16,11 @@ from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import continued_in, without_continued
 from lakewright.slices.deviations import changed_items, later_processed
-from lakewright.slices.discover import (
+from lakewright.slices.discovery import (
     find_slice,
     list_slices,
 )
-from lakewright.slices.recover_from_log import unrecorded_commits, unrecorded_items
+from lakewright.slices.log_recovery import unrecorded_commits, unrecorded_items
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError

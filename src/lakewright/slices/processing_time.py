@@ -18,7 +18,7 @@ from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
-from lakewright.slices.discover import called_name, slice_name
+from lakewright.slices.discovery import called_name, slice_name
 from lakewright.spec.expressions.expression import (
     Access,
     Literal,

@@ -17,7 +17,7 @@ from lakewright.errors import LakewrightError, NullKeyError, SchemaDriftError, S
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
 from lakewright.reader.lines import lines_of
-from lakewright.slices.read import read_slice, table_types
+from lakewright.slices.reading import read_slice, table_types
 from lakewright.strategies.bad_rows import (
     SHOWN,
     BadRow,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
 
 

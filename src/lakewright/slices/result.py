@@ -29,7 +29,7 @@ from lakewright.manifest.lock import FAILED_ITEMS, IS_EARLIER
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.slices.deviations import NOTHING, Deviations
-from lakewright.slices.discover import slice_of_id
+from lakewright.slices.discovery import slice_of_id
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 

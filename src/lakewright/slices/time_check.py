@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import BackdatedError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.observation import latest_instant_since, latest_logged_instant, observe_table
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discovery import slice_name
 from lakewright.slices.processing_time import APART
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable

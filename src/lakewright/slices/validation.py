@@ -32,23 +32,23 @@ from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import counter_of
-from lakewright.slices.discover import called_name, check_not_empty, find_unchanged_slice, slice_name
-from lakewright.slices.past import lacks_past
-from lakewright.slices.read import read_slice, table_types
+from lakewright.slices.discovery import called_name, check_not_empty, find_unchanged_slice, slice_name
+from lakewright.slices.past_versions import lacks_past
+from lakewright.slices.reading import read_slice, table_types
 from lakewright.slices.result import is_slice_at_fault
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.bad_rows import check_bad_rows
 from lakewright.strategies.delete_inference import empty_slice_warning, preview_deletes
-from lakewright.strategies.prepare import prepare_load
+from lakewright.strategies.preparation import prepare_load
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.discover import Slice
-    from lakewright.slices.pending import Pending
+    from lakewright.slices.discovery import Slice
+    from lakewright.slices.pending_slices import Pending
     from lakewright.spec.models.entity import Entity
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lakewright.spark.attached import Wanted, jvm_variables
-from lakewright.spark.build import build_session
+from lakewright.spark.attached_jvm import Wanted, jvm_variables
 from lakewright.spark.conf import master_of
 from lakewright.spark.metastore import CATALOG
+from lakewright.spark.session_builder import build_session
 
 _TAGS = "spark.job.tags"
 _POOL = "spark.scheduler.pool"

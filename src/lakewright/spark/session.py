@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, SparkUnavailable
-from lakewright.spark.build import build_session
 from lakewright.spark.cluster import executor_cores, is_cluster
 from lakewright.spark.conf import SessionSettings, is_connect, master_of, runtime_conf
 from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.engine import is_of_connect
-from lakewright.spark.given import CATALOG_KEY, DELTA_CATALOG, check_given_session, check_jvm
+from lakewright.spark.given_session import CATALOG_KEY, DELTA_CATALOG, check_given_session, check_jvm
 from lakewright.spark.jvm import active_context
 from lakewright.spark.launch import end_launched_jvm, forget_jvm, has_jvm, launched_jvms
+from lakewright.spark.session_builder import build_session
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JVMView

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled
-from lakewright.spark.build import build_session
 from lakewright.spark.class_archive import QUIET, archive_path
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.java import Java, find_java
+from lakewright.spark.session_builder import build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

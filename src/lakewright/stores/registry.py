@@ -14,7 +14,7 @@ from lakewright.manifest.settings import SETTINGS, check_locks_and_history
 from lakewright.manifest.store import Store
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.backend import Backend
-from lakewright.stores.deferred import DeferredStore
+from lakewright.stores.deferred_store import DeferredStore
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakewright.errors import SchemaDriftError
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.diff import Change, Difference, DiffRules, diff
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules

@@ -20,10 +20,9 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.schema.sql import name_sql
 from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.apply import create, overwrite, write_changes
 from lakewright.strategies.changes import ACTION, LABEL, LARGE_TARGET, MATCH, SMALL_SLICE, Changes
 from lakewright.strategies.delete_inference import trips_brake
-from lakewright.strategies.prepare import NUMBER, BadSlice, Fold, lookup_sql, with_columns_of
+from lakewright.strategies.preparation import NUMBER, BadSlice, Fold, lookup_sql, with_columns_of
 from lakewright.strategies.rules import (
     INSERT,
     MISSING,
@@ -37,6 +36,7 @@ from lakewright.strategies.rules import (
     one_of_sql,
 )
 from lakewright.strategies.summary import Summary
+from lakewright.strategies.writing import create, overwrite, write_changes
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.fits import widened
 from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Type

@@ -24,7 +24,6 @@ from lakewright.schema.types import VOID
 from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.apply import append, create
 from lakewright.strategies.drift import value_in
 from lakewright.strategies.schema_fit import aligned_to, prepare_rows
 from lakewright.strategies.slice_load import SliceLoad
@@ -39,6 +38,7 @@ from lakewright.strategies.version_rows import (
     check_rows,
     interval_checks,
 )
+from lakewright.strategies.writing import append, create
 from lakewright.transform.bad_rows import CORRUPT, FAULT, NO_COLUMN
 from lakewright.transform.steps import find_name, instant_sql
 from lakewright.transform.system_columns import SystemColumns

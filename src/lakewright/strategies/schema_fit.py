@@ -19,7 +19,7 @@ from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.table_properties import canonical_form, is_key_cast, own_properties
 from lakewright.transform.expression_safety import check_expressions
 from lakewright.transform.pipeline import PreparedSlice, prepare
-from lakewright.transform.storable import check_storable
+from lakewright.transform.storable_columns import check_storable
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typed_columns import TableTypes
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import BOOLEAN, TEXT
 

@@ -18,7 +18,7 @@ from lakewright.relations.values import ValuesRelation
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Named, Reference, Rows, TextMap
 from lakewright.spec.models.fields import TypeText
-from lakewright.workspace.readable import RelationReference, referenced
+from lakewright.workspace.readable_parts import RelationReference, referenced
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

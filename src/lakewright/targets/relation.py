@@ -28,7 +28,7 @@ from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.writing import WritingTarget
-from lakewright.workspace.readable import RelationReference, referenced
+from lakewright.workspace.readable_parts import RelationReference, referenced
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

@@ -26,7 +26,7 @@ from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import DurationText, Target
-from lakewright.workspace.readable import RelationReference, referenced
+from lakewright.workspace.readable_parts import RelationReference, referenced
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

@@ -36,7 +36,7 @@ from lakewright.workspace.partition_values import check_partition_values
 
 if TYPE_CHECKING:
     from lakewright.plan.step import Append
-    from lakewright.workspace.readable import ReadableRelation
+    from lakewright.workspace.readable_parts import ReadableRelation
     from lakewright.workspace.workspace import Workspace
 
 

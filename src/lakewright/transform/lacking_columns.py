@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, TargetError
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.shape import arranged, mapped, united
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql

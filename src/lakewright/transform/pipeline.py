@@ -28,7 +28,7 @@ from lakewright.transform.bad_rows import (
 from lakewright.transform.lacking_columns import LackingColumns, with_lacking_columns
 from lakewright.transform.required_columns import check_declared_columns, field_paths, lacking_setting_error
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
-from lakewright.transform.storable import check_names, final_names
+from lakewright.transform.storable_columns import check_names, final_names
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typed_columns import TableTypes, typed_columns
 

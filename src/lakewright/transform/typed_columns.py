@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.schema.convert import Conversion, convert
+from lakewright.schema.conversion import Conversion, convert
 from lakewright.schema.fault import Owner, Reason
 from lakewright.schema.fits import widened
 from lakewright.schema.rules import ValueRules
@@ -24,7 +24,7 @@ from lakewright.schema.types import BOOLEAN, TEXT, VOID, Type
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.transform.steps import find_name, incompatible_type_error, with_columns
-from lakewright.transform.storable import check_storable
+from lakewright.transform.storable_columns import check_storable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -24,8 +24,8 @@ from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
-from lakewright.slices.discover import list_bronze, seconds_to_settle
-from lakewright.slices.pending import find_pending
+from lakewright.slices.discovery import list_bronze, seconds_to_settle
+from lakewright.slices.pending_slices import find_pending
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.target_contexts import target_contexts

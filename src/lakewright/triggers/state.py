@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from lakewright.manifest.plain import document_of, of_json
+from lakewright.manifest.plain_values import document_of, of_json
 from lakewright.spec.cron import due_times, find_zone
 from lakewright.spec.models.trigger import CatchUp, Trigger
 

@@ -14,7 +14,7 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.files import LocalFiles
 from lakewright.lake.observation import observe_table
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.run.kinds import registry
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_header, is_secret_name

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from lakewright.app import App
 from lakewright.doctor import repair as repairing
-from lakewright.doctor.examine import Diagnosis, examine
+from lakewright.doctor.examination import Diagnosis, examine
 from lakewright.doctor.repair import RepairPlan
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
 from lakewright.errors.phrase import Command, Phrase
@@ -33,7 +33,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.chain import without_continued
 from lakewright.slices.deviations import lost_folder_fault
-from lakewright.slices.discover import list_bronze
+from lakewright.slices.discovery import list_bronze
 from lakewright.slices.lost_table import find_loss
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spark.class_archive import archive_path
@@ -51,7 +51,7 @@ from lakewright.spark.releases import (
 )
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
-from lakewright.stores.deferred import DeferredStore
+from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.strategies.outdated import rebuild_command
@@ -60,7 +60,7 @@ from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
 from lakewright.targets.entity.table_rules import KEY_ALIKE
 from lakewright.usecases.items import Rows, entity_application
-from lakewright.usecases.opened import chain_of
+from lakewright.usecases.open_project import chain_of
 
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit

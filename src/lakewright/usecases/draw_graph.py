@@ -8,7 +8,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors.phrase import Command
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.plan.graph import Node, build_graph, direct_sources
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest

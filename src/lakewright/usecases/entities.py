@@ -20,7 +20,7 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import local_table_path, observe_table
 from lakewright.lake.row_counts import RowCount, read_row_counts
 from lakewright.manifest.item import Item, Mark
-from lakewright.manifest.plain import document_of, json_of
+from lakewright.manifest.plain_values import document_of, json_of
 from lakewright.manifest.readiness import Arrivals, Group, Place, Reading
 from lakewright.manifest.record import Application, Record, parse_instant
 from lakewright.manifest.standing import Standing
@@ -28,7 +28,7 @@ from lakewright.manifest.store import Store
 from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discovery import slice_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.strategies.summary import deleted_rows, plain_names

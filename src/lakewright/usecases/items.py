@@ -22,7 +22,7 @@ from lakewright.manifest.lock import (
     recovery_command,
     stale_advice,
 )
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.settings import is_taken_over
@@ -30,11 +30,11 @@ from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of, applications_before
-from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
+from lakewright.slices.discovery import called_name, item_id, natural_key, slice_name
 from lakewright.slices.inventory import Differences, Inventory
-from lakewright.slices.pending import sort_pending
+from lakewright.slices.pending_slices import sort_pending
 from lakewright.spec.suggestions import suggestion
-from lakewright.usecases.opened import chain_of, placed_entities
+from lakewright.usecases.open_project import chain_of, placed_entities
 
 BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
 

@@ -23,8 +23,8 @@ from lakewright.manifest.lock import locked_error
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.deviations import changed_advice
-from lakewright.slices.discover import called_name, find_slice, item_id
-from lakewright.slices.land import LandedSlice, land_slice
+from lakewright.slices.discovery import called_name, find_slice, item_id
+from lakewright.slices.landing import LandedSlice, land_slice
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.process import user_name
 from lakewright.usecases.items import inventory_of

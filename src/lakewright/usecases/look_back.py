@@ -21,7 +21,7 @@ from lakewright.relations.entity import observe_silver
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import AppliedSlice, slices_in
-from lakewright.slices.discover import called_name, item_id
+from lakewright.slices.discovery import called_name, item_id
 from lakewright.slices.lost_table import has_no_commit
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.suggestions import suggestion

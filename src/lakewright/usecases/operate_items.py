@@ -25,14 +25,14 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.lock import Lock, command
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.record_feed import RecordFeed
-from lakewright.manifest.relocate import Relocated, relocate
+from lakewright.manifest.relocation import Relocated, relocate
 from lakewright.manifest.store import Damage, Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.audit import Repair, audit, repairs
 from lakewright.slices.chain import counter_of
 from lakewright.slices.deviations import effect_of
-from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
+from lakewright.slices.discovery import called_name, item_id, natural_key, slice_name
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
@@ -46,7 +46,7 @@ from lakewright.usecases.items import (
     list_items,
     project_applications,
 )
-from lakewright.usecases.opened import placed_entities
+from lakewright.usecases.open_project import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.manifest.ledger import Ledger

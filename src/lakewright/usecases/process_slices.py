@@ -15,11 +15,11 @@ from lakewright.lake.commit import strict_session
 from lakewright.lake.tracing import span
 from lakewright.notebook import html_table, json_value
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
-from lakewright.run.execute import Interruption
+from lakewright.run.execution import Interruption
 from lakewright.slices.attempt import slice_request
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.context import ProcessingContext, ProcessingOptions, SliceSelection, strategy_of
-from lakewright.slices.discover import find_slice, settle_of
+from lakewright.slices.discovery import find_slice, settle_of
 from lakewright.slices.other_runs import (
     OtherRun,
     declared_time,
@@ -27,11 +27,11 @@ from lakewright.slices.other_runs import (
     processing_jobs,
     run_taking,
 )
-from lakewright.slices.process import process_pending
+from lakewright.slices.processing import process_pending
 from lakewright.slices.processing_time import ProcessingTimes, depends_on_slice
-from lakewright.slices.rehearse import Rehearsal, rehearsed
-from lakewright.slices.replay_slices import unfit
+from lakewright.slices.rehearsal import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
+from lakewright.slices.slice_replay import unfit
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.target_contexts import target_contexts
@@ -41,7 +41,7 @@ from lakewright.targets.entity.work import processing_context
 from lakewright.targets.target import Target
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.look_back import CHANGE_COLUMNS, PastTable, RowChange, changes_of
-from lakewright.usecases.opened import check_session, reported_command
+from lakewright.usecases.open_project import check_session, reported_command
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

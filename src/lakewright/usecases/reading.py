@@ -44,7 +44,7 @@ from lakewright.workspace.lake_tables import (
     tables_of,
 )
 from lakewright.workspace.partition_values import check_partition_values
-from lakewright.workspace.readable import read_relation as relation_frame
+from lakewright.workspace.readable_parts import read_relation as relation_frame
 from lakewright.workspace.sql_tables import table_names
 from lakewright.workspace.workspace import Workspace
 

@@ -21,13 +21,12 @@ from lakewright.manifest.lease import find_lease
 from lakewright.manifest.record import parse_instant
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Put, Write
-from lakewright.run.execute import Interruption
+from lakewright.run.execution import Interruption
 from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
-from lakewright.slices.discover import find_slice, item_id, list_slices
+from lakewright.slices.discovery import find_slice, item_id, list_slices
 from lakewright.slices.lost_table import moved_lake_error
 from lakewright.slices.other_runs import strategy_of_jobs
-from lakewright.slices.replay_slices import UNFIT_SLICE
 from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
 from lakewright.slices.rewind.plan import (
     Arriving,
@@ -37,7 +36,8 @@ from lakewright.slices.rewind.plan import (
     starts_over,
     with_times,
 )
-from lakewright.slices.rewind.settle import conclude, settle_rewind
+from lakewright.slices.rewind.settlement import conclude, settle_rewind
+from lakewright.slices.slice_replay import UNFIT_SLICE
 from lakewright.strategies.failures import storage_error
 from lakewright.strategies.summary import plain_names
 from lakewright.target_contexts import target_contexts
@@ -45,7 +45,7 @@ from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
 from lakewright.usecases.history import REPLAY
 from lakewright.usecases.items import find_or_record_item
-from lakewright.usecases.opened import chain_of, check_session, reported_command
+from lakewright.usecases.open_project import chain_of, check_session, reported_command
 from lakewright.usecases.process_slices import declared_slice_time
 
 if TYPE_CHECKING:

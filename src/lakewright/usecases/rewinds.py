@@ -16,9 +16,9 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
-from lakewright.run.execute import Interruption
+from lakewright.run.execution import Interruption
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import called_name
+from lakewright.slices.discovery import called_name
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.slices.rewind.difference import TableDifference, compare_tables
 from lakewright.slices.rewind.side_table import side_address

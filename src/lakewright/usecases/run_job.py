@@ -26,7 +26,7 @@ from lakewright.plan.selectors import Selectable, select
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 from lakewright.run.case import CaseResult, CaseRun, redirected_lake, redirects_of
-from lakewright.run.execute import Interruption, Listener
+from lakewright.run.execution import Interruption, Listener
 from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
@@ -44,7 +44,7 @@ from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import settle
-from lakewright.usecases.opened import check_session
+from lakewright.usecases.open_project import check_session
 
 if TYPE_CHECKING:
     from lakewright.spec.models.job import Job

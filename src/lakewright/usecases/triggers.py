@@ -13,7 +13,7 @@ from lakewright.errors.phrase import Command
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Lease, find_lease
 from lakewright.manifest.lock import recovery_command
-from lakewright.manifest.plain import document_of, json_of
+from lakewright.manifest.plain_values import document_of, json_of
 from lakewright.manifest.store import Query, Store
 from lakewright.manifest.verdict import Verdict
 from lakewright.spec.models.trigger import Trigger

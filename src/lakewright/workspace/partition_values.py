@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SpecError
 from lakewright.lake.partition import Partition, canonical_partition, expand_selection
 from lakewright.spec.definitions.definition import Definition
-from lakewright.workspace.readable import ReadableRelation
+from lakewright.workspace.readable_parts import ReadableRelation
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

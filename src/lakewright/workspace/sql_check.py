@@ -21,7 +21,7 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.files import LocalFiles
 from lakewright.spec.suggestions import meant
 from lakewright.workspace.query import all_rows, table_resource
-from lakewright.workspace.readable import ReadableRelation
+from lakewright.workspace.readable_parts import ReadableRelation
 from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.definitions import Definitions, Views, qualified
 from lakewright.workspace.notes import OF_NO_MAPPING, Notes
-from lakewright.workspace.readable import ImportedRelation, ReadableMapping, ReadableRelation
+from lakewright.workspace.readable_parts import ImportedRelation, ReadableMapping, ReadableRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession

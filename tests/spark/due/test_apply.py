@@ -20,7 +20,7 @@ from lakewright.errors import UsageError
 from lakewright.lake.observation import forget_log
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.record import Record
-from lakewright.slices.discover import item_id
+from lakewright.slices.discovery import item_id
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

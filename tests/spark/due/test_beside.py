@@ -12,7 +12,7 @@ from tests.spark.due.small import SmallProject
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.record import Record
-from lakewright.slices.discover import item_id
+from lakewright.slices.discovery import item_id
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

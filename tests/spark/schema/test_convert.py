@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from tests.model.convert import MISFIT, converted
 
 from lakewright.lake.commit import DEPRECATED, STRICT
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.fault import Fault
 from lakewright.schema.rules import Unit, ValueRules
 from lakewright.spec.models.type_text import parse_sql_type

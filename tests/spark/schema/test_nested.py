@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakewright.lake.commit import DEPRECATED, STRICT
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.fault import Fault
 from lakewright.spec.models.type_text import parse_sql_type
 

@@ -21,7 +21,7 @@ from lakewright.manifest.lease import Holder, IsDead, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
-from lakewright.slices.process import process_pending
+from lakewright.slices.processing import process_pending
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings

@@ -21,8 +21,8 @@ from tests.spark.strategies.searching import run_seed
 from tests.spark.strategies.test_fold import FoldMachine
 from tests.stores.test_machine import LikeMemory, sqlite_places
 
-from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session_builder import build_session
 
 MACHINES = 4
 """Of slices, for one seed; of the manifest there are ten times as many."""

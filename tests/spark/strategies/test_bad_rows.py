@@ -11,7 +11,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
 from lakewright.errors import BadRowsError, NullKeyError, SchemaDriftError, SliceError
-from lakewright.slices.pending import find_pending
+from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.quarantine import quarantine_folder
 from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.models.entity import Entity

@@ -28,8 +28,8 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Write, Written
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.discover import list_slices
-from lakewright.slices.pending import find_pending
+from lakewright.slices.discovery import list_slices
+from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.memory import MemoryStore
@@ -466,7 +466,7 @@ def test_a_writer_in_between_makes_the_slice_be_compared_anew(
         seen.append(changes)
         return changes
 
-    monkeypatch.setattr("lakewright.strategies.apply.compare", compare_and_interfere)
+    monkeypatch.setattr("lakewright.strategies.writing.compare", compare_and_interfere)
     summary = lake.load(things, "s2", SLICES[1])
 
     assert len(seen) == 2
@@ -508,7 +508,7 @@ RUN = """
 import sys
 from pathlib import Path
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.build import build_session
+from lakewright.spark.session_builder import build_session
 from tests.spark.strategies.bench import SmallLake, entity, hours
 root = Path(sys.argv[1])
 lake = SmallLake.shared(build_session(SessionSettings(root / "state", master="local[1]")), root)

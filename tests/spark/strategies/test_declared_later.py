@@ -10,7 +10,7 @@ from tests.spark.strategies.rewinding import rebuild_in, undo_in
 from tests.spark.strategies.test_bad_rows import put
 
 from lakewright.errors import SchemaDriftError
-from lakewright.slices.rehearse import rehearsed
+from lakewright.slices.rehearsal import rehearsed
 
 ID = {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]}
 PRICE = {"name": "price", "newname": "price2", "datatype": "decimal(8,2)"}

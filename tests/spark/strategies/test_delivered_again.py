@@ -15,7 +15,7 @@ from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
 from lakewright.errors import DataLossError, SliceError
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.discover import list_slices, slice_name
+from lakewright.slices.discovery import list_slices, slice_name
 from lakewright.spec.models.slice_folder import SliceFolder
 
 if TYPE_CHECKING:

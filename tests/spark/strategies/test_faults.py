@@ -22,7 +22,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.pending import find_pending
+from lakewright.slices.pending_slices import find_pending
 
 ROWS = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
 
@@ -83,7 +83,7 @@ def test_a_slice_that_vanished_or_changed_fails(lake: SmallLake) -> None:
     lake.ledger.resolve(item.item_id, "it is back")
     assert "changed" in str(lake.process(crm).error)
 
-    from lakewright.slices.discover import find_slice
+    from lakewright.slices.discovery import find_slice
 
     found = find_slice(entity().places(lake.lake.settings).slices, "s1", lake.lake)
     assert found is not None

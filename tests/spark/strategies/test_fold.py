@@ -19,9 +19,9 @@ from tests.spark.strategies.searching import search
 from tests.spark.strategies.test_crash import dying
 
 from lakewright.errors import DuplicateBusinesskeyException, LeaseLost
-from lakewright.slices.replay_slices import KnownSlice, replay_slices
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.rewind.undo_rebuild import plan_undo
+from lakewright.slices.slice_replay import KnownSlice, replay_slices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

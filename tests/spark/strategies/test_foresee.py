@@ -15,7 +15,7 @@ from tests.spark.strategies.bench import SmallLake, entity, pq, table_of
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SliceError, SpecError, TargetError
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.pending import find_pending
+from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity
 from lakewright.strategies.schema_fit import fit_slice

@@ -11,7 +11,7 @@ from tests.spark.strategies.rewinding import rebuild_in
 from tests.spark.strategies.test_bad_rows import put
 
 from lakewright.errors import LakewrightError, SchemaDriftError
-from lakewright.slices.rehearse import rehearsed
+from lakewright.slices.rehearsal import rehearsed
 from lakewright.strategies.summary import Summary
 
 ID = {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
-from lakewright.slices.pending import find_pending
+from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.models.entity import Entity
 

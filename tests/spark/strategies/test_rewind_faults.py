@@ -18,7 +18,7 @@ from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
 from lakewright.errors import CommitConflict, DataLossError, StorageUnavailable
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.slices.rewind.settlement import settle_rewind
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild, plan_undo
 from lakewright.strategies.failures import storage_error
 from lakewright.targets.entity.maintenance import look_at_silver, maintain
@@ -50,7 +50,7 @@ REPLAYED = ("after_replay", "before_rewind_record")
 LANDED = ("after_rewind", "before_rewind_record")
 PROCESSED = Verdict.PROCESSED
 MODULES = (
-    "lakewright.slices.replay_slices",
+    "lakewright.slices.slice_replay",
     "lakewright.slices.rewind.execution",
     *(f"lakewright.strategies.{name}" for name in ("fold", "slice_load")),
 )

@@ -10,7 +10,7 @@ from tests.spark.strategies.rewinding import rebuild_in
 
 from lakewright.errors import DataLossError, DuplicateBusinesskeyException, SchemaDriftError
 from lakewright.plan.permissions import Permissions
-from lakewright.slices.pending import find_pending
+from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.validation import preview_next_slice
 
 SCHEMA = [("id", pa.int64()), ("v", pa.string()), ("n", pa.int64()), ("dlf_deleted", pa.bool_())]

@@ -14,7 +14,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError, SliceError
-from lakewright.slices.discover import list_hadoop, list_slices
+from lakewright.slices.discovery import list_hadoop, list_slices
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.slice_folder import SliceFolder
 

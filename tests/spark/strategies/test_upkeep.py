@@ -92,7 +92,7 @@ COMPACT = """
 import sys
 from pathlib import Path
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.build import build_session
+from lakewright.spark.session_builder import build_session
 from lakewright.targets.entity.maintenance import maintain
 from tests.spark.strategies.bench import SmallLake
 from tests.spark.strategies.test_upkeep import OFTEN, entity
@@ -150,7 +150,7 @@ def test_a_slice_that_a_compaction_overtakes_is_compared_anew(
             assert maintain(lake.lake, lake.leases(), things).is_done
         return found
 
-    monkeypatch.setattr("lakewright.strategies.apply.compare", compare_and_compact)
+    monkeypatch.setattr("lakewright.strategies.writing.compare", compare_and_compact)
     summary = lake.load(things, "s3", rows(0, 5, "c"))
 
     assert len(calls) == 2

@@ -12,7 +12,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import TargetResult
-from lakewright.slices.land import LandedSlice
+from lakewright.slices.landing import LandedSlice
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.usecases.look_back import RecordLife, RecordVersion, RowChange, SliceChanges
 from lakewright.usecases.process_slices import RehearsedSlice

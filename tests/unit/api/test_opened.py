@@ -12,7 +12,7 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, proces
 
 from lakewright import Project, Range
 from lakewright.api.arguments import job_request
-from lakewright.api.opened import Opened, warned
+from lakewright.api.open_project import Opened, warned
 from lakewright.app import App
 from lakewright.due.facts import Subject, Verb
 from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, choices_of

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 import lakewright
-from lakewright.api.opened import RunEvent, Watcher
+from lakewright.api.open_project import RunEvent, Watcher
 from lakewright.errors import Fault, RunFailed, SliceError
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase

@@ -19,7 +19,7 @@ from lakewright.errors import ItemFailed, ItemLocked, ItemWaits, LeaseLost, Sequ
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.record import ANYONE, Application
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.sqlite.store import SqliteStore

@@ -27,7 +27,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.manifest.record import ANYONE, Application
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.transfer import import_manifest
 from lakewright.testing import MemoryStore
 

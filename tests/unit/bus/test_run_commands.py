@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from lakewright.bus.command import Guard
+from lakewright.bus.command_runs import CommandRun, Worked, run_commands
 from lakewright.bus.manifest import Manifest
-from lakewright.bus.run_commands import CommandRun, Worked, run_commands
 from lakewright.errors import StoreUnavailable, UsageError
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Outcome, Write
 from lakewright.manifest.verdict import Verdict
 from lakewright.testing import MemoryStore
@@ -236,8 +236,8 @@ def test_what_a_command_leaves_running_is_killed_with_its_lock(bench: Bench) -> 
 WORKER = """
 import os, sys
 from lakewright import Manifest
-from lakewright.bus.run_commands import run_commands
-from lakewright.manifest.redact import Redactor
+from lakewright.bus.command_runs import run_commands
+from lakewright.manifest.redaction import Redactor
 class Stops:
     signal = None
 with Manifest.open({"kind": "sqlite", "path": sys.argv[1]}) as manifest:

@@ -17,14 +17,14 @@ from lakewright.cli.call import Call
 from lakewright.cli.entry import answer
 from lakewright.cli.options import Settings
 from lakewright.cli.output import Output
-from lakewright.doctor.examine import Diagnosis
+from lakewright.doctor.examination import Diagnosis
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Author
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Store
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase

@@ -6,7 +6,7 @@ import json
 import logging
 
 from lakewright.cli.output import logging_to
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 
 log = logging.getLogger("lakewright.some.part")
 REDACTED = Redactor(frozenset({"s3cr3t-value"})).value

@@ -14,7 +14,7 @@ from tests.unit.cli.surroundings import Screen
 from lakewright.cli.output import Output
 from lakewright.cli.page import Branch, Line, Span, Table, line, plain, printable, whole
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 
 TREE = Branch(
     line("month=2022-01"), (Branch(line("BUILD"), (Branch(line(Span("FAILED", "red"), " regions")),)),)

@@ -9,7 +9,7 @@ import pytest
 
 from lakewright.cli.options import Settings
 from lakewright.cli.warm import _open
-from lakewright.spark.attached import AttachedSession
+from lakewright.spark.attached_jvm import AttachedSession
 from lakewright.spark.connect import ConnectSessions
 
 

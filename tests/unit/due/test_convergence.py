@@ -24,8 +24,8 @@ from lakewright.due.facts import (
     Subject,
     Verb,
 )
-from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, State
+from lakewright.due.planner import make_plan
 
 HISTORIES = int(os.environ.get("LAKEWRIGHT_HISTORIES", "2000"))
 BATCHES = 20

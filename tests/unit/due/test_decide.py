@@ -10,8 +10,8 @@ import pytest
 from tests.unit.due.test_settled import opened
 
 from lakewright.due.facts import Decision, Entity, Facts, Kind, Slice, Subject, Table, Verb
-from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, Reason, State, Step, choices_of
+from lakewright.due.planner import make_plan
 from lakewright.due.words import plan_document
 from lakewright.errors import LakewrightError, NotOffered
 from lakewright.usecases.due import decide as module

@@ -8,11 +8,11 @@ from pathlib import Path
 from tests.unit.due.test_settled import commit, opened
 
 from lakewright.due.facts import Foreign
-from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code
+from lakewright.due.planner import make_plan
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.observe import observe
-from lakewright.usecases.opened import chain_of
+from lakewright.usecases.open_project import chain_of
 
 S1, S2, S3 = (f"2022-01-0{number}.csv" for number in (1, 2, 3))
 

@@ -19,7 +19,7 @@ from lakewright.manifest.journal import BUILD, CALM, SETTLED
 from lakewright.manifest.store import Document, Put, Write
 from lakewright.run.builds import BuildState, RecordedBuild, recording
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import list_bronze
+from lakewright.slices.discovery import list_bronze
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.sql.store import SqlStore
 from lakewright.usecases.due.observe import settle

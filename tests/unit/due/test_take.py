@@ -19,7 +19,7 @@ from lakewright.plan.status import Status
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import list_bronze
+from lakewright.slices.discovery import list_bronze
 from lakewright.usecases.due.take import Taken, apply_plan
 from lakewright.usecases.due.work_done import work_done
 

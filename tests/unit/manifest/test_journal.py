@@ -15,7 +15,7 @@ from lakewright.manifest.journal import (
     Journal,
     Run,
 )
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Write, Written
 from lakewright.testing import MemoryStore
 

@@ -45,7 +45,7 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.lock import recovery_advice, recovery_command
 from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.manifest.record import ANYONE, State
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Document, Put, Write, Written
 from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakewright.errors import UsageError
-from lakewright.manifest.plain import json_text, plain
+from lakewright.manifest.plain_values import json_text, plain
 
 
 def test_a_value_becomes_what_json_has_of_it_and_shares_nothing_with_it() -> None:

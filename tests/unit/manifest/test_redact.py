@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakewright.manifest.foreign_payload import foreign_payload
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.spec.expressions.secrets import is_secret_name
 
 

@@ -14,7 +14,7 @@ from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, Record
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Damage, Put, Write
 from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.verdict import Verdict

@@ -18,7 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status, overall
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
-from lakewright.run.execute import ExecutionOptions, execute
+from lakewright.run.execution import ExecutionOptions, execute
 from lakewright.run.result import RunResult, TargetResult
 
 NOW = datetime(2022, 1, 1, tzinfo=UTC)
@@ -395,7 +395,7 @@ def test_a_handler_that_resumes_waits_does_not_keep_the_run_from_its_signals() -
 
 @pytest.mark.usefixtures("interruptible")
 def test_work_that_does_not_end_when_it_is_cut_off_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakewright.run.execute.PATIENCE", 0.05)
+    monkeypatch.setattr("lakewright.run.execution.PATIENCE", 0.05)
     stuck = Event()
 
     def wait(instance: int, step: Step) -> Outcome:

@@ -33,7 +33,7 @@ from lakewright.errors import (
     TargetError,
 )
 from lakewright.manifest.journal import Journal
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status

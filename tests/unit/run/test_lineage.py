@@ -17,7 +17,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.lineage.events import Dataset, DatasetName, Subject, run_event, run_uuid
 from lakewright.run.lineage.listener import URL, is_configured
-from lakewright.usecases.opened import reported_command
+from lakewright.usecases.open_project import reported_command
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
 

@@ -55,7 +55,7 @@ def test_an_error_at_the_end_of_a_target_fails_it_and_the_run_ends(
             raise KeyError("slice")
         return done_reasons(step, slices)
 
-    monkeypatch.setattr("lakewright.run.execute.done_reasons", reasons)
+    monkeypatch.setattr("lakewright.run.execution.done_reasons", reasons)
 
     result = bench.run(Phase.BUILD, jobs=jobs, keep_going=True)
 

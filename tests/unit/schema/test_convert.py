@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lakewright.schema.convert import Conversion, convert, first_of
+from lakewright.schema.conversion import Conversion, convert, first_of
 from lakewright.schema.fault import Owner, Reason
 from lakewright.schema.rules import ASSIGNED, LENIENT, STRICT, Unit, ValueRules
 from lakewright.spec.models.type_text import parse_sql_type

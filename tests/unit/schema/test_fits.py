@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.fits import fits, merge, widened
 from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type

@@ -16,7 +16,7 @@ from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
 from lakewright.manifest.payload import failure
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id
+from lakewright.slices.discovery import item_id
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 

@@ -9,7 +9,7 @@ import pytest
 
 from lakewright.due.facts import Effect
 from lakewright.slices.deviations import changed_advice, effect_of, late_advice, late_error
-from lakewright.slices.discover import natural_key
+from lakewright.slices.discovery import natural_key
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.entity_settings import EntitySettings
 

@@ -10,7 +10,7 @@ import pytest
 
 from lakewright.errors import StorageUnavailable
 from lakewright.lake.lake import Lake
-from lakewright.slices.discover import (
+from lakewright.slices.discovery import (
     canonical_id,
     find_slice,
     item_id,

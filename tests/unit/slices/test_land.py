@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import UsageError
-from lakewright.slices.land import check_slice_name
+from lakewright.slices.landing import check_slice_name
 
 
 @pytest.mark.parametrize("name", ["2024-05-01", "2024-05-01.json", "day=2024-05-01", "a b", "ä" * 127, "%41"])

@@ -10,7 +10,7 @@ from tests.unit.slices.test_pending import PROCESSED, US, item
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import State
 from lakewright.slices.chain import is_late, last_processed, place_of
-from lakewright.slices.discover import natural_key, slice_name
+from lakewright.slices.discovery import natural_key, slice_name
 
 
 class Recorded:

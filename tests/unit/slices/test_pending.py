@@ -12,8 +12,8 @@ import pytest
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Agent, Application, Author, Draft, State
 from lakewright.slices import lost_table
-from lakewright.slices.discover import slice_name
-from lakewright.slices.pending import sort_pending
+from lakewright.slices.discovery import slice_name
+from lakewright.slices.pending_slices import sort_pending
 
 US = Application.named("lakewright/p/e", "e")
 OTHERS = Application.named("lakewright/p/other", "other")

@@ -14,7 +14,7 @@ from tests.sessions import Started
 from lakewright.errors import SparkUnavailable
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext
-from lakewright.slices.pending import find_pending
+from lakewright.slices.pending_slices import find_pending
 from lakewright.spark.conf import SessionSettings
 from lakewright.stores.memory import MemoryStore
 

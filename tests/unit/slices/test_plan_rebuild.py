@@ -14,7 +14,7 @@ from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, undo_of
 from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.errors import SliceError, UsageError
-from lakewright.slices.discover import list_slices
+from lakewright.slices.discovery import list_slices
 from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.plan import Arriving, in_place, with_times
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild

@@ -19,7 +19,7 @@ from lakewright.manifest.claim import Claim
 from lakewright.manifest.payload import failure
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import counter_of
-from lakewright.slices.discover import list_slices
+from lakewright.slices.discovery import list_slices
 from lakewright.slices.rewind.undo_rebuild import (
     RebuildStart,
     UndoPlan,

@@ -24,10 +24,10 @@ from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import SliceChain
 from lakewright.slices.context import ProcessingContext
-from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
+from lakewright.slices.discovery import discovered, item_id, list_slices, slice_name
 from lakewright.slices.inventory import Inventory
-from lakewright.slices.pending import Pending, find_pending
-from lakewright.slices.process import process_pending
+from lakewright.slices.pending_slices import Pending, find_pending
+from lakewright.slices.processing import process_pending
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.memory import MemoryStore

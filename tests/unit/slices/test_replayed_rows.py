@@ -16,12 +16,12 @@ from lakewright.errors import BadRowsError
 from lakewright.lake.commit import Commit
 from lakewright.lake.delta_log import ABSENT
 from lakewright.schema.fault import Fault, Reason
-from lakewright.slices import replay_slices
-from lakewright.slices.discover import Slice
+from lakewright.slices import slice_replay
+from lakewright.slices.discovery import Slice
 from lakewright.slices.quarantine import save_bad_rows
-from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.result import SliceReport
-from lakewright.slices.rewind import settle
+from lakewright.slices.rewind import settlement
+from lakewright.slices.slice_replay import KnownSlice
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.bad_rows import BadRow
 from lakewright.strategies.slice_load import LoadRequest
@@ -73,7 +73,7 @@ def test_rows_of_slices_that_are_applied_again_replace_the_earlier_ones(tmp_path
     ]
     commit = Commit(3, None, "", {}, {"rewind": {"slices": slices}})
     for _ in range(2):  # a rewind whose process died is settled again
-        settle._settle_quarantine(context, entity, commit)
+        settlement._settle_quarantine(context, entity, commit)
         assert kept() == {"same": ["new", "newer"]}
 
 
@@ -83,7 +83,7 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     warnings: list[str] = []
     context: Any = SimpleNamespace(lake=workspace.lake, warn=warnings.append)
     entity = workspace.entity("orders")
-    replay = replay_slices._Replay(context, entity, "app", lambda: None, {})
+    replay = slice_replay._Replay(context, entity, "app", lambda: None, {})
     fault = Fault(Reason.NULL_KEY, "id")
     bad = [BadRow(fault, "f", key={"id": 1})]
     replay._put_aside(Slice("s1", "s1", ()), bad, ABSENT, records=1)
@@ -100,7 +100,7 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     # An earlier version of Lakewright took such a slice as processed.
     context.is_cut_off = lambda: False
     known: Any = SimpleNamespace(name="s3", fingerprint={})
-    failed: Any = replay_slices._failed(context, entity, known, caught.value)
+    failed: Any = slice_replay._failed(context, entity, known, caught.value)
     assert failed.message.startswith("the slice s3 of orders cannot be applied again: every row")
     assert failed.remedy.endswith(
         "To leave it out, type `lakewright manifest skip orders/s3`, then `lakewright apply`."
@@ -116,7 +116,7 @@ def test_what_a_replay_takes_for_the_first_time_is_warned_of_as_a_run_does(*, is
     entity: Any = SimpleNamespace(
         name="orders", called="orders", settings=SimpleNamespace(delete_missing=False)
     )
-    replay = replay_slices._Replay(context, entity, "app", lambda: None, {})
+    replay = slice_replay._Replay(context, entity, "app", lambda: None, {})
     request = LoadRequest("s1", Strategy.HISTORIC, NOW)
     load: Any = SimpleNamespace(
         request=request, drift=SimpleNamespace(messages=("column 'b' is new",)), bad_rows=()
@@ -140,9 +140,9 @@ def test_all_slices_of_a_replay_share_one_session(monkeypatch: pytest.MonkeyPatc
         begun.append(lake)
         return object()
 
-    monkeypatch.setattr(replay_slices, "strict_session", strict_session)
+    monkeypatch.setattr(slice_replay, "strict_session", strict_session)
     context: Any = SimpleNamespace(lake="lake")
-    replay = replay_slices._Replay(context, context, "app", lambda: None, {})
+    replay = slice_replay._Replay(context, context, "app", lambda: None, {})
     assert begun == []
     assert replay.session is replay.session
     assert begun == ["lake"]

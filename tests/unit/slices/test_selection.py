@@ -6,8 +6,8 @@ import pytest
 from tests.unit.slices.test_pending import FAILED, PROCESSED, US, item, names
 
 from lakewright.slices.context import ALL_SLICES, SliceSelection
-from lakewright.slices.discover import natural_key
-from lakewright.slices.pending import sort_pending
+from lakewright.slices.discovery import natural_key
+from lakewright.slices.pending_slices import sort_pending
 
 DAYS = ("2024-05-01.json", "2024-05-02.json", "2024-05-02-late.json", "2024-05-10.json")
 

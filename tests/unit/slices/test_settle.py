@@ -8,7 +8,7 @@ import pytest
 
 from lakewright.errors import SpecError
 from lakewright.lake.paths import FileEntry
-from lakewright.slices.discover import SETTLE, Listing, Slice, settle_of, without_unsettled
+from lakewright.slices.discovery import SETTLE, Listing, Slice, settle_of, without_unsettled
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SETTLE_TIME = timedelta(seconds=2)

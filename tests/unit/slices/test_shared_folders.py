@@ -9,8 +9,8 @@ import pytest
 from lakewright.app import App
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import discovered, list_slices, slice_name
-from lakewright.usecases.opened import chain_of
+from lakewright.slices.discovery import discovered, list_slices, slice_name
+from lakewright.usecases.open_project import chain_of
 
 PATTERNS = {
     "endings": ("*.csv", "*.json"),

@@ -22,7 +22,7 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
 from lakewright.slices.chain import counter_of
-from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.slices.rewind.settlement import settle_rewind
 from lakewright.slices.rewind.side_table import (
     begin_beside,
     is_outlived,

@@ -12,7 +12,7 @@ import pytest
 
 from lakewright.errors import LakewrightError, NullKeyError, StoreUnavailable
 from lakewright.manifest.item import Item
-from lakewright.slices import process
+from lakewright.slices import processing
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.fold import FoldResult, fold_slices
 from lakewright.slices.result import ProcessResult, SliceResult
@@ -76,14 +76,14 @@ class _Processor:
 def run(
     monkeypatch: pytest.MonkeyPatch, processor: _Processor, folded: FoldResult | None = None
 ) -> ProcessResult:
-    monkeypatch.setattr(process, "Heartbeat", _Beats)
-    monkeypatch.setattr(process, "span", _span)
-    monkeypatch.setattr(process, "one_by_one_reason", lambda *_: None if folded else "asked for")
-    monkeypatch.setattr(process, "_fold", lambda *_: folded)
+    monkeypatch.setattr(processing, "Heartbeat", _Beats)
+    monkeypatch.setattr(processing, "span", _span)
+    monkeypatch.setattr(processing, "one_by_one_reason", lambda *_: None if folded else "asked for")
+    monkeypatch.setattr(processing, "_fold", lambda *_: folded)
     monkeypatch.setattr(
-        process, "_claim", lambda _, item: SimpleNamespace(item=item, item_id=item.item_id, lease=None)
+        processing, "_claim", lambda _, item: SimpleNamespace(item=item, item_id=item.item_id, lease=None)
     )
-    return process._process(cast("SliceProcessor", processor), ITEMS)
+    return processing._process(cast("SliceProcessor", processor), ITEMS)
 
 
 def test_a_slice_whose_end_is_not_recorded_neither_failed_nor_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,8 +146,8 @@ def test_a_slice_that_failed_is_told_if_the_manifest_can_not_be_read_after_it(
 def test_what_was_processed_is_told_if_the_manifest_does_not_tell_what_holds_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process, "holding_error", _Processor._full)
-    assert process._holding_errors(cast("Any", None), cast("Any", None), cast("Any", None)) == (FULL,)
+    monkeypatch.setattr(processing, "holding_error", _Processor._full)
+    assert processing._holding_errors(cast("Any", None), cast("Any", None), cast("Any", None)) == (FULL,)
 
 
 def test_why_a_slice_failed_is_told_if_that_can_not_be_recorded() -> None:

@@ -15,8 +15,8 @@ from tests.unit.slices.test_recover_from_log import Place, names
 from lakewright.lake.delta_log import read_history
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.discover import slice_of_id
-from lakewright.slices.recover_from_log import record_log, unrecorded_rewinds
+from lakewright.slices.discovery import slice_of_id
+from lakewright.slices.log_recovery import record_log, unrecorded_rewinds
 
 pa: Any = import_module("pyarrow")
 
@@ -119,7 +119,7 @@ def test_of_two_processes_that_record_an_undo_the_second_leaves_what_was_done_si
     place.look()
     place.ledger.skip(place.item("s2").item_id, "meanwhile", application=place.application)
     before = copy.copy(place.item("s2"))
-    monkeypatch.setattr("lakewright.slices.recover_from_log.unrecorded_rewinds", lambda *_: seen)
+    monkeypatch.setattr("lakewright.slices.log_recovery.unrecorded_rewinds", lambda *_: seen)
     record_log(place.bench, place.entity, {})
     assert place.item("s2") == before
 

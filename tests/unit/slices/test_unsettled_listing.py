@@ -23,7 +23,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Application, Author, State
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.slices.discover import SECOND_LOOKS, Slice, find_unchanged_slice
+from lakewright.slices.discovery import SECOND_LOOKS, Slice, find_unchanged_slice
 from lakewright.slices.result import SliceResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
@@ -59,7 +59,7 @@ class FakeStore:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> FakeStore:
     fake = FakeStore([WHOLE])
-    monkeypatch.setattr("lakewright.slices.discover.list_objects", fake.list)
+    monkeypatch.setattr("lakewright.slices.discovery.list_objects", fake.list)
     return fake
 
 

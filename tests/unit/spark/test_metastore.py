@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import LeaseHeld
-from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
+from lakewright.spark.session_builder import build_session
 
 HIVE = {"spark.sql.catalogImplementation": "hive"}
 # Locks the file as Derby does, until its input ends.
@@ -42,7 +42,7 @@ def test_only_a_kept_catalog_without_a_server_has_one(conf: dict[str, str], is_e
 def test_a_session_is_not_started_while_another_process_has_it_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakewright.spark.build.has_jvm", lambda: False)
+    monkeypatch.setattr("lakewright.spark.session_builder.has_jvm", lambda: False)
     folder = tmp_path / "metastore_db"
     check_metastore_is_free(folder)
     folder.mkdir()

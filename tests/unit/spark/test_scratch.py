@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lakewright.spark.build import OLD, remove_leftovers
+from lakewright.spark.session_builder import OLD, remove_leftovers
 
 
 def test_the_folder_of_a_run_ends_with_its_process(tmp_path: Path) -> None:
     """E12: native libraries and scratch folders stay nowhere."""
     code = (
-        "from lakewright.spark.build import scratch_folder;"
+        "from lakewright.spark.session_builder import scratch_folder;"
         "made = scratch_folder(); assert made == scratch_folder();"
         "(made / 'native.so').touch(); print(made)"
     )

@@ -16,11 +16,11 @@ from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.slices import fold
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.slices.discover import Slice
+from lakewright.slices.discovery import Slice
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.strategies.bad_rows import BadRow, check_bad_rows, message_with_rows
-from lakewright.strategies.prepare import BadSlice
+from lakewright.strategies.preparation import BadSlice
 from lakewright.strategies.slice_statistics import SliceStatistics
 
 TABLE = TableState(exists=True, columns=(Field(name="total", type=parse_type("decimal(8,2)")),))

@@ -14,7 +14,7 @@ from tests.projects import make_workspace
 
 from lakewright.lake import delta_log, observation
 from lakewright.lake.delta_log import ABSENT, TableState
-from lakewright.slices import process, rehearse
+from lakewright.slices import processing, rehearsal
 from lakewright.slices.context import ProcessingOptions
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
@@ -154,11 +154,11 @@ def test_a_rehearsal_warns_of_narrower_types(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "lake/bronze/orders/s1.parquet").write_bytes(b"PAR1")
     entity = workspace.entity("orders")
     for name in ("begin_beside", "drop_table", "remove_uncommitted"):
-        monkeypatch.setattr(rehearse, name, lambda *_, **__: None)
-    monkeypatch.setattr(rehearse, "observe_table", lambda *_: table("bigint"))
-    monkeypatch.setattr(rehearse._Attempt, "rehearse", lambda attempt, _: attempt.warnings)
+        monkeypatch.setattr(rehearsal, name, lambda *_, **__: None)
+    monkeypatch.setattr(rehearsal, "observe_table", lambda *_: table("bigint"))
+    monkeypatch.setattr(rehearsal._Attempt, "rehearse", lambda attempt, _: attempt.warnings)
     context = processing_context(make_context(workspace), entity, ProcessingOptions())
-    with rehearse.rehearsed(context, entity, "s1.parquet") as (warnings, _):
+    with rehearsal.rehearsed(context, entity, "s1.parquet") as (warnings, _):
         (told,) = cast("list[str]", warnings)
     assert told.startswith("column 'total' is declared as int, but the table has bigint and keeps it: ")
 
@@ -175,10 +175,10 @@ def test_a_run_warns_of_narrower_types_before_it_processes(
         "_wait_for_pending",
         "find_other_writers",
     ):
-        monkeypatch.setattr(process, name, lambda *_, **__: SimpleNamespace(waiting=(), late=frozenset()))
-    monkeypatch.setattr(process, "choose_slices", lambda *_: ["s1"])
+        monkeypatch.setattr(processing, name, lambda *_, **__: SimpleNamespace(waiting=(), late=frozenset()))
+    monkeypatch.setattr(processing, "choose_slices", lambda *_: ["s1"])
     times = SimpleNamespace(check_readable=lambda: None)
-    monkeypatch.setattr(process, "check_table_not_lost", lambda *_: table("bigint"))
+    monkeypatch.setattr(processing, "check_table_not_lost", lambda *_: table("bigint"))
 
     class Stopped(Exception):
         pass
@@ -187,7 +187,7 @@ def test_a_run_warns_of_narrower_types_before_it_processes(
         assert [text.partition(" is declared")[0] for text in said] == ["orders: column 'total'"]
         raise Stopped
 
-    monkeypatch.setattr(process, "_process", begin)
+    monkeypatch.setattr(processing, "_process", begin)
     context: Any = SimpleNamespace(lake=None, times=lambda _: times, warn=said.append)
     with pytest.raises(Stopped):
-        process.process_pending(context, entity)
+        processing.process_pending(context, entity)

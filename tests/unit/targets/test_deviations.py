@@ -25,13 +25,13 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Step, done_reasons
-from lakewright.run.execute import ExecutionOptions, execute
+from lakewright.run.execution import ExecutionOptions, execute
 from lakewright.run.hooks.notifier import _alerts
 from lakewright.schema.fault import Fault as RowFault
 from lakewright.schema.fault import Reason
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import BRONZE_UNREADABLE, discovered, list_slices
-from lakewright.slices.pending import find_pending
+from lakewright.slices.discovery import BRONZE_UNREADABLE, discovered, list_slices
+from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.result import SliceReport
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.bad_rows import BadRow, message_with_rows, rows_text

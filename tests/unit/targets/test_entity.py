@@ -15,7 +15,7 @@ from tests.projects import make_workspace
 
 from lakewright.errors import LakeMoved, SpecError, TargetError
 from lakewright.lake.delta_log import TableState
-from lakewright.manifest.relocate import relocate
+from lakewright.manifest.relocation import relocate
 from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
@@ -23,7 +23,7 @@ from lakewright.plan.status import Status
 from lakewright.run.planning import node_of
 from lakewright.schema.canonical import HASH_VERSION
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import discovered, list_slices
+from lakewright.slices.discovery import discovered, list_slices
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.stores.memory import MemoryStore

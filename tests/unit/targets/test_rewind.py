@@ -14,7 +14,7 @@ from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext
-from lakewright.slices.process import process_pending
+from lakewright.slices.processing import process_pending
 from lakewright.spec.models.entity import Entity
 from lakewright.targets.context import Context
 from lakewright.targets.entity.work import EntityWork
@@ -78,7 +78,7 @@ def test_a_rewind_that_begins_after_the_check_gets_the_slice_given_back(
     """The run has seen no rewind, and locks its slice just as one is announced."""
     stage = Stage(tmp_path)
     lease = stage.announce()
-    monkeypatch.setattr("lakewright.slices.process.settle_rewind", lambda *_: False)
+    monkeypatch.setattr("lakewright.slices.processing.settle_rewind", lambda *_: False)
     result = process_pending(stage.processing, stage.entity)
     assert isinstance(result.error, LeaseHeld)
     assert stage.verdicts() == {Verdict.READY}
@@ -91,7 +91,7 @@ def test_a_rewind_that_died_before_its_commit_is_dropped_and_said(tmp_path: Path
     observed = Target.named(stage.context.workspace, "orders").observe(stage.context)
     assert observed.pending == ("2022-01-01",)
     assert any("the rebuild of orders did not end" in note for note in observed.unrecorded)
-    from lakewright.slices.rewind.settle import settle_rewind
+    from lakewright.slices.rewind.settlement import settle_rewind
 
     assert settle_rewind(stage.processing, stage.entity) is False
     assert stage.warnings == ["orders: the rebuild of orders ended before it changed the table"]

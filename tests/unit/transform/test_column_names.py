@@ -6,7 +6,7 @@ import pytest
 
 from lakewright.errors import SchemaDriftError
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.transform.storable import check_names, final_names
+from lakewright.transform.storable_columns import check_names, final_names
 from lakewright.transform.system_columns import SystemColumns
 
 SYSTEM = SystemColumns("dlf_", "crm.people")

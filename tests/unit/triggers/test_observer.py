@@ -18,7 +18,7 @@ from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import discovered, list_slices
+from lakewright.slices.discovery import discovered, list_slices
 from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.slice_folder import SliceFolder

@@ -11,7 +11,7 @@ from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.cli.commands.rewind import undo_page
 from lakewright.cli.page import Branch
-from lakewright.slices.discover import item_id, list_slices
+from lakewright.slices.discovery import item_id, list_slices
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.usecases.rewinds import Undone

@@ -14,7 +14,7 @@ from tests.commands import InProcess
 from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, app_of, processed
 
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import list_slices
+from lakewright.slices.discovery import list_slices
 from lakewright.spec.models.slice_folder import SliceFolder
 
 NEW, NEXT = "2024-05-04.csv", "2024-05-05.csv"

@@ -18,7 +18,7 @@ from lakewright.cli.progress import listening_to_run, watching, working
 from lakewright.cli.render.run import slice_branch
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
 from lakewright.spec.words import counted

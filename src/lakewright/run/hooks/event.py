@@ -30,7 +30,7 @@ from pydantic import Field as Declared
 from lakewright.connections.connection import Connection
 from lakewright.connections.database import Database
 from lakewright.errors import Fault, SpecError
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.run.hooks.call import Call
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named, Texts

@@ -25,7 +25,7 @@ from lakewright.errors import (
 )
 from lakewright.manifest.lock import STALE_LOCKS
 from lakewright.manifest.payload import text_of
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step

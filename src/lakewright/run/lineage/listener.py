@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.redaction import Redactor
 from lakewright.plan.status import Status
 from lakewright.run.background import CallQueue
 from lakewright.run.lineage.events import (

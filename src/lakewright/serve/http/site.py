@@ -15,8 +15,8 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from lakewright.manifest.plain import document_of
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.plain_values import document_of
+from lakewright.manifest.redaction import Redactor
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.service import Gauges
 from lakewright.serve.watched_project import WatchedProject

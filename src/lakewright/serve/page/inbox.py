@@ -21,7 +21,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.verdict import Verdict
 from lakewright.serve.http.faults import fault_of, status_of
 from lakewright.serve.page.render import link
-from lakewright.slices.discover import item_id
+from lakewright.slices.discovery import item_id
 from lakewright.usecases.due.status import ProjectStatus, project_status
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.entities import Standings, read_standings

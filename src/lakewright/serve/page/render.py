@@ -25,7 +25,7 @@ from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.spec import words
 
 if TYPE_CHECKING:
-    from lakewright.manifest.redact import Redactor
+    from lakewright.manifest.redaction import Redactor
 
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))

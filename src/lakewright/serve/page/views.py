@@ -20,7 +20,7 @@ from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.drawing import draw_bars, draw_rows
 from lakewright.serve.page.render import link
-from lakewright.slices.discover import modified_seconds
+from lakewright.slices.discovery import modified_seconds
 from lakewright.usecases.declarations import SECTIONS
 from lakewright.usecases.entities import (
     EntityOverview,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.notebook import json_value, values_text
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.diff import is_same
 from lakewright.schema.shape import plain_type, united
 from lakewright.schema.spark import type_of

@@ -21,16 +21,16 @@ from lakewright.lake.table import drop_entry_alone, restore_table
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.chain import AppliedSlice, counter_of
-from lakewright.slices.replay_slices import replay_slices
 from lakewright.slices.rewind.difference import TableDifference, compare_tables
 from lakewright.slices.rewind.plan import watermarks_after, watermarks_of
-from lakewright.slices.rewind.settle import find_rewind, record_landed
+from lakewright.slices.rewind.settlement import find_rewind, record_landed
 from lakewright.slices.rewind.side_table import (
     begin_beside,
     rewind_session,
     side_of,
     swap_write,
 )
+from lakewright.slices.slice_replay import replay_slices
 from lakewright.strategies.slice_load import check_unchanged, table_lock
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
 from lakewright.transform.system_columns import SystemColumns

@@ -24,10 +24,10 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.slices.chain import AppliedSlice, foreign_since, since_empty, version_before
-from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name, slice_of_id
-from lakewright.slices.past import past_fingerprint
+from lakewright.slices.discovery import called_name, find_slice, natural_key, slice_name, slice_of_id
+from lakewright.slices.past_versions import past_fingerprint
 from lakewright.slices.processing_time import APART, TICK
-from lakewright.slices.replay_slices import KnownSlice
+from lakewright.slices.slice_replay import KnownSlice
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.replay_slices import KnownSlice
+    from lakewright.slices.slice_replay import KnownSlice
 
 
 SUFFIX = "__rebuild"

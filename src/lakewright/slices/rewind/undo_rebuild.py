@@ -25,7 +25,7 @@ from lakewright.manifest.record import format_instant
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.discover import called_name, find_slice, item_id, natural_key, slice_name, slice_of_id
+from lakewright.slices.discovery import called_name, find_slice, item_id, natural_key, slice_name, slice_of_id
 from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.rewind.plan import (
     Arriving,

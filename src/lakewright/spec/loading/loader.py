@@ -27,7 +27,7 @@ from lakewright.spec.loading.entity_checks import (
     merge_connections,
     reported_once,
 )
-from lakewright.spec.loading.faulty import find_faulty, in_module, touching
+from lakewright.spec.loading.faulty_definitions import find_faulty, in_module, touching
 from lakewright.spec.loading.imports import Importer, warn_of_storage
 from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.namespace_file import namespace_warnings

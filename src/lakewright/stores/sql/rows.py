@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from lakewright.manifest.item import Item
-from lakewright.manifest.plain import json_text
+from lakewright.manifest.plain_values import json_text
 from lakewright.manifest.record import (
     Agent,
     Application,

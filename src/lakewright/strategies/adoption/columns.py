@@ -17,7 +17,7 @@ from lakewright.errors import MigrationError, SchemaDriftError
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.compatibility import check_partitions
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
-from lakewright.transform.storable import final_names
+from lakewright.transform.storable_columns import final_names
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.deviations import late_advice
-from lakewright.slices.discover import check_unchanged, natural_key, slice_name
+from lakewright.slices.discovery import check_unchanged, natural_key, slice_name
 from lakewright.slices.fold import planned_folds
 from lakewright.slices.lost_table import find_loss, find_other_writers, refusal_of
-from lakewright.slices.past import lacks_past, planned_past
-from lakewright.slices.pending import Pending, find_pending, holding_error, requeues_changed
+from lakewright.slices.past_versions import lacks_past, planned_past
+from lakewright.slices.pending_slices import Pending, find_pending, holding_error, requeues_changed
 from lakewright.slices.processing_time import future_times_fault
 from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import is_late_allowed, planned_time_error, times_error

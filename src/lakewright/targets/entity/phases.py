@@ -28,9 +28,9 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.slices.fold import one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost
-from lakewright.slices.past import adopt_table
-from lakewright.slices.pending import find_pending, requeue_processed
-from lakewright.slices.process import process_pending
+from lakewright.slices.past_versions import adopt_table
+from lakewright.slices.pending_slices import find_pending, requeue_processed
+from lakewright.slices.processing import process_pending
 from lakewright.slices.result import ProcessResult, named_fault
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.words import counted, first_of

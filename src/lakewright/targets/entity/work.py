@@ -10,7 +10,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import SliceChain
 from lakewright.slices.context import ALL_SLICES, ProcessingContext, ProcessingOptions, SliceSelection
-from lakewright.slices.discover import settle_of
+from lakewright.slices.discovery import settle_of
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.targets.context import Context

@@ -17,7 +17,7 @@ from lakewright.plan.resource import Resource
 from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.slices.other_runs import entity_targets, instance_taking
 from lakewright.targets.lease import table_resource
-from lakewright.usecases.opened import chain_of
+from lakewright.usecases.open_project import chain_of
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -58,7 +58,7 @@ from lakewright.slices.application import (
 )
 from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, counter_of, processed_items
 from lakewright.slices.deviations import AS_DECLARED, effect_of, lost_folder_fault, slice_fact
-from lakewright.slices.discover import (
+from lakewright.slices.discovery import (
     item_id,
     list_bronze,
     natural_key,
@@ -66,16 +66,16 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
+from lakewright.slices.log_recovery import unrecorded_items
 from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
-from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.lease import table_resource
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
-from lakewright.usecases.opened import chain_of, placed_entities
+from lakewright.usecases.open_project import chain_of, placed_entities
 from lakewright.usecases.process_slices import blocking_time, planned_times
 from lakewright.usecases.rewinding import UnfitSlices, declared_digest
 
@@ -84,8 +84,8 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.standing import Standing
     from lakewright.manifest.store import Put
-    from lakewright.slices.discover import Listing
-    from lakewright.slices.discover import Slice as BronzeSlice
+    from lakewright.slices.discovery import Listing
+    from lakewright.slices.discovery import Slice as BronzeSlice
     from lakewright.spec.models.entity import Entity as Declared
 
 

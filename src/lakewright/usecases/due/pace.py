@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.time_left import MOST_KNOWN, TimedSlice
 from lakewright.slices.context import ProcessingOptions
-from lakewright.slices.discover import item_id
+from lakewright.slices.discovery import item_id
 from lakewright.slices.fold import FEWEST, one_by_one_reason
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
-from lakewright.usecases.opened import chain_of
+from lakewright.usecases.open_project import chain_of
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.due.words import plan_document, plan_rows
 from lakewright.manifest.journal import RUNNING
-from lakewright.manifest.plain import document_of
+from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table

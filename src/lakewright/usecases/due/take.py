@@ -14,8 +14,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due.facts import Check, Entity, Grant, Kind, Output, RecordState, Subject
-from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, State, Step
+from lakewright.due.planner import make_plan
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.manifest.item import is_changed
 from lakewright.manifest.store import Write
@@ -24,9 +24,9 @@ from lakewright.plan.phase import Phase
 from lakewright.run.builds import recording
 from lakewright.run.request import JobRequest
 from lakewright.slices.context import ProcessingOptions
-from lakewright.slices.discover import item_id, list_bronze
+from lakewright.slices.discovery import item_id, list_bronze
 from lakewright.slices.other_runs import processing_jobs, run_taking
-from lakewright.slices.pending import find_pending
+from lakewright.slices.pending_slices import find_pending
 from lakewright.spec.loading.settings import words_of
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
@@ -34,7 +34,7 @@ from lakewright.usecases.due.build_marks import part_of
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe, settle
 from lakewright.usecases.due.observe_outputs import OutputObserver
-from lakewright.usecases.opened import chain_of
+from lakewright.usecases.open_project import chain_of
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.rewinding import end_rewind, replay_table

@@ -32,7 +32,7 @@ from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.usecases.validation.sql import Columns, MappingColumns, declared_names
 from lakewright.workspace.partition_values import check_partition_values, written_at
-from lakewright.workspace.readable import ReadableRelation
+from lakewright.workspace.readable_parts import ReadableRelation
 
 DATASETS = ("source", "target", "input", "actual", "expected")
 """The keys of targets that hold datasets."""

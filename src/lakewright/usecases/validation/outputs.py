@@ -151,7 +151,7 @@ def check_pasts(evaluation: Evaluation, lake: Lake) -> None:
         if mark in seen:
             continue
         seen.add(mark)
-        from lakewright.slices.past import check_past  # only few projects need it
+        from lakewright.slices.past_versions import check_past  # only few projects need it
 
         try:
             check_past(lake, entity)

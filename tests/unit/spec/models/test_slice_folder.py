@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakewright.lake.lake import Lake
-from lakewright.slices.discover import find_slice, item_id, list_slices
+from lakewright.slices.discovery import find_slice, item_id, list_slices
 from lakewright.spec.models.slice_folder import SliceFolder
 
 NO_LAKE: Lake = None  # type: ignore[assignment]  # local folders are listed without a lake

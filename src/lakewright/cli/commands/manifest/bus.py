@@ -20,8 +20,8 @@ from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.bus.claims import WrittenClaim
+    from lakewright.bus.command_runs import CommandRun, Worked
     from lakewright.bus.manifest import Manifest
-    from lakewright.bus.run_commands import CommandRun, Worked
     from lakewright.bus.worklist import Backlog, Demand
     from lakewright.manifest.item import Item
 
@@ -147,7 +147,7 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
     LAKEWRIGHT_RECORD, LAKEWRIGHT_RUN, and LAKEWRIGHT_PAYLOAD, a file for a JSON object. Exit code 0 means
     processed, any other failed.
     """
-    from lakewright.bus.run_commands import run_commands
+    from lakewright.bus.command_runs import run_commands
     from lakewright.bus.worklist import backlog_of
 
     begin = call.clock()

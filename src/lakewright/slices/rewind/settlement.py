@@ -16,7 +16,7 @@ from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import StoredWatermark
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discovery import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
 from lakewright.slices.rewind.side_table import remove_beside
 

@@ -30,7 +30,7 @@ from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.chain import counter_of
-from lakewright.slices.discover import called_name, slice_name
+from lakewright.slices.discovery import called_name, slice_name
 from lakewright.slices.fold import (
     FEWEST,
     FoldResult,
@@ -40,9 +40,9 @@ from lakewright.slices.fold import (
     one_by_one_text,
 )
 from lakewright.slices.lost_table import check_table_not_lost, find_other_writers
-from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
+from lakewright.slices.pending_slices import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.result import ProcessResult, SliceReport
-from lakewright.slices.rewind.settle import check_not_rewinding, settle_rewind
+from lakewright.slices.rewind.settlement import check_not_rewinding, settle_rewind
 from lakewright.slices.time_check import check_processing_times
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.strategies.outdated import narrowed_columns, outdated_rows

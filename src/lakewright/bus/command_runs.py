@@ -20,8 +20,8 @@ from lakewright.bus.worklist import Demand, Worklist
 from lakewright.errors import CommandFailed, LakewrightError, LeaseLost, StoreUnavailable, UsageError
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.payload import failure, text_of
-from lakewright.manifest.plain import document_of
-from lakewright.manifest.redact import Redactor
+from lakewright.manifest.plain_values import document_of
+from lakewright.manifest.redaction import Redactor
 
 LONGEST_STDERR = 2_000
 """Characters of the end of stderr that a FAILED record keeps."""

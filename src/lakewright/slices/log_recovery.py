@@ -26,11 +26,11 @@ from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import AppliedSlice, counter_of, slices_in
-from lakewright.slices.discover import slice_name, slice_of_id
+from lakewright.slices.discovery import slice_name, slice_of_id
 from lakewright.slices.lost_table import moved_lake_error
 from lakewright.slices.result import metrics_content, summary_from_commit
 from lakewright.slices.rewind.plan import greatest_marks
-from lakewright.slices.rewind.settle import record_landed
+from lakewright.slices.rewind.settlement import record_landed
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.past_load import past_app
 

@@ -21,7 +21,7 @@ from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before
 from lakewright.slices.chain import OPEN, Place, is_late, new_item, place_of, processed_items
 from lakewright.slices.deviations import NOTHING, Deviations, changed_slices, find_deviations, later_processed
-from lakewright.slices.discover import (
+from lakewright.slices.discovery import (
     called_name,
     discovered,
     item_id,
@@ -30,15 +30,15 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
+from lakewright.slices.log_recovery import record_log, unrecorded_items
 from lakewright.slices.lost_table import former_name_error, moved_lake_error
-from lakewright.slices.recover_from_log import record_log, unrecorded_items
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext, SliceSelection
-    from lakewright.slices.discover import Listing, Slice
+    from lakewright.slices.discovery import Listing, Slice
     from lakewright.spec.models.entity import Entity
 
 

@@ -35,7 +35,7 @@ from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import is_late
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
-from lakewright.slices.discover import (
+from lakewright.slices.discovery import (
     check_not_empty,
     find_slice,
     list_bronze,
@@ -43,16 +43,15 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
-from lakewright.slices.past import adopt_first, load_past_before
-from lakewright.slices.pending import find_pending
+from lakewright.slices.past_versions import adopt_first, load_past_before
+from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.processing_time import future_warning
-from lakewright.slices.read import read_slice, table_types
+from lakewright.slices.reading import read_slice, table_types
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
 from lakewright.slices.time_check import check_column_time, check_processing_times, is_late_allowed
 from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import counted
-from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.bad_rows import check_bad_rows, rows_text
 from lakewright.strategies.delete_inference import (
     DeletePreview,
@@ -61,12 +60,13 @@ from lakewright.strategies.delete_inference import (
     preview_deletes,
 )
 from lakewright.strategies.outdated import narrowed_columns
-from lakewright.strategies.prepare import prepare_load
+from lakewright.strategies.preparation import prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
+from lakewright.strategies.writing import apply_slice
 
 if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.summary import Summary
 

@@ -23,8 +23,8 @@ from lakewright.reader.files import names_of_header
 from lakewright.reader.lines import first_of as first_line_of
 from lakewright.reader.source import Form, form_of_slices
 from lakewright.schema.sql import text_sql
-from lakewright.slices.discover import find_unchanged_slice, list_bronze, slice_name
-from lakewright.slices.read import read_slice, read_together, same_columns
+from lakewright.slices.discovery import find_unchanged_slice, list_bronze, slice_name
+from lakewright.slices.reading import read_slice, read_together, same_columns
 from lakewright.slices.result import NOT_OF_SLICE
 from lakewright.spark.engine import analyzed
 from lakewright.spec.models.entity import Strategy
@@ -42,7 +42,7 @@ from lakewright.strategies.past_load import (
     past_rows,
     whole_exports,
 )
-from lakewright.strategies.prepare import lookup_sql
+from lakewright.strategies.preparation import lookup_sql
 from lakewright.strategies.schema_fit import fit_slice
 from lakewright.strategies.slice_load import LoadRequest
 from lakewright.transform.lacking_columns import with_optional_columns
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.history_from import HistoryFrom
 

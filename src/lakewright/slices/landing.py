@@ -20,14 +20,14 @@ from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.spark_errors import translated_failures
 from lakewright.notebook import html_table
 from lakewright.reader.source import form_of_slices
-from lakewright.schema.convert import convert
+from lakewright.schema.conversion import convert
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.slices.discover import SUCCESS, UNFINISHED, find_slice, item_id, list_slices
+from lakewright.slices.discovery import SUCCESS, UNFINISHED, find_slice, item_id, list_slices
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of
-from lakewright.transform.storable import binary_column, interval_column, without_typeless
+from lakewright.transform.storable_columns import binary_column, interval_column, without_typeless
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation

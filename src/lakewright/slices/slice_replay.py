@@ -24,20 +24,20 @@ from lakewright.manifest.watermark import Watermark
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.attempt import load_warnings, slice_error
 from lakewright.slices.chain import slices_in
-from lakewright.slices.discover import called_name, find_slice
+from lakewright.slices.discovery import called_name, find_slice
 from lakewright.slices.fold import FEWEST, fitting, fold_sources, one_by_one_reason
-from lakewright.slices.past import load_past_before
+from lakewright.slices.past_versions import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
-from lakewright.slices.read import read_slice, table_types
+from lakewright.slices.reading import read_slice, table_types
 from lakewright.slices.result import SliceReport, SliceResult, is_slice_at_fault
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold import apply_fold
-from lakewright.strategies.prepare import BadSlice, prepare_fold, prepare_load
+from lakewright.strategies.preparation import BadSlice, prepare_fold, prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
+from lakewright.strategies.writing import apply_slice
 from lakewright.transform.fault_words import fault_of, fault_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.strategies.bad_rows import BadRow
     from lakewright.strategies.summary import Summary
