@@ -511,6 +511,6 @@ def _die_at(patch: pytest.MonkeyPatch, point: str) -> None:
     def gone(*_: Any, **__: Any) -> None:
         raise Died("nothing is written by a dead process")
 
-    for module in ("replay_slices", "rewind.execution"):
+    for module in ("slice_replay", "rewind.execution"):
         patch.setattr(f"lakewright.slices.{module}.reach_failpoint", reach_failpoint)
     patch.setattr("lakewright.usecases.rewinding.conclude", gone)

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 
-_MARKED = {"apply.SMALL_TABLE": 0, "apply.REWRITTEN_SHARE": 2.0}
+_MARKED = {"writing.SMALL_TABLE": 0, "apply.REWRITTEN_SHARE": 2.0}
 WAYS: Mapping[str, Mapping[str, float]] = {
     "written anew": {},
     "marked": _MARKED,
     "sorted, compared by key first": {
         **_MARKED,
         **dict.fromkeys(("changes.LARGE_TARGET", "changes.SMALL_SLICE"), 0),
-        **dict.fromkeys(("changes.FEW_CHANGES", "apply.SMALL_SOURCE"), 0),
+        **dict.fromkeys(("changes.FEW_CHANGES", "writing.SMALL_SOURCE"), 0),
     },
 }
 """Ways in which slices are compared and written, by the sizes from which on they are."""
