@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 
-_MARKED = {"writing.SMALL_TABLE": 0, "apply.REWRITTEN_SHARE": 2.0}
+_MARKED = {"writing.SMALL_TABLE": 0, "writing.REWRITTEN_SHARE": 2.0}
 WAYS: Mapping[str, Mapping[str, float]] = {
     "written anew": {},
     "marked": _MARKED,
