@@ -351,7 +351,7 @@ class _Observed:
 
     @cached_property
     def undone(self) -> dict[str, Item]:
-        """The items of slices that were undone by the table's log, but not by the manifest, by name.
+        """The items of slices that the table's log shows as undone and the manifest does not, by name.
 
         They are as the manifest has them once that is recorded.
         """
