@@ -229,7 +229,11 @@ def is_rewind(run: Run) -> bool:
 
 
 def replayed_slices(document: Mapping[str, Any]) -> list[str]:
-    """Return the names of the slices that a replay took back or applied again, from its JSON document."""
+    """Return the names of the slices that a replay took back or applied again; runs of jobs have none.
+
+    Args:
+        document: The run as JSON.
+    """
     return [*(document.get("slices") or ()), *([document["slice"]] if document.get("slice") else [])]
 
 

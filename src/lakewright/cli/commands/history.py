@@ -190,7 +190,7 @@ def _phase_of(run: Run) -> str:
 
 def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the page of a run from its JSON document."""
-    from lakewright.usecases.history import REWINDS
+    from lakewright.usecases.history import REWINDS, replayed_slices
 
     is_rewind = document["phase"] in REWINDS  # its name says so already
     until = "" if is_rewind else f" up to {document['phase'].lower()}"
@@ -200,7 +200,7 @@ def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
     begun_by = f", begun by the trigger {document['trigger']}" if document.get("trigger") else ""
     yield line(f"by {document['holder']}{begun_by}")
     if is_rewind:
-        yield from _rewind_lines(document)
+        yield from _rewind_lines(document, replayed_slices(document))
     if choice := _choice(document):
         yield line(f"restricted to {choice}")
     for instance in document["instances"]:
@@ -210,15 +210,13 @@ def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
         )
 
 
-def _rewind_lines(document: Mapping[str, Any]) -> Iterator[Block]:
+def _rewind_lines(document: Mapping[str, Any], names: Sequence[str]) -> Iterator[Block]:
     """Yield who has replayed a table, why, and which slices were taken back or applied again."""
-    from lakewright.usecases.history import replayed_slices
-
     reason = ": ".join(filter(None, (document.get("author"), document.get("reason"))))
     code = f" ({document['code']})" if document.get("code") else ""
     if reason or code:
         yield line(f"for {reason}{code}")
-    if names := replayed_slices(document):
+    if names:
         yield line(f"{'slice' if len(names) == 1 else 'slices'} {first_of(names, MOST_NAMED)}")
 
 

@@ -137,7 +137,7 @@ def run_values(view: View) -> dict[str, Any]:
         "run": {**dict.fromkeys(("trigger", "author", "reason", "code")), **document},
         "took": took,
         "is_rewind": document["phase"] in REWINDS,
-        "replayed": replayed_slices(document) if document["phase"] in REWINDS else [],
+        "replayed": replayed_slices(document),
         "failures": [each for each in targets if each["status"] == Status.FAILED and each["error"]],
         "longest": max((target.get("seconds") or 0.0 for target in targets), default=0.0) or 1.0,
         "now": view.app.store.now(),

@@ -161,6 +161,10 @@ def rewind_table(
     return commit.version if plan.changes_table else plan.state.version
 
 
+_RECORDED = ("slice", "strategy", "fingerprint", "watermarks", "metrics", "drift")
+"""Entries of a slice in a commit that its record has, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Write:
     """The write of a rewind.
@@ -177,11 +181,11 @@ class _Write:
 
 
 def _restore(
-    context: ProcessingContext, entity: Entity, plan: RewindPlan, rewind: Mapping[str, Any]
+    context: ProcessingContext, entity: Entity, plan: RewindPlan, rewind_content: Mapping[str, Any]
 ) -> _Write:
     """Return the write that puts the table back without writing rows."""
     silver, session = entity.places(context.lake.settings).silver, rewind_session(context.lake, plan.state)
-    content = {"rewind": rewind, "run": context.holder.run_id}
+    content = {"rewind": rewind_content, "run": context.holder.run_id}
     token = Token(f"{context.application}/undo", (plan.state.version or 0) + 1, content)
     return _Write(session, token, partial(restore_table, session, silver, plan.base))
 
@@ -268,11 +272,8 @@ def _replayed(
 ) -> Iterator[RewoundSlice]:
     """Yield slices that were applied again, for their new revisions; the commit has a number."""
     for each in contents:
-        item, names = (
-            items[each["item"]],
-            ("slice", "strategy", "fingerprint", "watermarks", "metrics", "drift"),
-        )
-        content = {name: each[name] for name in names if name in each}
+        item = items[each["item"]]
+        content = {name: each[name] for name in _RECORDED if name in each}
         content["processing_time"] = each["processingTime"]
         note = {"fingerprint": each["fingerprint"]}
         yield RewoundSlice(item.item_id, item.revision, note=note, token=number, content=content)
