@@ -17,7 +17,6 @@ from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
-from lakewright.due.facts import Grant
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -31,6 +30,7 @@ from lakewright.spec.expressions.values import (
     parse_timestamp,
     render_value,
 )
+from lakewright.spec.grants import Grant
 from lakewright.spec.models.job import Job, Parameter
 from lakewright.spec.suggestions import hint
 from lakewright.usecases.reading import check_single

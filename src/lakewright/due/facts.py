@@ -12,14 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-
-class Grant(StrEnum):
-    """A permission of what destroys something, or costs much."""
-
-    DATA_LOSS = "data_loss"
-    BACKDATED = "backdated"
-    FOREIGN = "foreign"
-    REPLAY = "replay"
+from lakewright.spec.grants import Grant
 
 
 class Verb(StrEnum):
@@ -180,6 +173,7 @@ class Record:
         place: The place of the slice, as `Slice.place`.
         why: The error of a failure, or what is wrong with the records themselves.
         remedy: What mends it, as the error says.
+        permitted_by: The grant with which a failed slice is applied; None if no grant helps.
     """
 
     state: RecordState
@@ -189,6 +183,7 @@ class Record:
     place: tuple[object, ...] = ()
     why: str = ""
     remedy: str | None = None
+    permitted_by: Grant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +226,7 @@ class Entity:
         unclaimed: For slices that only a job takes whose parameters are unknown: the names of these.
         unrecorded: The slices of rewinds that the table's log has and the manifest lacks; `records` has them
             as they are once these are recorded.
-        refused: Why a run would process none of its new slices, as a time is wrong; None if it would.
+        refused: Why a run that takes a slice would process none, as its time is wrong, by the slice's name.
         is_enabled: Whether its slices are processed at all.
         incomplete: The names of slices in bronze that are still being written.
         unreadable: Why slices in bronze can't be read, by name.
@@ -256,7 +251,7 @@ class Entity:
     replay_budget: int = 100
     unclaimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unrecorded: tuple[Slice, ...] = ()
-    refused: Unknown | None = None
+    refused: Mapping[str, Unknown] = field(default_factory=dict)
     is_enabled: bool = True
     incomplete: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -385,11 +380,13 @@ class Unknown:
     Attributes:
         code: The code of the error; empty if it can be observed in another way only.
         remedy: What mends it, as the error says.
+        permitted_by: The grant that permits what the error refuses; None if no grant helps.
     """
 
     why: str
     code: str = ""
     remedy: str | None = None
+    permitted_by: Grant | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from lakewright.due.facts import Decision, Grant, Slice, SliceTime, Subject, Unknown, Verb
+from lakewright.due.facts import Decision, Slice, SliceTime, Subject, Unknown, Verb
+from lakewright.spec.grants import Grant
 
 
 class Action(StrEnum):
@@ -60,6 +61,7 @@ class Code(StrEnum):
     SUPERSEDED = "superseded"
     NEW_SLICES = "new_slices"
     LATE_SLICE = "late_slice"
+    LATE_SKIPPED = "late_skipped"
     CHANGED_SLICE = "changed_slice"
     FAILED_SLICE = "failed_slice"
     FAILED_BEFORE = "failed_before"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakewright.due.facts import Facts, Grant, Subject
+from lakewright.due.facts import Facts, Subject
 from lakewright.due.outputs import Moves, check_plan, output_plan
 from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, broken
 from lakewright.due.slices import entity_plan
+from lakewright.spec.grants import Grant
 
 
 def make_plan(facts: Facts, grants: frozenset[Grant] = frozenset()) -> Plan:

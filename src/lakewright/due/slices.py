@@ -15,7 +15,6 @@ from lakewright.due.facts import (
     Entry,
     Facts,
     Foreign,
-    Grant,
     Record,
     RecordState,
     Slice,
@@ -26,6 +25,7 @@ from lakewright.due.facts import (
 )
 from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, broken, choices_of
 from lakewright.errors import ManifestCorrupt
+from lakewright.spec.grants import Grant
 
 LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
 CHANGED = (Verb.TAKE, Verb.KEEP)
@@ -55,6 +55,8 @@ class _Planning:
         wanted: What the table should hold.
         cause: Why it should hold something else than it does.
         decided: The choices that a person has of the slices that were decided about.
+        left_out: The late slices that the declaration leaves out.
+        ended: The other choices about late slices that are applied after the others.
     """
 
     entity: Entity
@@ -65,6 +67,8 @@ class _Planning:
     wanted: list[Entry] = field(default_factory=list)
     cause: Reason = field(default_factory=lambda: Reason(Code.NEW_SLICES))
     decided: list[Choice] = field(default_factory=list)
+    left_out: list[Slice] = field(default_factory=list)
+    ended: list[Choice] = field(default_factory=list)
 
     def run(self) -> None:
         """Collect the steps."""
@@ -80,6 +84,7 @@ class _Planning:
         self._record()
         self._keep_held()
         waiting = self._add_new()
+        self._leave_out()
         if self._is_redeclared:
             self.cause = Reason(Code.REDECLARED)
         self._apply()
@@ -165,6 +170,13 @@ class _Planning:
         if unrecorded:
             reason = Reason(Code.HELD_UNRECORDED, {"slices": [each.name for each in unrecorded]})
             self._add(Action.RECORD, "", reason, slices=tuple(unrecorded))
+
+    def _leave_out(self) -> None:
+        """Add the step that records which late slices the declaration leaves out."""
+        if self.left_out:
+            slices = tuple(self.left_out)
+            reason = Reason(Code.LATE_SKIPPED, {"slices": [each.name for each in slices]})
+            self._add(Action.RECORD, "", reason, kind="late", slices=slices)
 
     def _is_recorded(self, record: Record | None, held: Slice) -> bool:
         """Return whether the manifest says that the table holds a slice, or that applying it again failed."""
@@ -318,7 +330,7 @@ class _Planning:
         known = (records.get(slice_.name) for records in (self.entity.records, self.entity.unfit))
         failures = (each for each in known if each and (each.state, each.content, each.digest) == now)
         record = next(failures, None)
-        if record is None:
+        if record is None or record.permitted_by in self.grants:
             return False
         # A late slice may have been decided about before it failed: only a decision to retry counts here.
         subject, basis = self._subject(slice_.name), f"failed {slice_.content} {record.attempt}"
@@ -328,7 +340,9 @@ class _Planning:
         reason = Reason(Code.FAILED_SLICE, params)
         choices = self._choices(slice_.name, basis, (Verb.RETRY,), reason.code)
         choices += self._choices(slice_.name, slice_.content, (without,), reason.code)
-        self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
+        needs = frozenset(filter(None, (record.permitted_by,)))
+        state = State.NEEDS_CONSENT if needs else State.NEEDS_DECISION
+        self._add(Action.HOLD, slice_.name, reason, state=state, choices=choices, needs=needs)
         return True
 
     def _is_unclaimed(self, slice_: Slice, choices: Sequence[Choice] = ()) -> bool:
@@ -350,6 +364,7 @@ class _Planning:
             verb = verb or Verb.PLACE
         elif self.entity.effect is Effect.ANY_ORDER:
             verb = verb or Verb.END
+        is_decided = verb is not None
         verb = verb or self.entity.late
         if verb is None:
             self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
@@ -357,7 +372,10 @@ class _Planning:
             self.cause = reason
             self.decided += choices[1:]
             self.wanted.insert(_place(self.wanted, slice_), slice_)
-        elif verb is not Verb.SKIP and not self._is_unclaimed(slice_, choices):
+        elif verb is Verb.SKIP:
+            self.left_out += [] if is_decided else [slice_]
+        elif not self._is_unclaimed(slice_, choices):
+            self.ended += [each for each in choices if each.verb is not Verb.END]
             self.wanted.append(slice_)
 
     def _apply(self) -> None:
@@ -392,9 +410,7 @@ class _Planning:
 
     def _forward(self, rest: Sequence[Slice]) -> None:
         """Add the step that applies slices at the end, as far as their files are there."""
-        if self.entity.refused is not None:
-            reason, slices = broken(self.entity.refused), tuple(rest)
-            self._add(Action.HOLD, "", reason, kind="time", state=State.BLOCKED, slices=slices)
+        if self._is_refused(rest):
             return
         end = next((number for number, each in enumerate(rest) if self._gone([each])), len(rest))
         times = self.entity.times
@@ -409,6 +425,25 @@ class _Planning:
             self._step(Action.FORWARD, len(self.entity.table.held), rest[:end], ())
         if end < len(rest):
             self._blocked(rest[end:])
+
+    def _is_refused(self, rest: Sequence[Slice]) -> bool:
+        """Return whether a run would refuse the time of a slice, and add the step that says so."""
+        found = (self.entity.refused[each.name] for each in rest if each.name in self.entity.refused)
+        refused = next((each for each in found if each.permitted_by not in self.grants), None)
+        if refused is None:
+            return False
+        needs = frozenset(filter(None, (refused.permitted_by,)))
+        self._add(
+            Action.HOLD,
+            "",
+            broken(refused),
+            kind="time",
+            state=State.NEEDS_CONSENT if needs else State.BLOCKED,
+            slices=tuple(rest),
+            needs=needs,
+            choices=tuple(self.ended),
+        )
+        return True
 
     def _replay(self, base: int, rest: Sequence[Slice], read: Sequence[Slice]) -> None:
         """Add the step that goes back to a base, and applies slices, of which some are read."""

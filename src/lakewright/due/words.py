@@ -33,6 +33,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.SUPERSEDED: "a later slice has replaced all rows",
     Code.NEW_SLICES: "new in bronze",
     Code.LATE_SLICE: "{slice} is older than slices that the table holds",
+    Code.LATE_SKIPPED: "`late_slices: skip` leaves out {slices}",
     Code.CHANGED_SLICE: "the files of {slice} have changed since it was processed",
     Code.FAILED_SLICE: "{slice} failed: {why}",
     Code.FAILED_BEFORE: "{slices} must follow a slice that is held",

@@ -38,6 +38,7 @@ _OF_SENTENCES = {
 """What a sentence names in Python instead of an option."""
 
 _VALUES = {
+    "--allow": "allow",
     "--entity": "entity",
     "--from": "from_slice",
     "--from-time": "from_time",

@@ -327,7 +327,7 @@ def _step_processed(item: Item, record: Record) -> dict[str, Any]:
 
 
 def _step_failed(_item: Item, record: Record) -> dict[str, Any]:
-    return {"processing": None, "failed": Mark.of(record, "error", "holds_back", "trigger")}
+    return {"processing": None, "failed": Mark.of(record, "error", "holds_back", "declared", "trigger")}
 
 
 def _step_resolved(item: Item, record: Record) -> dict[str, Any]:

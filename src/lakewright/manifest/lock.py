@@ -22,7 +22,7 @@ from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
-from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.payload import MAY_SKIP, PERMITTED_BY
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import format_instant
 
@@ -228,6 +228,11 @@ def failure_words(item: Item) -> str | None:
 def failure_remedy(item: Item) -> str | None:
     """Return the remedy of the error by which an item failed; None if it has none."""
     return remedy_of(_recorded_error(item))
+
+
+def failure_permit(item: Item) -> str | None:
+    """Return the grant that permits what the error refused by which an item failed; None if none does."""
+    return _recorded_error(item).get(PERMITTED_BY)
 
 
 def stale_advice(lock: Lock, typed: Command | None = None, *, is_taken_over: bool) -> str:

@@ -18,6 +18,9 @@ from lakewright.manifest.record import State
 MAY_SKIP = "may_skip"
 """Detail of an error, and entry of its record: whether the remedy is also to skip the item."""
 
+PERMITTED_BY = "permitted_by"
+"""Detail of an error, and entry of its record: the grant that permits what the error refuses."""
+
 LARGEST = 65_536
 """Maximum characters of a payload's JSON."""
 
@@ -37,6 +40,7 @@ KEPT_WHOLE = frozenset(
     {
         "allow_late",
         "counter",
+        "declared",
         "delta_version",
         "entity",
         "fingerprint",
@@ -79,6 +83,7 @@ def failure(
         holds_back: Whether later slices of the entity must wait.
         more: Further entries, such as the slice's fingerprint.
     """
+    details = error.details if isinstance(error, LakewrightError | Fault) else {}
     return {
         "error": {
             "class": type(error).__name__,
@@ -86,7 +91,8 @@ def failure(
             "message": text_of(error),
             **recorded_remedy(getattr(error, "remedy", None)),
             "location": str(location) if (location := getattr(error, "location", None)) else None,
-            MAY_SKIP: isinstance(error, LakewrightError | Fault) and bool(error.details.get(MAY_SKIP)),
+            MAY_SKIP: bool(details.get(MAY_SKIP)),
+            PERMITTED_BY: details.get(PERMITTED_BY),
         },
         "stack_trace": stack_trace,
         "is_retryable": bool(getattr(error, "is_retryable", False)),

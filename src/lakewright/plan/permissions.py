@@ -16,11 +16,13 @@ class Permissions:
             strategy, and a repair may remove duplicate rows.
         allow_backdated: A processing time may be earlier than the newest version in the table.
         allow_late: A slice may be applied although a later one is already processed.
+        allow_deletes: A slice may delete more rows that it lacks than the entity's brake allows.
     """
 
     allow_data_loss: bool = False
     allow_backdated: bool = False
     allow_late: bool = False
+    allow_deletes: bool = False
 
 
 NO_PERMISSIONS = Permissions()

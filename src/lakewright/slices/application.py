@@ -16,11 +16,11 @@ def application_of(project: str, entity: Entity) -> Application:
         >>> application_of("shop", Entity(id="1", name="orders", connection="web", processtype="full")).name
         'lakewright/shop/orders'
     """
-    return Application.named(f"{_prefix(project)}{entity.name}", entity.destination)
+    return Application.named(f"{_prefix(project)}{entity.identity}", entity.destination)
 
 
 def entity_of(project: str, application: Application) -> str | None:
-    """Return the name of the entity of a project whose application it is; None for other applications."""
+    """Return the identity of the entity of a project whose application it is; None for other applications."""
     prefix = _prefix(project)
     return application.name.removeprefix(prefix) if application.name.startswith(prefix) else None
 

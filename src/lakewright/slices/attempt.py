@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakewright.errors import (
+    BackdatedError,
     CommitConflict,
     ExecutorLost,
     JvmEnded,
@@ -214,6 +215,8 @@ class SliceProcessor:
 
     def is_at_fault(self, error: LakewrightError) -> bool:
         """Return whether an error is the fault of the slice, which is then recorded as failed."""
+        if isinstance(error, BackdatedError):
+            return self.times.column is not None  # the time is in its rows
         return is_slice_at_fault(self.context.lake, self.entity, error)
 
     def release(
@@ -232,7 +235,8 @@ class SliceProcessor:
         """End a claim with FAILED: `ours` is shown to users, `error` is what caused it."""
         trace = "".join(traceback.format_exception(error, limit=20)) + "\n" + full_text(error)
         holds_back = not isinstance(ours, LateSliceError)
-        content = failure(ours, stack_trace=trace, holds_back=holds_back)
+        declared = self.entity.declared_digest
+        content = failure(ours, stack_trace=trace, holds_back=holds_back, declared=declared)
         try:
             self.context.ledger.failed(claim, content, holds_back=holds_back)
         except StoreUnavailable:

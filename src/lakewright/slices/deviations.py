@@ -20,7 +20,7 @@ from lakewright.due import facts as due
 from lakewright.due.plan import Code, Plan, choices_of
 from lakewright.due.slices import CHANGED, LATE, entity_plan
 from lakewright.due.words import advice, finding_words, plan_faults, reason_text
-from lakewright.errors import Fault, LateSliceError, SliceError
+from lakewright.errors import Fault, LateSliceError
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
@@ -75,11 +75,11 @@ class Deviations:
     skipped: int = 0
     lost: Fault | None = None
 
-    def fault_beside(self, *said: Mapping[str, Any]) -> Fault | None:
-        """Return what an operator should look at, without what errors with these details say already."""
+    @property
+    def fault(self) -> Fault | None:
+        """What an operator should look at; None for nothing."""
         faults = (*filter(None, (self.lost,)), *plan_faults(self.plan))
-        found = [each for each in faults if each.details not in said]
-        return reduce(Fault.and_also, found) if found else None
+        return reduce(lambda one, other: one.and_also(other), faults) if faults else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -123,13 +123,6 @@ class Deviations:
         if not self.listing.exists:
             return f"no slice has arrived: there is no folder {self.bronze.folder}"
         return f"no slice has arrived in {self.bronze.pattern}"
-
-    def changed_error(self) -> SliceError | None:
-        """Return the error for changed slices, or None if none has changed."""
-        fault = next(plan_faults(self.plan), None) if self.changed else None
-        if fault is None:
-            return None
-        return SliceError(fault.message, remedy=fault.remedy, details=fault.details)
 
 
 NOTHING = Deviations(SliceFolder(""), Listing(), Plan())
@@ -205,13 +198,13 @@ def _plan(chain: SliceChain, listing: Listing, items: Mapping[str, Item], gone: 
         bronze=bronze,
         table=due.Table(tuple(held), AS_DECLARED),
         records=records,
-        changed=due.Verb.KEEP if asks == "ignore" else None,
+        changed=due.Verb.KEEP if asks == "keep" else None,
         incomplete=listing.incomplete,
         unreadable=listing.unreadable,
         vanished=vanished_slices(chain, items),
     )
     steps, findings = entity_plan(entity, due.Facts(), frozenset())
-    is_decided = asks == "requeue"
+    is_decided = asks == "take"
     return Plan(tuple(replace(s, choices=()) if is_decided else s for s in steps), findings)
 
 
@@ -226,7 +219,7 @@ def slice_fact(name: str, fingerprint: Mapping[str, Any] | None, now: Slice | No
 
 def changed_slices(chain: SliceChain, listing: Listing, items: Mapping[str, Item]) -> tuple[Item, ...]:
     """Return the processed items whose slice has changed, in order; none if the entity ignores that."""
-    if chain.entity.settings.changed_slices == "ignore":
+    if chain.entity.settings.changed_slices == "keep":
         return ()
     processed = (item for item in items.values() if item.verdict(chain.application) is Verdict.PROCESSED)
     return tuple(sorted(changed_items(processed, listing.slices), key=place_of))
@@ -293,11 +286,12 @@ def late_error(entity: Entity, strategy: Strategy, name: str, last: Place | None
 
 def late_advice(entity: Entity, strategy: Strategy, name: str) -> str:
     """Return what to type about a late slice."""
-    is_asked = effect_of(entity, strategy) is due.Effect.IN_ORDER
+    is_held = entity.settings.late_slices == "hold"
+    is_asked = is_held and effect_of(entity, strategy) is due.Effect.IN_ORDER
     return advice(choices_of(due.Subject(entity.called, name), "", LATE if is_asked else (), Code.LATE_SLICE))
 
 
 def changed_advice(entity: Entity, name: str) -> str:
     """Return what to type about a slice whose files have changed since it was processed."""
-    verbs = () if entity.settings.changed_slices == "requeue" else CHANGED
+    verbs = () if entity.settings.changed_slices == "take" else CHANGED
     return advice(choices_of(due.Subject(entity.called, name), "", verbs, Code.CHANGED_SLICE))

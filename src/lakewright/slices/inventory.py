@@ -159,9 +159,10 @@ class Inventory:
 
     def _place(self, item: Item) -> tuple[Entity | None, str | None]:
         note = item.new.note if item.new is not None else {}
-        if "entity" not in note or "slice" not in note:
+        noted = self.entities.get(str(note.get("entity")))
+        if noted is None or "slice" not in note:  # its entity may have another name now
             return self._found(item)
-        return self.entities.get(str(note["entity"])), str(note["slice"])
+        return noted, str(note["slice"])
 
     def _found(self, item: Item) -> tuple[Entity | None, str | None]:
         """Return the entity that has an item's slice in bronze, preferably one that used it, and its name."""

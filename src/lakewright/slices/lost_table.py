@@ -96,11 +96,13 @@ def former_name_error(chain: SliceChain) -> LakeMoved | None:
     former = next((each.application for each in formers if _has_committed(each)), None)
     if former is None:
         return None
+    name, of_project = former.name.rpartition("/")[2], own.name.rpartition("/")[0]
+    is_entity = former.name == f"{of_project}/{name}"
+    back = f"Declare moved_from: {name} at the entity" if is_entity else "Give the project its former name"
     return LakeMoved(
-        f"{silver} holds slices of {former}, and none of {own}: the project or the entity has another name "
-        "now",
-        remedy="Give it its former name back to go on with the table. To start over, run TRUNCATE, which "
-        "empties it.",
+        f"{silver} holds slices of {former}, and none of {own}: the "
+        f"{'entity' if is_entity else 'project'} has another name now",
+        remedy=f"{back} to go on with the table. To start over, run TRUNCATE, which empties it.",
         details={"old": str(former), "new": str(own)},
     )
 

@@ -32,6 +32,7 @@ from lakewright.slices.discovery import (
 )
 from lakewright.slices.log_recovery import record_log, unrecorded_items
 from lakewright.slices.lost_table import former_name_error, moved_lake_error
+from lakewright.slices.time_check import is_late_allowed
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Pending:
             waiting=waiting,
             held=self.held if is_held else None,
             awaited=self.awaited if waiting else None,
-            others=others,
+            others=(*self.others, *others),
             unrecorded=tuple(item for item in self.unrecorded if selection.takes(slice_name(item))),
         )
 
@@ -163,9 +164,9 @@ def find_pending(
     is_ready = any(item.verdict(context.application) is Verdict.READY for item in items.values())
     last = chain.last_processed(items) if is_ready else None
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before, last=last)
-    pending = _after_unsettled(pending, listing)
+    pending = _left_to_apply(context, entity, _after_unsettled(pending, listing))
     pending = replace(
-        _held_by_change(entity, pending, deviations),
+        pending,
         deviations=deviations,
         unrecorded=tuple(sorted(unrecorded.values(), key=place_of)),
     )
@@ -187,7 +188,7 @@ def requeues_changed(context: ProcessingContext, entity: Entity) -> bool:
     options = context.options
     is_timed = context.strategy_for(entity) is Strategy.HISTORIC and options.processing_time is not None
     is_refused = is_timed and not options.permissions.allow_backdated
-    return entity.settings.changed_slices == "requeue" and not is_refused
+    return entity.settings.changed_slices == "take" and not is_refused
 
 
 def _requeue_changed(
@@ -200,7 +201,7 @@ def _requeue_changed(
     is_recorded: bool,
 ) -> dict[str, Item]:
     """Requeue changed slices, and those after them unless late slices are applied; return the new items."""
-    first, is_alone = changed[0], entity.settings.late_slices == "apply"
+    first, is_alone = changed[0], entity.settings.late_slices == "end"
     later = () if is_alone else later_processed(slice_name(first), items.values(), context.application)
     again = [item.item_id for item in (changed if is_alone else (first, *later))]
     listed = {each.item_id: each for each in discovered(slices, context.application, entity.called)}
@@ -253,11 +254,13 @@ def _after_unsettled(pending: Pending, listing: Listing) -> Pending:
     return replace(pending, ready=ready, waiting=(*held, *pending.waiting))
 
 
-def _held_by_change(entity: Entity, pending: Pending, deviations: Deviations) -> Pending:
-    """Return all slices as waiting if changed slices must keep the entity from being processed."""
-    if not deviations.changed or entity.settings.changed_slices != "fail":
+def _left_to_apply(context: ProcessingContext, entity: Entity, pending: Pending) -> Pending:
+    """Return pending items without the late ones that `apply` puts in their places, or leaves out."""
+    if entity.settings.late_slices not in ("place", "skip"):
         return pending
-    return replace(pending.all_waiting(), late=frozenset())
+    late = (item for item in pending.ready if item.item_id in pending.late)
+    left = tuple(item for item in late if not is_late_allowed(context, entity, item))
+    return replace(pending, ready=tuple(item for item in pending.ready if item not in left), others=left)
 
 
 def _awaited_text(
@@ -326,12 +329,13 @@ def choose_slices(
     """
     if name is None:
         return pending.ready
-    named = [item for item in pending.ready if slice_name(item) == name]
-    if named:
-        earlier = [slice_name(item) for item in pending.ready[: pending.ready.index(named[0])]]
+    late = (item for item in pending.others if item.item_id in pending.late)
+    named = next((item for item in (*pending.ready, *late) if slice_name(item) == name), None)
+    if named is not None:
+        earlier = [slice_name(item) for item in pending.ready if place_of(item) < place_of(named)]
         if earlier:
             context.warn(f"{name} is processed before {', '.join(earlier)}, which will then be late")
-        return tuple(named)
+        return (named,)
     if any(slice_name(item) == name for item in pending.waiting):
         return ()
     raise _not_ready_error(context, name, entity)
@@ -356,10 +360,7 @@ def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> L
 
 def holding_error(context: ProcessingContext, entity: Entity, pending: Pending) -> LakewrightError | None:
     """Return the error that says what holds back an entity's slices, or None if nothing does."""
-    if pending.held is not None:
-        return held_error(context, entity, pending.held)
-    is_strict = entity.settings.changed_slices == "fail"
-    return pending.deviations.changed_error() if is_strict else None
+    return None if pending.held is None else held_error(context, entity, pending.held)
 
 
 def held_error(context: ProcessingContext, entity: Entity, item: Item) -> LakewrightError:

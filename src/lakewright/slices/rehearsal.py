@@ -237,13 +237,11 @@ class _Attempt:
             self.errors.append(late_error(self.entity, by, self.slice.name, last))
         self._check_time(at)
         request = self._request(at, is_late=comes_late)
-        summary = self._applied(self.side, request) if has_time else None
+        summary = self._applied(request) if has_time else None
         if summary is None and isinstance(self.errors[-1], DeleteBrakeError):
             # Whoever rehearses wants to see what the brake keeps from being deleted.
-            settings = self.side.settings.model_copy(update={"max_delete_ratio": 1.0})
-            free = self.side.model_copy(update={"settings": settings})
-            free._scope = self.side._scope
-            summary = self._applied(free, request)
+            permissions = replace(request.permissions, allow_deletes=True)
+            summary = self._applied(replace(request, permissions=permissions))
         return Rehearsal(
             entity=self.entity.name,
             slice=self.slice.name,
@@ -271,7 +269,7 @@ class _Attempt:
             session = strict_session(lake)
             latest = latest_in_slice(lake, session, self.side, self.slice, times.column, request=request)
         except Exception as error:
-            self._note_error(error, self.side)
+            self._note_error(error)
             return context.clock().astimezone(UTC)
         return latest or time_without_rows(context.chain(self.entity))
 
@@ -305,29 +303,29 @@ class _Attempt:
         if now is None or now.fingerprint != self.slice.fingerprint:
             raise SliceError(f"the slice {self.slice.name} changed while it was read")
 
-    def _applied(self, side: Entity, request: LoadRequest) -> Summary | None:
+    def _applied(self, request: LoadRequest) -> Summary | None:
         """Apply the slice to the clone; return its metrics, or None and note the error."""
         try:
             check_not_empty(self.slice)
-            return self._apply(side, request)
+            return self._apply(request)
         except Exception as error:
-            self._note_error(error, side)
+            self._note_error(error)
             return None
 
-    def _note_error(self, error: Exception, side: Entity) -> None:
+    def _note_error(self, error: Exception) -> None:
         """Note an error of the slice.
 
         Raises:
             LakewrightError: It says nothing about the slice.
         """
-        ours = slice_error(self.context, side, self.slice.name, error)
-        ours = error_of_table(ours, self.entity, side, self.context.lake)
+        ours = slice_error(self.context, self.side, self.slice.name, error)
+        ours = error_of_table(ours, self.entity, self.side, self.context.lake)
         if isinstance(ours, _ENVIRONMENT):
             raise ours from error
         self.errors.append(ours)
 
-    def _apply(self, side: Entity, request: LoadRequest) -> Summary:
-        lake, session = self.context.lake, strict_session(self.context.lake)
+    def _apply(self, request: LoadRequest) -> Summary:
+        lake, session, side = self.context.lake, strict_session(self.context.lake), self.side
         frame = read_slice(lake, session, self.slice, side, known=table_types(lake, side))
         adopted = adopt_first(lake, session, side, frame, request)
         if adopted is not None:

@@ -174,8 +174,7 @@ class ProcessResult:
     @property
     def warning(self) -> Fault | None:
         """What an operator should look at beside the errors, or None."""
-        said = (error.details for error in self.errors)
-        found = self.deviations.fault_beside(*said)
+        found = self.deviations.fault
         return found if self.other_writers is None else self.other_writers.and_also(found)
 
     @property

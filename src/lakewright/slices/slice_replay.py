@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 UNFIT_SLICE = "unfit_slice"
 """Detail of an error: the name and the fingerprint of the slice that is at fault."""
 
-_PERMISSIONS = Permissions(allow_data_loss=True, allow_late=True)
+_PERMISSIONS = Permissions(allow_data_loss=True, allow_late=True, allow_deletes=True)
 """What slices that were processed once were permitted, if they needed it."""
 
 
@@ -352,11 +352,15 @@ class _Replay:
             check_lock=self.check,
             holder=str(self.context.holder),
             lower_bounds=lower_bounds(entity, self.last, lambda: known.at),
-            permissions=_PERMISSIONS,
+            permissions=self._permissions(known),
             is_late=known.is_late,
             may_lack_columns=not known.is_new,
         )
         return slice_, request
+
+    def _permissions(self, known: KnownSlice) -> Permissions:
+        is_permitted = not known.is_new or self.context.options.permissions.allow_deletes
+        return replace(_PERMISSIONS, allow_deletes=is_permitted)
 
 
 def _cause(error: Exception) -> Exception:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from lakewright.errors import BackdatedError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.observation import latest_instant_since, latest_logged_instant, observe_table
+from lakewright.manifest.payload import MAY_SKIP, PERMITTED_BY
 from lakewright.slices.discovery import slice_name
 from lakewright.slices.processing_time import APART
+from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
@@ -81,8 +83,19 @@ def check_column_time(
         return
     newest = before or latest_instant_since(lake, chain.silver, _version_columns(lake, entity), at)
     if newest is not None and at <= newest:
-        names, times = [slice_name(item)], context.times(entity)
-        raise _backdated_error(chain, names, times, at=at, newest=newest)
+        allow = Command("apply", entity.called, "--allow", Grant.BACKDATED)
+        raise BackdatedError(
+            f"the time {at.isoformat()} that {slice_name(item)} gives itself is not later than "
+            f"{newest.isoformat()}, the time of the newest version in {chain.silver}",
+            remedy=Phrase("Correct its times. ", allow, " permits them, unless versions would overlap."),
+            details={
+                "processing_time": at.isoformat(),
+                "newest": newest.isoformat(),
+                "slices": [slice_name(item)],
+                MAY_SKIP: True,
+                PERMITTED_BY: Grant.BACKDATED,
+            },
+        )
 
 
 def _may_be_refused(context: ProcessingContext, entity: Entity, timed: Sequence[Item]) -> bool:
@@ -113,7 +126,7 @@ def times_error(
 def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:
     """Return whether an item may be processed after later ones: by the entity, the run or its requeue."""
     is_noted = item.new is not None and item.new.note.get("allow_late") is True
-    return is_noted or entity.settings.late_slices == "apply" or context.options.permissions.allow_late
+    return is_noted or entity.settings.late_slices == "end" or context.options.permissions.allow_late
 
 
 def _timed(
@@ -129,7 +142,7 @@ def _version_columns(lake: Lake, entity: Entity) -> tuple[str, str]:
 
 
 def planned_time_error(
-    context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str]
+    context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str] = frozenset()
 ) -> BackdatedError | None:
     """Return the error with which a run would refuse the declared times, or None if it would not.
 
@@ -162,5 +175,10 @@ def _backdated_error(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {chain.silver}",
         remedy=Phrase(placed, "After the others, at a later time: ", typed, ". ", _BACKDATED),
-        details={"processing_time": at.isoformat(), "newest": newest.isoformat(), "slices": early},
+        details={
+            "processing_time": at.isoformat(),
+            "newest": newest.isoformat(),
+            "slices": early,
+            PERMITTED_BY: Grant.BACKDATED,
+        },
     )

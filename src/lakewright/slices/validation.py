@@ -200,7 +200,7 @@ def _record(context: ProcessingContext, entity: Entity, item: str, error: Lakewr
         )
     except (OperatorError, SequenceConflict):
         return False
-    failed = context.ledger.failed(claim, failure(error))
+    failed = context.ledger.failed(claim, failure(error, declared=entity.declared_digest))
     add_recovery(error, failed, called_name(entity.called, slice_name(failed)))
     return True
 

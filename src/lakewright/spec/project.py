@@ -213,6 +213,11 @@ class Project:
         return found
 
     @cached_property
+    def new_names(self) -> Mapping[str, str]:
+        """What commands call the entities that had another name before, by that name."""
+        return {each.moved_from: each.called for each in self.entities.values() if each.moved_from}
+
+    @cached_property
     def whole_names(self) -> tuple[str, ...]:
         """The names of mappings that have a dot, such as `orders.history`."""
         return tuple(name for name in self.mappings if "." in name)

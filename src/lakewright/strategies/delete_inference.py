@@ -18,8 +18,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DeleteBrakeError, SpecError
+from lakewright.errors.phrase import Command, Phrase
+from lakewright.manifest.payload import PERMITTED_BY
 from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.functions import EvaluationContext
+from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.watermark import Watermark
 from lakewright.spec.words import counted
@@ -237,19 +240,31 @@ def check_delete_brake(load: SliceLoad, inferred: int, expected: int) -> None:
             `max_delete_ratio` of the expected rows.
     """
     settings = load.entity.settings
-    if not trips_brake(settings, inferred, expected):
+    if not is_braked(load, inferred, expected):
         return
     verb = "soft-deleted" if load.request.strategy is Strategy.MERGE else "closed"
     raise DeleteBrakeError(
         f"{inferred} of the {expected} rows in the slice's window are missing from it and would be {verb}; "
         f"{brake_text(settings)}",
-        remedy="Check that the slice is complete. If it is, raise max_delete_ratio or delete_floor.",
+        remedy=Phrase(
+            "Check that the slice is complete. If it is, ",
+            Command("apply", load.entity.called, "--allow", Grant.DELETES),
+            " applies it. To allow such deletes for good, raise max_delete_ratio or delete_floor.",
+        ),
         details={
+            PERMITTED_BY: Grant.DELETES,
             "inferred": inferred,
             "rows": expected,
             "max_delete_ratio": settings.max_delete_ratio,
             "delete_floor": settings.delete_floor,
         },
+    )
+
+
+def is_braked(load: SliceLoad, inferred: int, expected: int) -> bool:
+    """Return whether so many inferred deletes among the expected rows fail a slice, unless permitted."""
+    return not load.request.permissions.allow_deletes and trips_brake(
+        load.entity.settings, inferred, expected
     )
 
 

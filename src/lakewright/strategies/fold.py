@@ -21,7 +21,7 @@ from lakewright.schema.sql import name_sql
 from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.changes import ACTION, LABEL, LARGE_TARGET, MATCH, SMALL_SLICE, Changes
-from lakewright.strategies.delete_inference import trips_brake
+from lakewright.strategies.delete_inference import is_braked
 from lakewright.strategies.preparation import NUMBER, BadSlice, Fold, lookup_sql, with_columns_of
 from lakewright.strategies.rules import (
     INSERT,
@@ -219,7 +219,7 @@ def _summaries(fold: Fold, labels: Mapping[int, Mapping[str, int]], live: int) -
     summaries: list[Summary] = []
     for number, own in enumerate(fold.slices):
         found: Mapping[str, int] = defaultdict(int, labels.get(number, {}))
-        if not is_first and trips_brake(own.entity.settings, found[MISSING], live):
+        if not is_first and is_braked(own, found[MISSING], live):
             raise BadSlice(number)
         summary = replace(own.summary(**measures(strategy, found)), is_first=is_first).checked()
         summaries.append(summary)

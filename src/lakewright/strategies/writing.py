@@ -18,8 +18,9 @@ from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.delta_sql import Clause, merge_rows
 from lakewright.lake.observation import local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
-from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.payload import MAY_SKIP, PERMITTED_BY
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.changes import ACTION, MATCH, Changes, compare
@@ -153,7 +154,7 @@ def _check_not_outdated(load: SliceLoad) -> None:
             f"the late slice would replace {counted(newer, 'row')} whose {sequence} is greater than that of "
             "all its own",
             remedy=Phrase("To replace these rows, let the next run have ", Option("--allow-data-loss"), "."),
-            details={"rows": newer, "of_slice": True, MAY_SKIP: True},
+            details={"rows": newer, "of_slice": True, MAY_SKIP: True, PERMITTED_BY: Grant.DATA_LOSS},
         )
 
 

@@ -258,7 +258,7 @@ def _better_name(app: App, text: str) -> str | None:
 def typed_name(app: App, item: Item) -> str:
     """Return what commands call an item: `entity/slice` if `find_item` finds it by that, else its id."""
     entity = item.new.note.get("entity") if item.new is not None else None
-    text = called_name(str(entity), item)
+    text = called_name(app.project.new_names.get(str(entity), str(entity)), item)
     found = _item_of_entity(app, text) if entity is not None else ()
     return text if item.item_id.rstrip("/") in [each.rstrip("/") for each in found] else item.item_id
 

@@ -140,6 +140,6 @@ def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
     if item.verdict(application_of(app.project.name, entity)) is not Verdict.PROCESSED:
         return
     now = inventory_of(app).fingerprint_now(item) or {}
-    asks = entity.settings.changed_slices != "ignore" and is_changed(item.fingerprint or now, now)
+    asks = entity.settings.changed_slices != "keep" and is_changed(item.fingerprint or now, now)
     remedy = Phrase(". ", changed_advice(entity, landed.name)) if asks else ""
     log.warning("%s: slice %s was processed before it was replaced%s", entity.called, landed.name, remedy)

@@ -263,7 +263,7 @@ def requeue_items(
     for item in items.values():
         entity, found = inventory.later_items(item)
         later = tuple(other for other in found if other not in items)
-        refuses = entity is not None and entity.settings.late_slices == "refuse"
+        refuses = entity is not None and entity.settings.late_slices != "end"
         if later and not cascade and not late and refuses:
             raise _later_error(entity, later)
         later_of[item.item_id] = later

@@ -13,13 +13,14 @@ from lakewright.app import App
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.lake.commit import strict_session
 from lakewright.lake.tracing import span
+from lakewright.manifest.item import Item
 from lakewright.notebook import html_table, json_value
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execution import Interruption
 from lakewright.slices.attempt import slice_request
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.context import ProcessingContext, ProcessingOptions, SliceSelection, strategy_of
-from lakewright.slices.discovery import find_slice, settle_of
+from lakewright.slices.discovery import find_slice, item_id, settle_of
 from lakewright.slices.other_runs import (
     OtherRun,
     declared_time,
@@ -32,6 +33,7 @@ from lakewright.slices.processing_time import ProcessingTimes, depends_on_slice
 from lakewright.slices.rehearsal import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.slice_replay import unfit
+from lakewright.slices.time_check import planned_time_error
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.target_contexts import target_contexts
@@ -46,7 +48,6 @@ from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from lakewright.due.facts import SliceTime
-    from lakewright.manifest.item import Item
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.targets.entity.target import EntityTarget
@@ -266,10 +267,12 @@ class _TimedTarget:
     """A target of kind entity as an instance of a job has it.
 
     Attributes:
+        workspace: What the instance sees of the project.
         times: The processing times that it declares.
         unknown: The parameters of the job that the instance does not give.
     """
 
+    workspace: Workspace
     target: EntityTarget
     entity: Entity
     times: ProcessingTimes
@@ -279,6 +282,11 @@ class _TimedTarget:
     def is_historic(self) -> bool:
         """Whether the times are those of versions."""
         return (self.target.strategy or self.entity.strategy) is Strategy.HISTORIC
+
+    def processing(self, app: App) -> ProcessingContext:
+        """Return the context in which the target processes slices."""
+        given = ProcessingOptions(self.target.strategy, self.target.processing_time, self.workspace.scope)
+        return processing_context(target_contexts(app)(self.workspace), self.entity, given)
 
     def taken(self, names: Iterable[str]) -> list[str]:
         """Return those of some slices that the target takes."""
@@ -315,7 +323,7 @@ def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) 
     entity = workspace.entity(target.entity)
     times = ProcessingTimes.of(entity, target.processing_time, app.lake.settings.zone, scope)
     unknown = tuple(each for each in job.parameters if each.name not in parameters)
-    return _TimedTarget(target, entity, times, unknown)
+    return _TimedTarget(workspace, target, entity, times, unknown)
 
 
 def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:
@@ -392,24 +400,33 @@ def _times_of_run(app: App, entity: Entity, run: OtherRun | None) -> ProcessingT
     return None
 
 
-def blocking_time(app: App, entity: Entity, names: Sequence[str]) -> UsageError | None:
+def blocking_time(
+    app: App, entity: Entity, names: Sequence[str], items: Mapping[str, Item]
+) -> LakewrightError | None:
     """Return the error by which a job would process none of these slices, as their times are wrong, or None.
 
     A time is wrong if the expression has no value for a slice, or one that is not later than that of the
-    slice before it in a table of versions. It is known from the declaration and the slices' names.
+    slice before it, or than the versions of the table. It is known from the declaration, the slices' names
+    and the table's log.
 
     Args:
         app: The project.
         entity: The entity.
         names: The slices that the next run would process, in order, without those that it refuses as late.
+        items: What the manifest has of slices, by their names.
     """
     for found in _timed_targets(app, entity.called, names):
         if not _is_named_by_slices(found):
             continue
+        taken = found.taken(names)
         try:
-            found.times.check_order(found.taken(names), found.entity.called, is_historic=found.is_historic)
+            found.times.check_order(taken, found.entity.called, is_historic=found.is_historic)
         except UsageError as error:
             return error
+        slices = found.entity.places(app.lake.settings).slices
+        chosen = [items.get(name) or Item(item_id(slices.place(name))) for name in taken]
+        if (backdated := planned_time_error(found.processing(app), found.entity, chosen)) is not None:
+            return backdated
     return None
 
 

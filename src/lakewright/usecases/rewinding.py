@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -18,9 +17,11 @@ from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.manifest.item import is_changed
 from lakewright.manifest.journal import UNFIT, Run
 from lakewright.manifest.lease import find_lease
+from lakewright.manifest.payload import failure
 from lakewright.manifest.record import parse_instant
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Put, Write
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execution import Interruption
 from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
@@ -117,6 +118,7 @@ def carry_out(
     is_only_compared: bool = False,
     compares: Callable[[P], bool] = lambda _: False,
     is_continued: bool = False,
+    permissions: Permissions = NO_PERMISSIONS,
     interruption: Interruption | None = None,
 ) -> Replayed[P]:
     """Replay a table as planned under the lease on it, and record it; return what was done.
@@ -135,6 +137,7 @@ def carry_out(
         is_only_compared: Whether the table that is built stays beside the entity's own.
         compares: Whether the rows are compared before.
         is_continued: Whether a comparison has reported what is beside the table.
+        permissions: What slices may do that were not processed before.
         interruption: Shows whether to stop.
 
     Raises:
@@ -144,7 +147,7 @@ def carry_out(
     """
     check_session(app)
     app.make_store()
-    context = rewind_context(app, entity, interruption, author=author)
+    context = rewind_context(app, entity, interruption, author=author, permissions=permissions)
     settle_rewind(context, entity)
     listed_facts = {"entity": entity.called, "author": author, "reason": reason, **facts}
     command = nullcontext() if is_only_compared else reported_command(app, phase.lower(), entity)
@@ -180,7 +183,12 @@ def carry_out(
 
 
 def rewind_context(
-    app: App, entity: Entity, interruption: Interruption | None = None, *, author: str | None = None
+    app: App,
+    entity: Entity,
+    interruption: Interruption | None = None,
+    *,
+    author: str | None = None,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> ProcessingContext:
     """Return the context in which an entity's table is rewound; records are written in the author's name.
 
@@ -188,7 +196,7 @@ def rewind_context(
         LakeMoved: The slices were processed in another folder, of which the manifest has the records.
     """
     target = target_contexts(app, interruption=interruption)(app.workspace)
-    context = processing_context(target, entity, ProcessingOptions())
+    context = processing_context(target, entity, ProcessingOptions(permissions=permissions))
     chain = context.chain(entity)
     moved = moved_lake_error(chain, lambda: {each.name for each in list_slices(chain.folder, app.lake)})
     if moved is not None:
@@ -353,11 +361,6 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
         app.journal.finish_run(run, status, finished=app.clock(), **refused)
 
 
-def declared_digest(entity: Entity) -> str:
-    """Return a digest of all that an entity declares."""
-    return hashlib.sha256(entity.model_dump_json().encode()).hexdigest()[:12]
-
-
 @dataclass
 class UnfitSlices:
     """The slices of all entities that a replay could not apply, read from the manifest once."""
@@ -386,9 +389,9 @@ def recording_unfit(app: App, entity: Entity) -> Iterator[None]:
         if (found := error.details.get(UNFIT_SLICE)) is not None:
             value = {
                 "fingerprint": found["fingerprint"],
-                "declared": declared_digest(entity),
+                "declared": entity.declared_digest,
                 "attempt": app.run_id,
-                "error": app.redactor.value(error.as_fault().as_record()),
+                "error": app.redactor.value(failure(error)["error"]),
             }
             app.store.write(Write(puts=(Put(UNFIT, f"{_prefix(app, entity)}{found['slice']}", value),)))
         raise
@@ -407,7 +410,13 @@ def _prefix(app: App, entity: Entity) -> str:
 
 
 def replay_table(
-    app: App, step: Step, observed: Observed, *, author: str, reason: str
+    app: App,
+    step: Step,
+    observed: Observed,
+    *,
+    permissions: Permissions = NO_PERMISSIONS,
+    author: str,
+    reason: str,
 ) -> tuple[Mapping[str, Any], ...]:
     """Take a step that goes back: what differs is applied beside the table, and one commit swaps it in.
 
@@ -417,6 +426,7 @@ def replay_table(
         app: The project.
         step: The step.
         observed: The facts of its entity, as the step was planned.
+        permissions: What slices may do that were not processed before.
         author: Who does it.
         reason: Why.
 
@@ -441,6 +451,7 @@ def replay_table(
         lambda context: _replay_plan(context, entity, step, observed, arriving=arriving, strategy=strategy),
         words=f"replay of {entity.called}",
         facts={"code": step.reason.code.value, "slices": [each.name for each in step.slices]},
+        permissions=permissions,
         author=author,
         reason=reason,
     )

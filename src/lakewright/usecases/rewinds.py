@@ -406,7 +406,7 @@ def undo_slice(
 
 def _processed_again(app: App, entity: Entity, name: str) -> str:
     """Return what shows how an undone slice is processed again once it was corrected."""
-    if entity.settings.changed_slices == "ignore":
+    if entity.settings.changed_slices == "keep":
         return Phrase(command("unskip", called_name(entity.called, name)), " makes it ready again")
     if local_path(entity.places(app.project.lake).slices.folder) is None:
         return "the plan of its job names what processes it in its place"

@@ -14,12 +14,12 @@ from tests.silver import rows_of
 from tests.unit.run.bench import Listening
 
 from lakewright.app import App
-from lakewright.due.facts import Grant
 from lakewright.due.plan import Code, Plan, State
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.session import Sessions, sessions_like
+from lakewright.spec.grants import Grant
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
 from lakewright.usecases.run_job import run_job

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,18 +10,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
+from tests.silver import rows_of
 from tests.spark.due.small import SmallProject, delete, told
 from tests.spark.kept import put_back
 
 from lakewright import Project
 from lakewright.app import App
-from lakewright.due.facts import Grant
+from lakewright.due.facts import Verb
 from lakewright.due.plan import Action, Code, State
 from lakewright.errors import UsageError
 from lakewright.lake.observation import forget_log
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.record import Record
+from lakewright.plan.status import Status
 from lakewright.slices.discovery import item_id
+from lakewright.spec.grants import Grant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,6 +119,62 @@ def test_a_failed_slice_is_asked_about_and_retried_by_itself_once_it_is_correcte
     assert project.rows() == {1: 1, 2: 22, 3: 3}
 
 
+def test_a_slice_that_the_brake_stops_is_applied_once_a_person_allows_it(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Rules of apply, "Decisions and grants": `deletes`. What was allowed once is applied again unasked."""
+    settings = {"delete_missing": True, "delete_scope": "full", "delete_floor": 1}
+    project = SmallProject(tmp_path / "project", spark, settings)
+    project.put("01", {1: 10, 2: 20, 3: 30})
+    project.put("03", {1: 11})
+    assert [each.fault and each.fault.code for each in project.apply().taken] == ["delete_brake"]
+    (step,) = project.plan().steps
+    asked = (Code.FAILED_SLICE, State.NEEDS_CONSENT, {Grant.DELETES})
+    assert (step.reason.code, step.state, step.needs) == asked
+    assert [each.verb for each in step.choices] == [Verb.RETRY, Verb.SKIP]
+    project.settings = {**settings, "delete_floor": 5}
+    project.write()
+    assert told(project.plan()) == [(Code.NEW_SLICES, State.READY)]  # under another declaration it may do
+    project.settings = settings
+    project.write()
+    project.done(Grant.DELETES)
+    assert live(project) == {1: 11}
+
+    project.put("02", {1: 9, 2: 21, 3: 31})
+    project.decide("people/02.csv", "place")
+    project.done()
+    assert live(project) == {1: 11}
+
+    project.put("03", {2: 12})  # a correction is another slice
+    project.decide("people/03.csv", "take")
+    assert [each.fault and each.fault.code for each in project.apply().taken] == ["delete_brake"]
+    assert [(each.reason.code, each.state, each.needs) for each in project.plan().steps] == [asked]
+    project.done(Grant.DELETES)
+    assert live(project) == {2: 12}
+
+
+def live(project: SmallProject) -> dict[int, int]:
+    """Return the records that are not marked as deleted."""
+    return {row["id"]: row["age"] for row in rows_of(project.table) if not row["dlf_deleted"]}
+
+
+def test_a_late_slice_whose_time_is_before_versions_of_the_table_needs_consent(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Rules of apply, "Decisions and grants": `backdated`; a plan says so before a run refuses the slice."""
+    project = SmallProject(tmp_path / "project", spark, {"time": "name"}, strategy="historic")
+    project.put("2024-05-02", {1: 10})
+    project.done()
+    project.put("2024-05-01", {2: 20})
+    project.decide("people/2024-05-01.csv", "end")
+    (step,) = project.plan().steps
+    assert (step.reason.params["error"], step.state) == ("backdated", State.NEEDS_CONSENT)
+    assert (step.needs, [each.verb for each in step.choices]) == ({Grant.BACKDATED}, [Verb.PLACE, Verb.SKIP])
+    assert project.apply().taken == ()
+    project.done(Grant.BACKDATED)
+    assert project.rows() == {1: 10, 2: 20}
+
+
 def test_what_another_writer_did_stands_until_somebody_decides(settled: SmallProject) -> None:
     """Cases, "Where advice went wrong" 1: level, not edge."""
     delete(settled, 2)
@@ -206,6 +266,40 @@ def test_a_choice_that_is_not_offered_is_refused_and_nothing_is_recorded(settled
     settled.decide("people/02.csv", "skip")
     with pytest.raises(UsageError):
         settled.decide("people/02.csv", "place")
+
+
+def test_an_entity_with_another_name_goes_on_with_its_slices_and_its_table(settled: SmallProject) -> None:
+    """Rules of apply, "Decisions and grants": something renamed."""
+    delete(settled, 2)
+    (finding,) = settled.plan().findings
+    settled.decide(finding.subject.text, "keep")
+    place = settled.folder / "model.yml"
+    model = json.loads(place.read_text())
+    model["entities"] = {"persons": model["entities"]["people"]}
+    model["targets"]["people"]["entity"] = "persons"
+    place.write_text(json.dumps(model))
+    assert told(settled.plan()) == [(Code.BROKEN, State.BLOCKED)]
+    model["entities"]["persons"]["moved_from"] = "people"
+    place.write_text(json.dumps(model))
+    assert (settled.plan().steps, settled.plan().findings) == ((), ())
+    settled.put("04", {4: 4})
+    settled.done()
+    assert settled.rows() == {1: 30, 4: 4}
+
+
+@pytest.mark.parametrize(("late", "rows"), [("place", {1: 30, 2: 21}), ("skip", {1: 30, 2: 20})])
+def test_the_declaration_decides_about_late_slices(
+    settled: SmallProject, late: str, rows: dict[int, int]
+) -> None:
+    """Rules of apply, "Decisions and grants": `late_slices`. A run of the job leaves them to `apply`."""
+    settled.settings = {"late_slices": late}
+    settled.write()
+    settled.put("02", {1: 20, 2: 21})
+    assert settled.job("daily").status is not Status.FAILED
+    assert settled.rows() == {1: 30, 2: 20}
+    assert [state for _, state in told(settled.plan())] == [State.READY]
+    settled.done()
+    assert settled.rows() == rows
 
 
 def test_slices_that_a_later_one_replaces_are_only_recorded(tmp_path: Path, spark: SparkSession) -> None:

@@ -15,8 +15,9 @@ from tests.spark.due.gold import ages
 from tests.spark.due.histories import SEEDS
 from tests.spark.due.small import SmallProject, delete
 
-from lakewright.due.facts import Grant, Verb
+from lakewright.due.facts import Verb
 from lakewright.due.plan import Code
+from lakewright.spec.grants import Grant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

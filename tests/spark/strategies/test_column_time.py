@@ -118,7 +118,7 @@ def test_history_is_that_of_the_latest_values_also_after_replays(tmp_path: Path,
     [
         ("date", [[(1, "Rome", "")]], "slice", []),
         ("{}", [[(1, "Rome", "2024-05-01")]], "schema_drift", []),
-        ("date", [[(1, "Rome", "2024-05-02")], [(1, "Bari", "2024-05-01")]], "backdated", ["0.csv"]),
+        ("date", [[(1, "Rome", "2024-05-02")], [(2, "Bari", "2024-05-01")]], "backdated", ["0.csv"]),
     ],
 )
 def test_a_slice_without_a_time_that_is_later_is_refused_before_anything_is_written(
@@ -133,6 +133,10 @@ def test_a_slice_without_a_time_that_is_later_is_refused_before_anything_is_writ
     assert done["error"]["code"] == code
     assert [each["slice"] for each in done["slices"]] == written
     assert (tmp_path / "lake/silver/people/_delta_log").exists() is bool(written)
+    if code == "backdated":
+        (step,) = shop.json("plan")["steps"]
+        assert (step["status"], step["needs"]) == ("needs_consent", ["backdated"])
+        assert shop.json("apply", "--allow", "backdated")["left"]["steps"] == []
 
 
 def test_slices_of_runs_that_died_get_the_time_that_is_in_them(

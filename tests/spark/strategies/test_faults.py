@@ -103,7 +103,7 @@ def test_a_changed_slice_is_told_or_processed_again_with_those_after_it_a2(lake:
     assert told.warning is not None
     assert "s1" in told.warning.message
     assert lake.rows(crm, "id", "v") == [(1, "a"), (2, "b")]
-    again = lake.process(entity(settings={"changed_slices": "requeue"}))
+    again = lake.process(entity(settings={"changed_slices": "take"}))
     assert [done.name for done in again.slices] == ["s1", "s2"]
     assert again.warning is None
     assert lake.rows(crm, "id", "v") == [(1, "corrected"), (2, "b")]
@@ -145,7 +145,7 @@ def test_a_late_slice_is_refused_or_applied_as_the_entity_says(lake: SmallLake) 
     lake.ledger.requeue(item.item_id, "apply it", allow_late=True)
     assert lake.process(crm).slices[0].summary.updated == 1
 
-    applying = entity("historic", settings={"late_slices": "apply"})
+    applying = entity("historic", settings={"late_slices": "end"})
     assert lake.load(applying, "s0", [{"id": 2, "v": "y"}]).updated == 1
 
 

@@ -147,7 +147,7 @@ def test_a_second_delete_moves_the_record_on_in_the_sequence(lake: SmallLake, la
 
 def test_a_delete_of_a_record_without_a_row_is_kept_as_a_tombstone(lake: SmallLake) -> None:
     """A11: nothing older brings the record back: neither a late slice, nor a rebuild in another order."""
-    crm = entity(settings={"sequence_by": "n", "late_slices": "apply"})
+    crm = entity(settings={"sequence_by": "n", "late_slices": "end"})
     lake.load(crm, "s2", rows((1, "a", 3), (5, "gone", 4, True), (6, "gone", 4, True)), SCHEMA)
     summary = lake.load(crm, "s3", rows((7, "gone", 4, True)), SCHEMA)
     assert (summary.inserted, summary.deleted, summary.without_row) == (0, 1, 1)

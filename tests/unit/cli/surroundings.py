@@ -137,16 +137,17 @@ class FakeApp:
         entity = SimpleNamespace(
             job_entries={},
             name="orders",
+            identity="orders",
             called="orders",
             destination="orders",
             enabled=True,
             after=(),
             strategy=Strategy.MERGE,
             settings=EntitySettings(
-                late_slices="refuse",
+                late_slices="hold",
                 sequence_by=None,
                 on_bad_rows="fail",
-                changed_slices="warn",
+                changed_slices="hold",
                 delete_missing=False,
             ),
             watermarks=declared.watermarks,
@@ -169,6 +170,7 @@ class FakeApp:
             triggers={},
             faults=(),
             faulty={},
+            new_names={},
         )
 
     def plan(self, request: Any) -> Plan:

@@ -19,7 +19,6 @@ from lakewright.due.facts import (
     Entry,
     Facts,
     Foreign,
-    Grant,
     Lock,
     Output,
     Record,
@@ -29,7 +28,8 @@ from lakewright.due.facts import (
     Table,
     Verb,
 )
-from lakewright.due.plan import Action, Step
+from lakewright.due.plan import Action, Code, Step
+from lakewright.spec.grants import Grant
 
 
 class Killed(Exception):
@@ -38,6 +38,11 @@ class Killed(Exception):
 
 def digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
+
+
+def permit(slice_: Slice) -> Grant | None:
+    """Return the grant without which a slice is not applied for the first time; None if it needs none."""
+    return Grant.DELETES if slice_.content.endswith("many") else None
 
 
 @dataclass
@@ -71,11 +76,18 @@ class Silver:
             log = log[last:]
         return digest(self.name, self.made_as, tuple(log))
 
-    def fails(self, slice_: Slice) -> bool:
-        """Return whether a slice can't be applied under what is declared."""
-        return slice_.content.endswith("bad") or (
-            slice_.content.endswith("odd") and int(self.digest[1:]) % 2 == 1
+    def fails(self, slice_: Slice, grants: frozenset[Grant]) -> bool:
+        """Return whether a slice can't be applied under what is declared, or with these grants."""
+        return (
+            slice_.content.endswith("bad")
+            or (slice_.content.endswith("odd") and int(self.digest[1:]) % 2 == 1)
+            or (permit(slice_) not in {None, *grants} and not self._was_applied(slice_))
         )
+
+    def _was_applied(self, slice_: Slice) -> bool:
+        record = self.records.get(slice_.name)
+        is_done = record is not None and record.state is RecordState.PROCESSED
+        return slice_ in self.log or (is_done and record.content == slice_.content)
 
     def _is_back(self, name: str, record: Record) -> bool:
         """Return whether a slice waits and is there: then it is as one that nobody has recorded."""
@@ -207,6 +219,10 @@ class FakeLake:
 
     def _take_silver(self, silver: Silver, step: Step, grants: frozenset[Grant], *, is_cut: bool) -> bool:
         if step.action is Action.RECORD:
+            if step.reason.code is Code.LATE_SKIPPED:
+                assert silver.late is Verb.SKIP
+                silver.records |= {e.name: Record(RecordState.SKIPPED, e.content) for e in step.slices}
+                return True
             for each in step.slices:
                 if each not in silver.log:
                     assert silver.effect is Effect.LAST
@@ -222,16 +238,18 @@ class FakeLake:
             assert len(step.slices) <= silver.budget or Grant.REPLAY in grants
         else:
             assert base == len(silver.log)
-        return self._apply(silver, step, base, is_cut=is_cut)
+        return self._apply(silver, step, base, grants, is_cut=is_cut)
 
-    def _apply(self, silver: Silver, step: Step, base: int, *, is_cut: bool) -> bool:
+    def _apply(
+        self, silver: Silver, step: Step, base: int, grants: frozenset[Grant], *, is_cut: bool
+    ) -> bool:
         kept, rest = silver.log[:base], list(step.slices)
         read = rest[-1:] if silver.effect is Effect.LAST else rest
         held = {each.name for each in silver.log[:base] if isinstance(each, Slice)}
         failed = None
         for number, each in enumerate(read):
             assert silver.bronze.get(each.name) == each.content, "a slice is read that is not there"
-            if silver.fails(each):
+            if silver.fails(each, grants):
                 failed = each
                 rest = rest[:number] if step.action is Action.FORWARD and len(read) == len(rest) else []
                 break
@@ -245,7 +263,13 @@ class FakeLake:
                     silver.unfit.pop(each.name, None)
         if failed is not None and not is_cut:
             records = silver.records if step.action is Action.FORWARD else silver.unfit
-            records[failed.name] = Record(RecordState.FAILED, failed.content, silver.digest)
+            is_permitted = not failed.content.endswith(("bad", "odd"))
+            records[failed.name] = Record(
+                RecordState.FAILED,
+                failed.content,
+                silver.digest,
+                permitted_by=permit(failed) if is_permitted else None,
+            )
         return failed is None
 
     def _supersede(self, silver: Silver, slice_: Slice) -> None:

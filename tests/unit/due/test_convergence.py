@@ -16,7 +16,6 @@ from lakewright.due.facts import (
     Decision,
     Effect,
     Foreign,
-    Grant,
     Lock,
     Record,
     RecordState,
@@ -26,6 +25,7 @@ from lakewright.due.facts import (
 )
 from lakewright.due.plan import Action, Code, Plan, State
 from lakewright.due.planner import make_plan
+from lakewright.spec.grants import Grant
 
 HISTORIES = int(os.environ.get("LAKEWRIGHT_HISTORIES", "2000"))
 BATCHES = 20
@@ -72,7 +72,7 @@ def deliver(lake: FakeLake, chance: Random) -> None:
 
 
 def content(chance: Random) -> str:
-    return f"{chance.randrange(10**6)}{chance.choice(['', '', '', '', 'odd', 'bad'])}"
+    return f"{chance.randrange(10**6)}{chance.choice(['', '', '', '', 'odd', 'bad', 'many'])}"
 
 
 def correct(lake: FakeLake, chance: Random) -> None:
@@ -248,14 +248,17 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
     for _ in range(MOST_PLANS):
         plan = apply(lake, chance, grants)
         asked = [step for step in plan.steps if step.choices]
-        if asked:
+        is_consent = any(step.state is State.NEEDS_CONSENT for step in plan.steps)
+        if is_consent and chance.random() < 0.3:
+            grants = ALL
+        elif asked:
             step = chance.choice(asked)
             choice = chance.choice(step.choices)
             lake.decisions.append(choice.decision)
             if choice.verb is Verb.RETRY:  # whoever retries has mended something
                 silver = lake.silver[step.subject.name]
                 silver.bronze[step.subject.part] = f"{chance.randrange(10**6)}"
-        elif any(step.state is State.NEEDS_CONSENT for step in plan.steps):
+        elif is_consent:
             grants = ALL
         elif any(step.reason.code is Code.LOCKED for step in plan.steps):
             lake.locks.clear()

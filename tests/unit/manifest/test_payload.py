@@ -49,6 +49,7 @@ def test_a_lakewright_error_gives_its_code_its_remedy_and_whether_to_retry() -> 
             "remedy": "Run again.",
             "location": None,
             "may_skip": False,
+            "permitted_by": None,
         },
         "stack_trace": "Traceback …",
         "is_retryable": True,

@@ -23,13 +23,14 @@ from tests.unit.serve.test_pages import applied, words
 from tests.unit.usecases.test_unwritable import lock
 
 from lakewright.app import App
-from lakewright.due.facts import Grant, Kind, Slice, Subject, Verb
+from lakewright.due.facts import Kind, Slice, Subject, Verb
 from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, choices_of
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Put, Write
 from lakewright.serve.http.application import make_application
 from lakewright.serve.page.inbox import BackgroundObserver
 from lakewright.serve.page.routes import Pages
+from lakewright.spec.grants import Grant
 from lakewright.triggers.state import Result
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.items import discover_slices, find_item

@@ -52,4 +52,4 @@ def test_the_error_of_a_late_slice_names_the_later_one() -> None:
 def test_what_the_entity_has_decided_is_not_asked() -> None:
     asked = "Choose `take` or `keep`: `lakewright decide stock/a take`, then `lakewright apply`."
     assert changed_advice(entity(), "a") == asked
-    assert changed_advice(entity(changed_slices="requeue"), "a") == "`lakewright apply` takes it."
+    assert changed_advice(entity(changed_slices="take"), "a") == "`lakewright apply` takes it."

@@ -25,7 +25,9 @@ from lakewright.stores.memory import MemoryStore
 
 SILVER = Address(location="/lake/silver/orders")
 LAKE: Any = SimpleNamespace(settings=None)
-ENTITY: Any = SimpleNamespace(name="orders", called="orders", places=lambda _: SimpleNamespace(silver=SILVER))
+ENTITY: Any = SimpleNamespace(
+    name="orders", identity="orders", called="orders", places=lambda _: SimpleNamespace(silver=SILVER)
+)
 
 
 @pytest.mark.parametrize(

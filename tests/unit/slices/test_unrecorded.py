@@ -44,7 +44,7 @@ def _span(*_: object, **__: object) -> Iterator[Any]:
 class _Processor:
     """Processes slices until the manifest fails at one."""
 
-    entity = SimpleNamespace(name="orders", called="orders")
+    entity = SimpleNamespace(name="orders", identity="orders", called="orders", declared_digest="")
 
     def __init__(self, failing: str) -> None:
         self.failing = failing

@@ -89,7 +89,7 @@ class Reader(SliceProcessor):
             "Any",
             SimpleNamespace(lake=lake, ledger=ledger, sleep=store.slept.append, is_cut_off=lambda: False),
         )
-        self.entity = cast("Any", SimpleNamespace(name="orders", called="orders"))
+        self.entity = cast("Any", SimpleNamespace(name="orders", identity="orders", called="orders"))
         self.places = cast("Any", SimpleNamespace(bronze=BRONZE, slices=SliceFolder(BRONZE)))
 
     def translated(self, error: Exception, name: str) -> LakewrightError:

@@ -62,7 +62,7 @@ def write(bronze: Path, name: str, *ids: int) -> None:
     pd.DataFrame({"id": ids}).to_parquet(bronze / name)
 
 
-def processed(folder: Path, policy: str = "warn", late: str = "refuse", *names: str) -> Context:
+def processed(folder: Path, policy: str = "hold", late: str = "hold", *names: str) -> Context:
     """Return a lake whose slices are processed, into a table without rows."""
     make_empty_silver(folder / "lake/silver/orders", "merge")
     bronze = folder / "lake/bronze/orders"
@@ -123,33 +123,18 @@ def test_a_changed_slice_is_told_with_the_command_to_type_a2(tmp_path: Path) -> 
 
 
 def test_the_entity_may_ignore_changed_slices_a2(tmp_path: Path) -> None:
-    context = processed(tmp_path, "ignore")
+    context = processed(tmp_path, "keep")
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
     assert observed(context).warning is None
 
 
-def test_the_entity_may_fail_because_of_changed_slices_a2(tmp_path: Path) -> None:
-    context = processed(tmp_path, "fail")
-    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
-    write(tmp_path / "lake/bronze/orders", "2022-11", 1)
-
-    found = observed(context)
-
-    assert found.hold is not None
-    assert "the files of 2022-2 have changed since it was processed" in found.hold.message
-    assert (found.pending, found.waiting, found.warning) == ((), ("2022-11",), None)
-    outcome = built(context)
-    assert outcome.status is Status.FAILED
-    assert "decide orders/2022-2 take" in str(outcome.error and outcome.error.remedy)
-
-
 @pytest.mark.parametrize(
-    ("late", "again"), [("refuse", ("2022-2", "2022-10")), ("apply", ("2022-2",))], ids=["cascade", "alone"]
+    ("late", "again"), [("hold", ("2022-2", "2022-10")), ("end", ("2022-2",))], ids=["cascade", "alone"]
 )
 def test_the_entity_may_process_changed_slices_again_by_itself_a2(
     tmp_path: Path, late: str, again: tuple[str, ...]
 ) -> None:
-    context = processed(tmp_path, "requeue", late)
+    context = processed(tmp_path, "take", late)
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
 
     found = observed(context)
@@ -212,7 +197,7 @@ def test_a_bronze_folder_that_is_not_mounted_fails_no_slice_and_is_told_a2(tmp_p
     """B2: the slice failed, and had to be resolved once the disk was back; `status` said nothing of it."""
     bronze = tmp_path / "lake/bronze/orders"
     write(bronze, "2022-2", 1)
-    workspace = make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse"))
+    workspace = make_workspace(tmp_path, PROJECT.format(policy="hold", late="hold"))
     context = make_context(workspace)
     assert observed(context).warning is None
     processing = EntityWork(context, workspace.entity("orders"), "orders").processing
@@ -232,7 +217,7 @@ def test_a_bronze_folder_that_is_not_mounted_fails_no_slice_and_is_told_a2(tmp_p
 
 
 def test_a_fresh_project_waits_for_its_first_slice_a2(tmp_path: Path) -> None:
-    workspace = make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse"))
+    workspace = make_workspace(tmp_path, PROJECT.format(policy="hold", late="hold"))
     context = make_context(workspace)
     bronze = tmp_path / "lake/bronze/orders"
     found = observed(context)
@@ -270,7 +255,7 @@ def test_a_target_whose_slices_have_not_arrived_says_so(tmp_path: Path) -> None:
     """The slices of other days do not count as those of the day."""
     context = processed(tmp_path)
     write(tmp_path / "lake/bronze/orders", "2022-11", 1)
-    declared = PROJECT.format(policy="warn", late="refuse")
+    declared = PROJECT.format(policy="hold", late="hold")
     for pattern, reason in (
         ("2022-12*", "bronze has no slice that it takes (slices: 2022-12*)"),
         ("2022-1", "every slice that it takes has been processed"),
@@ -454,7 +439,7 @@ def test_verify_says_why_there_is_no_table(
 ) -> None:
     for name in slices:
         write(tmp_path / "lake/bronze/orders", name, 1)
-    context = make_context(make_workspace(tmp_path, declared.format(policy="warn", late="refuse")))
+    context = make_context(make_workspace(tmp_path, declared.format(policy="hold", late="hold")))
     orders = Target.named(context.workspace, "orders")
     with pytest.raises(VerificationError) as caught:
         orders.execute(context, Phase.VERIFY)
@@ -465,7 +450,7 @@ def test_verify_says_why_there_is_no_table(
 
 def test_verify_names_the_failed_slice_that_keeps_the_table_from_being_made(tmp_path: Path) -> None:
     write(tmp_path / "lake/bronze/orders", "2022-1", 1)
-    context = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
+    context = make_context(make_workspace(tmp_path, PROJECT.format(policy="hold", late="hold")))
     failed(context, "2022-1")
     with pytest.raises(VerificationError, match=r"orders/2022-1 failed at .*: key 1 occurs twice"):
         Target.named(context.workspace, "orders").execute(context, Phase.VERIFY)
@@ -474,7 +459,7 @@ def test_verify_names_the_failed_slice_that_keeps_the_table_from_being_made(tmp_
 def test_a_slice_that_failed_in_validate_is_named_in_build_with_its_error(tmp_path: Path) -> None:
     """C3: by the slice's name instead of its address. Only the report of the run leaves the cause out."""
     write(tmp_path / "lake/bronze/orders", "2022-1", 1)
-    context = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
+    context = make_context(make_workspace(tmp_path, PROJECT.format(policy="hold", late="hold")))
     failed(context, "2022-1", context.run_id)
     outcome = Target.named(context.workspace, "orders").execute(context, Phase.BUILD)
     assert outcome.status is Status.FAILED
@@ -487,7 +472,7 @@ def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_
     write(tmp_path / "lake/bronze/orders", "2022-1", 1)
     reasons = {}
     for name, declared in (("waits", AFTER), ("ready", PROJECT)):
-        context = make_context(make_workspace(tmp_path, declared.format(policy="warn", late="refuse")))
+        context = make_context(make_workspace(tmp_path, declared.format(policy="hold", late="hold")))
         orders = Target.named(context.workspace, "orders")
         reasons[name] = orders.dirtiness(Phase.VERIFY, orders.observe(context), context.defaults).reasons
     assert reasons == {
@@ -498,7 +483,7 @@ def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_
 
 @pytest.mark.parametrize(
     ("strategy", "late", "sequence"),
-    [("historic", "apply", True), ("historic", "refuse", False), ("merge", "refuse", False)],
+    [("historic", "end", True), ("historic", "hold", False), ("merge", "hold", False)],
 )
 def test_the_plan_says_that_a_late_slice_is_refused(
     tmp_path: Path, strategy: str, late: str, sequence: bool
@@ -509,13 +494,13 @@ def test_the_plan_says_that_a_late_slice_is_refused(
     declared = PROJECT.replace("merge", strategy)
     declared = declared.replace("late_slices:", "sequence_by: n, late_slices:") if sequence else declared
     context = make_context(
-        make_workspace(tmp_path, declared.format(policy="warn", late=late)), store=store, run_id="later"
+        make_workspace(tmp_path, declared.format(policy="hold", late=late)), store=store, run_id="later"
     )
     found = observed(context)
     assert found.pending == ("2022-1b",)
     decide = "Choose `place`, `end` or `skip`: `lakewright decide orders/2022-1b place`"
     refused = f"2022-1b is late: the run refuses it. {decide}, then `lakewright apply`."
-    assert (refused in found.notes) == (late == "refuse")
+    assert (refused in found.notes) == (late == "hold")
 
 
 @pytest.mark.parametrize(
@@ -530,11 +515,11 @@ def test_the_plan_says_what_a_late_slice_does_to_records_that_it_lacks(
     tmp_path: Path, settings: str, told: str | None
 ) -> None:
     """A late slice that is taken for the whole source deletes what came after it; nothing said so."""
-    store = processed(tmp_path, late="apply").ledger.store
+    store = processed(tmp_path, late="end").ledger.store
     write(tmp_path / "lake/bronze/orders", "2022-1b", 1)
     declared = PROJECT.replace("late_slices:", f"{settings}, late_slices:")
     context = make_context(
-        make_workspace(tmp_path, declared.format(policy="warn", late="apply")), store=store, run_id="later"
+        make_workspace(tmp_path, declared.format(policy="hold", late="end")), store=store, run_id="later"
     )
     notes = [note for note in observed(context).notes if "delete" in note and "whose delete" not in note]
     assert len(notes) == (told is not None)
@@ -566,11 +551,11 @@ def test_rows_that_another_program_changed_are_told_until_a_slice_is_processed(t
     both = fault_of(observed(context)).message.splitlines()
     assert both == [fault.message, "orders: the files of 2022-2 have changed since it was processed"]
 
-    truncated = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
+    truncated = make_context(make_workspace(tmp_path, PROJECT.format(policy="hold", late="hold")))
     assert observed(truncated).warning is None
 
 
-@pytest.mark.parametrize("late", ["refuse", "apply"])
+@pytest.mark.parametrize("late", ["hold", "end"])
 def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path, late: str) -> None:
     """It was applied as the newest one: its older rows replaced newer ones."""
     context = processed(tmp_path, late=late)
@@ -587,7 +572,7 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
         "2022-3 is late: the run refuses it. Choose `place`, `end` or `skip`: "
         "`lakewright decide orders/2022-3 place`, then `lakewright apply`."
     )
-    assert (refused in found.notes) == (late == "refuse")
+    assert (refused in found.notes) == (late == "hold")
     pending = find_pending(
         EntityWork(context, context.workspace.entity("orders"), "orders").processing,
         context.workspace.entity("orders"),
@@ -597,15 +582,15 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
 
 @pytest.mark.parametrize(
     ("late", "pattern", "following"),
-    [("refuse", "2022-10*", ("2022-10",)), ("apply", "2022-10*", ()), ("refuse", "2022-1", ())],
+    [("hold", "2022-10*", ("2022-10",)), ("end", "2022-10*", ()), ("hold", "2022-1", ())],
 )
 def test_an_instance_is_planned_if_one_before_it_requeues_a_changed_slice(
     tmp_path: Path, late: str, pattern: str, following: tuple[str, ...]
 ) -> None:
     """It was skipped, and what the earlier instance applied stood over its newer rows."""
-    context = processed(tmp_path, "requeue", late)
+    context = processed(tmp_path, "take", late)
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
-    declared = PROJECT.format(policy="requeue", late=late)
+    declared = PROJECT.format(policy="take", late=late)
     limited = declared.replace("entity: orders}", f"entity: orders, slices: '{pattern}'}}")
     orders = Target.named(make_workspace(tmp_path, limited), "orders")
     found = orders.observe(context)

@@ -21,7 +21,7 @@ def of(version: int, name: str) -> Commit:
 
 def table(*log: Commit) -> PastTable:
     none: Any = None
-    entity: Any = SimpleNamespace(name="orders", called="orders")
+    entity: Any = SimpleNamespace(name="orders", identity="orders", called="orders")
     return PastTable(none, entity, none, none, log)
 
 

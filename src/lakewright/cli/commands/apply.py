@@ -20,7 +20,6 @@ from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Branch, Span, ago, assignments, line, remedy_branches, table_of, took
 from lakewright.cli.page import status as coloured
 from lakewright.cli.render.run import plan_page
-from lakewright.due.facts import Grant
 from lakewright.due.plan import Action, Choice, Finding, Plan, Step
 from lakewright.due.words import (
     WORTH_KNOWING,
@@ -35,6 +34,7 @@ from lakewright.due.words import (
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.phase import Phase
+from lakewright.spec.grants import Grant
 
 if TYPE_CHECKING:
     from datetime import datetime

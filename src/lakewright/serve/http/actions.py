@@ -9,7 +9,6 @@ import socket
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from lakewright.due.facts import Grant
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING
 from lakewright.plan.phase import LIFECYCLES, Phase
@@ -18,6 +17,7 @@ from lakewright.serve.http.endpoint import ApiCall, Endpoints, EntityName, ItemN
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.http.reads import found
 from lakewright.serve.http.site import BegunCommand
+from lakewright.spec.grants import Grant
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.history import find_run, run_as_json
 from lakewright.usecases.items import find_item

@@ -83,6 +83,7 @@ def check_entities(
 ) -> None:
     """Add faults for ids, column names and places of entities. Two entities may not have the same table."""
     first_with_id: dict[str, Definition] = {}
+    first_known_as: dict[tuple[str, str], Definition] = {}
     owners: dict[str, Definition] = {}
     for name, definition in definitions.items():
         entity = cast("Entity | None", models.get(name)) or _reduced(definition)
@@ -94,6 +95,13 @@ def check_entities(
             message = f"{definition.subject}: the id {entity.id!r} is already that of {first}"
             fault = Fault(message, definition.at("id"), "Give each entity its own id.")
             faults.append(replace(fault, touches=(definition.key, other.key)))
+        known = first_known_as.setdefault((entity.identity, entity.destination), definition)
+        if known is not definition and (entity.moved_from or "moved_from" in known.raw):
+            other = f"entity {known.name!r} at {known.at()}"
+            message = f"{definition.subject} and {other} were both {entity.identity!r} before"
+            fault = Fault(message, definition.at(), "Only one of them can have its slices and its table.")
+            faults.append(replace(fault, touches=(definition.key, known.key)))
+            continue
         if lake is None:
             continue
         found, places = check_places(definition, entity, lake, scope)
@@ -115,7 +123,7 @@ def _reduced(definition: Definition) -> Entity | None:
 
 _OF_DELETES = frozenset(("delete_scope", "delete_floor", "max_delete_ratio"))
 _COLUMNS = frozenset(("sequence_by", "hash_exclude"))
-IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
+IDENTITY = ("id", "name", "moved_from", "destination", "connection", "enabled", "secure")
 PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 
 

@@ -19,6 +19,7 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.scope import Entry, Scope
+from lakewright.spec.grants import Grant
 from lakewright.spec.models.base import SnakeModel
 from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
@@ -226,7 +227,7 @@ PARALLEL_JOBS = "4"
 
 SERVE, SERVE_CHOICES = "serve", ("never", "auto")
 
-ALLOW, GRANTS = "apply.allow", ("data_loss", "backdated", "foreign", "replay")
+ALLOW = "apply.allow"
 REPLAY_BUDGET = "apply.replayBudget"
 
 SETTINGS = frozenset(
@@ -300,8 +301,8 @@ def _refused(key: str, value: str) -> str | None:
     """Return what the value of a setting must be; None if it is that, or is checked where it is used."""
     if key == SERVE and value not in SERVE_CHOICES:
         return " or ".join(SERVE_CHOICES)
-    if key == ALLOW and not set(words_of(value)) <= set(GRANTS):
-        return f"a list of {', '.join(GRANTS)}"
+    if key == ALLOW and not set(words_of(value)) <= set(Grant):
+        return f"a list of {', '.join(Grant)}"
     return "a whole number" if key == REPLAY_BUDGET and not value.isdecimal() else None
 
 

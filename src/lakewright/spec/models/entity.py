@@ -5,6 +5,7 @@ Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -59,6 +60,11 @@ class Entity(Named):
     connectiongroup: str | None = Field(
         default=None, description="Group of source systems; `-t tag:connectiongroup=NAME` selects it."
     )
+    moved_from: str = Field(
+        default="",
+        description="The name that it had before. Its slices, its table and what is recorded of them stay "
+        "where they are.",
+    )
     destination: str = Field(default="", description="Name of the silver table.")
     enabled: bool = Field(default=True, description="Whether the entity is processed.")
     secure: bool = Field(
@@ -96,7 +102,7 @@ class Entity(Named):
     @classmethod
     def _with_destination(cls, declared: Any) -> Any:
         if isinstance(declared, Mapping) and not declared.get("destination"):
-            return {**declared, "destination": declared.get("name", "")}
+            return {**declared, "destination": declared.get("moved_from") or declared.get("name", "")}
         return declared
 
     @model_validator(mode="after")
@@ -238,6 +244,11 @@ class Entity(Named):
         yield Reference("connection", self.connection, ("connection",))
 
     @property
+    def identity(self) -> str:
+        """The name by which its places and records know it: the first one that it had."""
+        return self.moved_from or self.name
+
+    @property
     def called(self) -> str:
         """What commands call the entity: its name, or its id if several entities of the project share it."""
         return self._called or self.name
@@ -264,6 +275,11 @@ class Entity(Named):
         What it holds does not change with the parameters of a run, the date, or the place of the project.
         """
         return (None if self._declare is None else self._declare()) or self
+
+    @property
+    def declared_digest(self) -> str:
+        """A digest of all that the file declares of it."""
+        return hashlib.sha256(self.as_declared().model_dump_json().encode()).hexdigest()[:12]
 
     def entries_behind(self, text: str, given: Collection[str] = ()) -> Mapping[str, str]:
         """Return the entries of environments that a text as the file has it uses, as texts.
@@ -321,7 +337,7 @@ class Entity(Named):
 
     def _quarantine_path(self, bronze_path: str) -> str:
         """Return the template of the folder of bad rows: several entities may read one folder of slices."""
-        is_own = self.destination.lower() == self.name.lower() or "destination" in bronze_path
+        is_own = self.destination.lower() == self.identity.lower() or "destination" in bronze_path
         return bronze_path if is_own else f"{bronze_path}__${{destination}}"
 
     def templates(self, lake: LakeSettings) -> dict[str, str]:
@@ -382,7 +398,7 @@ class Entity(Named):
         """Return the names that the entity itself provides for its templates."""
         given = self.settings.model_dump(exclude_unset=True)
         return {
-            "entity": self.name,
+            "entity": self.identity,
             "destination": self.destination,
             "connection": self.connection,
             "today": Entry("${LocalDate.format($LocalDate.today(), 'yyyyMMdd')}"),

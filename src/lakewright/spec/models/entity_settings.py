@@ -116,17 +116,19 @@ class EntitySettings(SnakeModel):
     allow_empty: bool = Field(
         default=False, description="Let an empty slice empty the table (strategy full)."
     )
-    late_slices: Annotated[Literal["refuse", "apply"], BeforeValidator(lower)] = Field(
-        default="refuse", description="A slice that is older than one already processed."
+    late_slices: Annotated[Literal["hold", "place", "end", "skip"], BeforeValidator(lower)] = Field(
+        default="hold",
+        description="A slice that is older than one already processed. hold: a person decides. The others "
+        "decide beforehand: apply puts it in its place, takes it after the others, or leaves it out.",
     )
     fold: bool = Field(
         default=True,
         description="Process several pending slices in one commit, if that gives the same table.",
     )
-    changed_slices: Annotated[Literal["warn", "fail", "requeue", "ignore"], BeforeValidator(lower)] = Field(
-        default="warn",
-        description="What happens when a processed slice has other files. fail: no slice of the entity is "
-        "processed. requeue: it and those after it are processed again.",
+    changed_slices: Annotated[Literal["hold", "take", "keep"], BeforeValidator(lower)] = Field(
+        default="hold",
+        description="A processed slice that has other files. hold: a person decides. take: it and those "
+        "after it are processed again. keep: its rows stay.",
     )
     partition_moves: Annotated[Literal["allow", "never"], BeforeValidator(lower)] = Field(
         default="allow",

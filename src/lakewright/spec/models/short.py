@@ -93,6 +93,7 @@ class ShortEntity(EntitySettings):
     id: str | None = Field(default=None, description="Stable identity; default the name.")
     connection: str | None = Field(default=None, description="A connection whose settings it inherits.")
     destination: str | None = Field(default=None, description="Name of the silver table; default the name.")
+    moved_from: str | None = Field(default=None, description="The name that it had before.")
     group: str | None = Field(default=None, description="Group of entities, for selection in a job.")
     connectiongroup: str | None = Field(default=None, description="Group of source systems.")
     enabled: bool = Field(default=True, description="Whether the entity is processed.")

@@ -182,7 +182,7 @@ def _following(work: EntityWork, deviations: Deviations) -> tuple[str, ...]:
         return ()
     changed = set(map(slice_name, deviations.changed))
     taken = [each.name for each in deviations.listing.slices if selection.takes(each.name)]
-    if settings.late_slices == "apply":
+    if settings.late_slices == "end":
         return tuple(name for name in taken if name in changed)
     first = min(map(natural_key, changed))
     return tuple(name for name in taken if natural_key(name) > first)
@@ -194,8 +194,7 @@ def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: 
     That other programs have changed rows comes before the deviations, and that the time of a slice is in the
     future after them.
     """
-    said = () if hold is None else (hold.error.details,)
-    found = pending.deviations.fault_beside(*said)
+    found = pending.deviations.fault
     found = future if found is None else found.and_also(future)
     found = found if others is None else others.and_also(found)
     return hold.error.and_also(found) if hold is not None and pending.ready else found

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def read_decisions(app: App) -> Iterator[Decision]:
-    """Yield what was decided in a project, the last decision last."""
+    """Yield what was decided in a project, the last decision last; about a renamed entity by its new name."""
+    now = app.project.new_names
     for document in app.store.documents(DECISION, prefix=f"{app.project.name}/"):
-        yield _decision(document.value)
+        yield _decision(document.value, now)
 
 
 def save_decision(app: App, decision: Decision, *, author: str, reason: str) -> None:
@@ -41,6 +42,7 @@ def save_decision(app: App, decision: Decision, *, author: str, reason: str) -> 
     app.store.write(Write(puts=(Put(DECISION, key, value, expected=0),)))
 
 
-def _decision(value: Mapping[str, Any]) -> Decision:
-    subject = Subject(value["name"], value["part"], Kind(value.get("kind", Kind.ENTITY)))
+def _decision(value: Mapping[str, Any], renamed: Mapping[str, str]) -> Decision:
+    kind, name = Kind(value.get("kind", Kind.ENTITY)), value["name"]
+    subject = Subject(renamed.get(name, name) if kind is Kind.ENTITY else name, value["part"], kind)
     return Decision(subject, Verb(value["verb"]), value["basis"])

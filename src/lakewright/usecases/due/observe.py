@@ -19,7 +19,6 @@ from lakewright.due.facts import (
     Entry,
     Facts,
     Foreign,
-    Grant,
     Kind,
     Lock,
     Output,
@@ -46,7 +45,8 @@ from lakewright.lake.place_marks import mark_of
 from lakewright.lake.storage_errors import lost_files_error
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import CALM
-from lakewright.manifest.lock import failure_remedy, failure_words, invalid_error
+from lakewright.manifest.lock import failure_permit, failure_remedy, failure_words, invalid_error
+from lakewright.manifest.payload import PERMITTED_BY
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query, Write
 from lakewright.manifest.verdict import Verdict
@@ -69,6 +69,7 @@ from lakewright.slices.discovery import (
 from lakewright.slices.log_recovery import unrecorded_items
 from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
+from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.lease import table_resource
@@ -77,7 +78,7 @@ from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
 from lakewright.usecases.open_project import chain_of, placed_entities
 from lakewright.usecases.process_slices import blocking_time, planned_times
-from lakewright.usecases.rewinding import UnfitSlices, declared_digest
+from lakewright.usecases.rewinding import UnfitSlices
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -89,9 +90,8 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity as Declared
 
 
-_LATE = {"refuse": None, "apply": Verb.END}
-_CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEEP}
-"""What the settings `late_slices` and `changed_slices` decide."""
+_HOLD = "hold"
+"""What the settings `late_slices` and `changed_slices` are if they decide nothing; else they are verbs."""
 
 _OTHERWISE = "otherwise"
 _OF_CALM = (Code.VANISHED, Code.BAD_ROWS)
@@ -218,10 +218,11 @@ def _undeclared(app: App, known: _CalmEntities) -> tuple[Undeclared, ...]:
                 is_processed = standing.verdict(application) is Verdict.PROCESSED
                 (alone if is_processed else others)[application] += number
     named = ((entity_of(project, each), each) for each in alone)
+    known = {name for key, entity in app.project.entities.items() for name in (key, entity.identity)}
     return tuple(
         Undeclared(name, str(each), alone[each], others[each])
         for name, each in named
-        if name is not None and name not in app.project.entities
+        if name is not None and name not in known
     )
 
 
@@ -414,8 +415,8 @@ class _Observed:
             {**self.bronze, **{name: slice_fact(name, None) for name in young}},
             table,
             records,
-            _LATE[settings.late_slices],
-            _CHANGED[settings.changed_slices],
+            None if settings.late_slices == _HOLD else Verb(settings.late_slices),
+            None if settings.changed_slices == _HOLD else Verb(settings.changed_slices),
             replay_budget=int(self.app.project.config.get("lakewright.apply.replayBudget", "100")),
             unclaimed=self._unclaimed(frozenset(table.slices)),
             unrecorded=tuple(self._slice(name, item.fingerprint) for name, item in self.undone.items()),
@@ -440,16 +441,37 @@ class _Observed:
             place = str(self.chain.silver.location)
             raise lost_files_error(str(local_path(place) or place), gone)
 
-    def _refused(self, held: Collection[Slice]) -> Unknown | None:
-        """Return why a run would process none of the new slices, as their declared times are wrong."""
+    def _refused(self, held: Collection[Slice]) -> dict[str, Unknown]:
+        """Return why runs would process none of the new slices, as their declared times are wrong, by name.
+
+        The next run takes all that follow the table. A late slice that it takes, too, is refused by itself.
+        """
         newest = max((each.key for each in held), default=None)
         skipped = (Verdict.SKIPPED, Verdict.PROCESSED)
         done = {name for name, item in self.items.items() if item.verdict(self.chain.application) in skipped}
-        new = (each for each in self.bronze.values() if each not in held and each.name not in done)
-        timely = [each for each in new if newest is None or each.key > newest]
-        names = [each.name for each in sorted(timely, key=lambda each: each.key)]
-        error = blocking_time(self.app, self.declared, names) if names else None
-        return None if error is None else Unknown(error.message, error.code, error.remedy)
+        new = sorted(
+            (each for each in self.bronze.values() if each not in held and each.name not in done),
+            key=lambda each: each.key,
+        )
+        timely = [each.name for each in new if newest is None or each.key > newest]
+        before = (each.name for each in new[: len(new) - len(timely)])
+        late = [(name,) for name in before if self._is_ended(name)]
+        found = {}
+        for names in filter(None, (*late, timely)):
+            error = blocking_time(self.app, self.declared, names, self.items)
+            if error is not None:
+                permit = _grant(error.details.get(PERMITTED_BY))
+                refused = Unknown(error.message, error.code, error.remedy, permit)
+                found |= dict.fromkeys(names, refused)
+        return found
+
+    def _is_ended(self, name: str) -> bool:
+        """Return whether a slice, if it is late, is applied after the others."""
+        return self._is_noted(name) or self.declared.settings.late_slices == Verb.END
+
+    def _is_noted(self, name: str) -> bool:
+        item = self.items.get(name)
+        return item is not None and item.new is not None and bool(item.new.note.get("allow_late"))
 
     def _times(self, held: Collection[Slice]) -> dict[str, SliceTime]:
         """Return the processing times of slices: those that the held ones had, and those of the next ones.
@@ -475,18 +497,22 @@ class _Observed:
 
     def _unfit(self) -> dict[str, Record]:
         """Return the slices that a replay could not apply; under another declaration they are tried again."""
-        now = declared_digest(self.declared)
         return {
             name: Record(
                 RecordState.FAILED,
                 self._slice(name, value["fingerprint"]).content,
-                AS_DECLARED if value["declared"] == now else _OTHERWISE,
+                self._as_declared(value["declared"]),
                 value["attempt"],
                 why=value["error"]["message"],
                 remedy=remedy_of(value["error"]),
+                permitted_by=_grant(value["error"].get(PERMITTED_BY)),
             )
             for name, value in self.unfit.of(self.declared).items()
         }
+
+    def _as_declared(self, digest: str | None) -> str:
+        """Return whether what failed was declared as now; other applications record no declaration."""
+        return AS_DECLARED if digest in (None, self.declared.declared_digest) else _OTHERWISE
 
     def _aside(self) -> dict[str, int]:
         """Return the numbers of bad rows that lie in quarantine, by the names of their slices.
@@ -589,9 +615,18 @@ class _Observed:
         else:
             return None
         own = self._slice(name, self._recorded_content(name, item, state))
-        attempt = "" if item.failed is None else item.failed.record_id
-        why, remedy = failure_words(item) or "", failure_remedy(item)
-        return Record(state, own.content, AS_DECLARED, attempt, own.place, why, remedy)
+        if item.failed is None:
+            return Record(state, own.content, AS_DECLARED, place=own.place)
+        return Record(
+            state,
+            own.content,
+            self._as_declared(item.failed.note.get("declared")),
+            item.failed.record_id,
+            own.place,
+            failure_words(item) or "",
+            failure_remedy(item),
+            _grant(failure_permit(item)),
+        )
 
     def _recorded_content(self, name: str, item: Item, state: RecordState) -> Mapping[str, Any] | None:
         """Return the fingerprint with which the manifest has a slice.
@@ -647,9 +682,14 @@ class _Observed:
 
     def recorded_decisions(self) -> Iterator[Decision]:
         """Yield what the manifest's own records decide: that a late slice is applied after later ones."""
-        for name, item in self.items.items():
-            if item.new is not None and item.new.note.get("allow_late") and name in self.bronze:
+        for name in self.items:
+            if self._is_noted(name) and name in self.bronze:
                 yield Decision(Subject(self.declared.called, name), Verb.END, self.bronze[name].content)
+
+
+def _grant(name: str | None) -> Grant | None:
+    """Return the grant that an error names; None if it names none, or one of another version."""
+    return Grant(name) if name in tuple(Grant) else None
 
 
 def _is_late_failure(item: Item) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from lakewright.due.facts import Check, Entity, Grant, Kind, Output, RecordState, Subject
+from lakewright.due.facts import Check, Entity, Kind, Output, RecordState, Subject
 from lakewright.due.plan import Action, Code, Plan, State, Step
 from lakewright.due.planner import make_plan
 from lakewright.errors import Fault, LakewrightError, UsageError
@@ -27,6 +27,7 @@ from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discovery import item_id, list_bronze
 from lakewright.slices.other_runs import processing_jobs, run_taking
 from lakewright.slices.pending_slices import find_pending
+from lakewright.spec.grants import Grant
 from lakewright.spec.loading.settings import words_of
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
@@ -321,7 +322,8 @@ class _Taker:
             LakewrightError: It failed; what had begun is as the use case leaves it.
         """
         name, part = step.subject.name, step.subject.part
-        if step.action is Action.RECORD and step.reason.code is Code.SUPERSEDED:
+        if step.action is Action.RECORD and step.reason.code in (Code.SUPERSEDED, Code.LATE_SKIPPED):
+            self._make_ready(step)
             self._leave_out(step, entity)
         elif step.action is Action.RECORD:
             self._recover(name)
@@ -343,7 +345,7 @@ class _Taker:
         find_pending(processing_context(context, entity, ProcessingOptions()), entity)
 
     def _leave_out(self, step: Step, entity: Entity) -> None:
-        """Record that slices change nothing, as a later one has replaced all rows."""
+        """Record that slices change nothing: a later one has replaced all rows, or they are too late."""
         held = {each.name for each in entity.table.slices}
         for each in step.slices:
             leave = accept_item if each.name in held else skip_item
@@ -429,12 +431,17 @@ class _Taker:
     @property
     def _permissions(self) -> Permissions:
         return Permissions(
-            allow_data_loss=Grant.DATA_LOSS in self.grants, allow_backdated=Grant.BACKDATED in self.grants
+            allow_data_loss=Grant.DATA_LOSS in self.grants,
+            allow_backdated=Grant.BACKDATED in self.grants,
+            allow_deletes=Grant.DELETES in self.grants,
         )
 
     def _replay(self, step: Step, entity: Entity) -> tuple[Mapping[str, Any], ...]:
         self.app.begin_run()
-        return replay_table(self.app, step, entity, author=self.author, reason=REASON)
+        permissions = self._permissions
+        return replay_table(
+            self.app, step, entity, permissions=permissions, author=self.author, reason=REASON
+        )
 
     def _make_ready(self, step: Step) -> None:
         """Make slices of a step ready as they are now that have failed, or changed while they waited."""

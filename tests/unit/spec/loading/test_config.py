@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from tests.projects import KINDS, make_project
 
-from lakewright.due.facts import Grant
 from lakewright.errors import SpecError
 from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
-from lakewright.spec.loading.settings import GRANTS, read_config
+from lakewright.spec.loading.settings import read_config
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
 
@@ -157,6 +156,7 @@ def test_whether_commands_leave_a_server_behind_is_one_of_two_words() -> None:
         ("allow", "foreign,replay", True),
         ("allow", "", True),
         ("allow", "all", False),
+        ("allow", "deletes, replay", True),
         ("replayBudget", "0", True),
         ("replayBudget", "many", False),
     ],
@@ -164,7 +164,3 @@ def test_whether_commands_leave_a_server_behind_is_one_of_two_words() -> None:
 def test_what_apply_may_do_is_checked_when_a_project_loads(key: str, value: str, is_right: bool) -> None:
     found, faults, _ = read_config({f"lakewright.apply.{key}": value}, {})
     assert (len(found), len(faults)) == ((1, 0) if is_right else (0, 1))
-
-
-def test_the_grants_of_a_configuration_are_those_of_plans() -> None:
-    assert set(GRANTS) == {grant.value for grant in Grant}

@@ -119,7 +119,7 @@ SETTINGS = st.fixed_dictionaries(
     {},
     optional={
         "on_bad_rows": st.sampled_from(["fail", "quarantine"]),
-        "late_slices": st.sampled_from(["refuse", "apply"]),
+        "late_slices": st.sampled_from(["hold", "place", "end", "skip"]),
         "time": st.sampled_from(["now", "name", "yyyy.MM.dd"]),
         "format": st.sampled_from(["csv", {"kind": "csv", "separator": ";"}]),
         "allow_empty": st.sampled_from(["true", "false"]),

@@ -278,7 +278,7 @@ WRONG = [
         "sequence_by needs a column with the role businesskey",
     ),
     ({"settings": {"sequence_by": "at", "hash_exclude": ["AT"]}}, "at must not be in hash_exclude"),
-    ({"settings": {"late_slices": "maybe"}}, "'refuse' or 'apply'"),
+    ({"settings": {"late_slices": "maybe"}}, "'hold', 'place', 'end' or 'skip'"),
     ({"settings": {"bronze_format": "xls"}}, "bronze_format"),
     ({"settings": {"silver_path": "../../etc"}}, "leaves the root folder"),
     ({"settings": {"silver_path": "${entity}/../../../etc"}}, "leaves the root folder"),
