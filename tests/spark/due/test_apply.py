@@ -129,7 +129,7 @@ def test_a_slice_that_the_brake_stops_is_applied_once_a_person_allows_it(
     project.put("03", {1: 11})
     assert [each.fault and each.fault.code for each in project.apply().taken] == ["delete_brake"]
     (step,) = project.plan().steps
-    asked = (Code.FAILED_SLICE, State.NEEDS_CONSENT, {Grant.DELETES})
+    asked = (Code.FAILED_SLICE, State.NEEDS_CONSENT, frozenset((Grant.DELETES,)))
     assert (step.reason.code, step.state, step.needs) == asked
     assert [each.verb for each in step.choices] == [Verb.RETRY, Verb.SKIP]
     project.settings = {**settings, "delete_floor": 5}
@@ -169,7 +169,8 @@ def test_a_late_slice_whose_time_is_before_versions_of_the_table_needs_consent(
     project.decide("people/2024-05-01.csv", "end")
     (step,) = project.plan().steps
     assert (step.reason.params["error"], step.state) == ("backdated", State.NEEDS_CONSENT)
-    assert (step.needs, [each.verb for each in step.choices]) == ({Grant.BACKDATED}, [Verb.PLACE, Verb.SKIP])
+    assert list(step.needs) == [Grant.BACKDATED]
+    assert [each.verb for each in step.choices] == [Verb.PLACE, Verb.SKIP]
     assert project.apply().taken == ()
     project.done(Grant.BACKDATED)
     assert project.rows() == {1: 10, 2: 20}

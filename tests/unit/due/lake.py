@@ -86,8 +86,9 @@ class Silver:
 
     def _was_applied(self, slice_: Slice) -> bool:
         record = self.records.get(slice_.name)
-        is_done = record is not None and record.state is RecordState.PROCESSED
-        return slice_ in self.log or (is_done and record.content == slice_.content)
+        if record is None or record.state is not RecordState.PROCESSED:
+            return slice_ in self.log
+        return slice_ in self.log or record.content == slice_.content
 
     def _is_back(self, name: str, record: Record) -> bool:
         """Return whether a slice waits and is there: then it is as one that nobody has recorded."""

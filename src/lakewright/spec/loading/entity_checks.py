@@ -97,8 +97,8 @@ def check_entities(
             faults.append(replace(fault, touches=(definition.key, other.key)))
         known = first_known_as.setdefault((entity.identity, entity.destination), definition)
         if known is not definition and (entity.moved_from or "moved_from" in known.raw):
-            other = f"entity {known.name!r} at {known.at()}"
-            message = f"{definition.subject} and {other} were both {entity.identity!r} before"
+            first = f"entity {known.name!r} at {known.at()}"
+            message = f"{definition.subject} and {first} were both {entity.identity!r} before"
             fault = Fault(message, definition.at(), "Only one of them can have its slices and its table.")
             faults.append(replace(fault, touches=(definition.key, known.key)))
             continue

@@ -218,11 +218,11 @@ def _undeclared(app: App, known: _CalmEntities) -> tuple[Undeclared, ...]:
                 is_processed = standing.verdict(application) is Verdict.PROCESSED
                 (alone if is_processed else others)[application] += number
     named = ((entity_of(project, each), each) for each in alone)
-    known = {name for key, entity in app.project.entities.items() for name in (key, entity.identity)}
+    names = {name for key, entity in app.project.entities.items() for name in (key, entity.identity)}
     return tuple(
         Undeclared(name, str(each), alone[each], others[each])
         for name, each in named
-        if name is not None and name not in known
+        if name is not None and name not in names
     )
 
 
@@ -456,7 +456,7 @@ class _Observed:
         timely = [each.name for each in new if newest is None or each.key > newest]
         before = (each.name for each in new[: len(new) - len(timely)])
         late = [(name,) for name in before if self._is_ended(name)]
-        found = {}
+        found = dict[str, Unknown]()
         for names in filter(None, (*late, timely)):
             error = blocking_time(self.app, self.declared, names, self.items)
             if error is not None:
@@ -467,7 +467,7 @@ class _Observed:
 
     def _is_ended(self, name: str) -> bool:
         """Return whether a slice, if it is late, is applied after the others."""
-        return self._is_noted(name) or self.declared.settings.late_slices == Verb.END
+        return self._is_noted(name) or self.declared.settings.late_slices == "end"
 
     def _is_noted(self, name: str) -> bool:
         item = self.items.get(name)
