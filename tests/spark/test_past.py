@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import QueryBuilder, write_deltalake
+from tests.spark.strategies.bench import entity as declared
 from tests.spark.test_rewind import Died, Shop
 
 from lakewright.lake.commit import STRICT
-from lakewright.strategies.past_load import CARRIED, timed_rows, versions_of
+from lakewright.spec.models.history_from import HistoryFrom
+from lakewright.strategies.past_load import CARRIED, past_rows, timed_rows, versions_of
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -141,6 +143,18 @@ def test_rows_of_the_past_become_the_versions_of_the_plain_model(spark: SparkSes
             by_key.setdefault(row.key, []).append(row)
     expected = {key: expected_versions(own, sorted(exports)) for key, own in by_key.items()}
     assert found == {key: versions for key, versions in expected.items() if versions}
+
+
+def test_times_of_the_past_without_an_offset_are_in_the_zone_of_the_lake(spark: SparkSession) -> None:
+    """Rules of reading, "What fits": as those of slices are."""
+    frame = spark.sql(
+        "select 1 id, '2024-05-01' day, timestamp_ntz'2024-05-01 10:00' a, '2024-05-01 10:00' b"
+    )
+    slice_ = spark.sql("select 1 id, timestamp'2024-05-01' a, timestamp'2024-05-01' b").schema
+    history = HistoryFrom(folder="exports", valid_from="day")
+    past = past_rows(frame, slice_, declared("historic"), history, zone="Europe/Amsterdam", file="''").frame
+    (row,) = past.selectExpr("cast(a as string) a", "cast(b as string) b").collect()
+    assert (row["a"], row["b"]) == ("2024-05-01 08:00:00",) * 2
 
 
 HISTORIC = """

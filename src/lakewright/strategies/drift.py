@@ -100,6 +100,7 @@ def align(
     policy: str,
     fixed: Collection[str],
     delivered: Mapping[str, Type] | None = None,
+    zone: str = "UTC",
 ) -> Alignment:
     """Return how a slice's columns are aligned with its table's.
 
@@ -111,6 +112,7 @@ def align(
         fixed: Columns whose types never change: keys, partitions, system columns.
         delivered: The types that columns had before they were converted to those of the table, by the names
             of `slice_`; other columns have the types of `slice_`.
+        zone: The time zone of times without an offset.
 
     Raises:
         SchemaDriftError: The policy does not allow a difference, or no value of a column fits the table's.
@@ -122,11 +124,11 @@ def align(
     for name, own in table.items():
         found = present.get(name.lower())
         if found is None:
-            columns[name] = value_in(None, VOID, own, column=name)
+            columns[name] = value_in(None, VOID, own, column=name, zone=zone)
             continue
         target = target_type(own, slice_[found], policy=policy, is_fixed=name.lower() in never)
         changes |= {each.change for each in _differences({name: target}, {name: own})}
-        columns[name] = value_in(found, slice_[found], target, column=name)
+        columns[name] = value_in(found, slice_[found], target, column=name, zone=zone)
     drift = _drift({name: (delivered or {}).get(name, kind) for name, kind in slice_.items()}, table, policy)
     if policy == "fail" and drift:
         raise SchemaDriftError(
@@ -140,7 +142,15 @@ def align(
     return Alignment(columns, drift, evolves=evolves, widens=Change.RETYPED in changes)
 
 
-def value_in(name: str | None, source: Type, target: Type, *, column: str, owner: Owner = Owner.TABLE) -> str:
+def value_in(
+    name: str | None,
+    source: Type,
+    target: Type,
+    *,
+    column: str,
+    zone: str,
+    owner: Owner = Owner.TABLE,
+) -> str:
     """Return SQL of a column's value in another type, which fails a query if it does not fit.
 
     Args:
@@ -148,6 +158,7 @@ def value_in(name: str | None, source: Type, target: Type, *, column: str, owner
         source: Its type.
         target: The other type.
         column: Its name in messages.
+        zone: The time zone of times without an offset.
         owner: What gives the column the other type.
 
     Raises:
@@ -155,7 +166,7 @@ def value_in(name: str | None, source: Type, target: Type, *, column: str, owner
     """
     if name is None:
         return f"cast(null as {plain_type(target).ddl})"
-    found = convert(name_sql(name), source, target, column=column, rules=ValueRules(owner=owner))
+    found = convert(name_sql(name), source, target, column=column, rules=ValueRules(zone, owner))
     if found.is_never:
         raise incompatible_type_error(column, source.ddl, target.ddl)
     return found.strict

@@ -125,7 +125,9 @@ def _events(fold: Fold) -> DataFrame:
         if load.statistics.records <= SMALL_SLICE:
             keys = functions.broadcast(keys)
         target = target.join(keys, system.key, "left_semi")
-    return fold.rows.unionByName(with_columns_of(target, fold.rows.drop(NUMBER).schema))
+    return fold.rows.unionByName(
+        with_columns_of(target, fold.rows.drop(NUMBER).schema, fold.load.prepared.form.zone)
+    )
 
 
 def _window(fold: Fold, rows: str | None = None) -> str:

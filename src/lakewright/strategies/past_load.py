@@ -179,7 +179,7 @@ def past_rows(
         else:
             wanted = (kind or VOID) if own is None else declared
             source = VOID if own is None else types[own]
-            columns[name] = value_in(own, source, wanted, column=own or name, owner=Owner.SLICE)
+            columns[name] = value_in(own, source, wanted, column=own or name, zone=zone, owner=Owner.SLICE)
     absent = {name.lower() for name in missing}
     keys = [name for name in entity.business_keys if {name.lower(), name.lower().partition(".")[0]} & absent]
     check_past_columns(present, keys, history, history.place)

@@ -320,16 +320,19 @@ def _aligned(part: _Part, after: StructType) -> DataFrame:
     if fit.alignment is not None:
         columns = fit.alignment.columns.items()
         rows = rows.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in columns), NUMBER)
-    return with_columns_of(rows, after)
+    return with_columns_of(rows, after, fit.prepared.form.zone)
 
 
-def with_columns_of(rows: DataFrame, wanted: StructType) -> DataFrame:
-    """Return rows, with `NUMBER`, with the columns of another schema; columns that they lack are null."""
+def with_columns_of(rows: DataFrame, wanted: StructType, zone: str) -> DataFrame:
+    """Return rows, with `NUMBER`, with the columns of another schema; columns that they lack are null.
+
+    Times without an offset are in the zone.
+    """
     present = column_types(rows.schema)
     columns = []
     for own, kind in column_types(wanted).items():
         found = find_name(present, own)
-        sql = value_in(found, present.get(found or "", VOID), kind, column=own)
+        sql = value_in(found, present.get(found or "", VOID), kind, column=own, zone=zone)
         columns.append(f"{sql} as {name_sql(own)}")
     return rows.selectExpr(*columns, NUMBER)
 
@@ -339,4 +342,5 @@ def _alignment(after: StructType, first: SchemaFit) -> Alignment | None:
     if first.table is None:
         return None
     fixed = [*first.prepared.system.all, *first.state.partition_columns]
-    return align(column_types(after), column_types(first.table), policy="evolve", fixed=fixed)
+    zone = first.prepared.form.zone
+    return align(column_types(after), column_types(first.table), policy="evolve", fixed=fixed, zone=zone)

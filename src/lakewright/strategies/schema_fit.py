@@ -120,6 +120,7 @@ def aligned_to(table: StructType, prepared: PreparedSlice, state: TableState, en
         policy=entity.settings.schema_drift,
         fixed=[*prepared.system.all, *state.partition_columns],
         delivered=prepared.found,
+        zone=prepared.form.zone,
     )
 
 
