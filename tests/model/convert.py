@@ -206,7 +206,9 @@ def _moment(value: Any, source: Type, name: str, rules: ValueRules) -> Any:
         if name == "date":
             return value
         value = datetime(value.year, value.month, value.day)
-    zone = ZoneInfo(rules.zone)
+    if rules.zone is None and (value.tzinfo is None) is (name == "timestamp"):
+        return MISFIT
+    zone = ZoneInfo(rules.zone or "UTC")
     if name == "timestamp":
         return value if value.tzinfo is not None else _instant(value, zone)
     local = value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
@@ -236,7 +238,9 @@ def _counted(value: Any, source: Type, name: str, rules: ValueRules) -> Any:
     if micros != int(micros):
         return MISFIT
     found = _EPOCH + timedelta(microseconds=int(micros))
-    return found if name == "timestamp" else found.astimezone(ZoneInfo(rules.zone)).replace(tzinfo=None)
+    if name == "timestamp":
+        return found
+    return MISFIT if rules.zone is None else found.astimezone(ZoneInfo(rules.zone)).replace(tzinfo=None)
 
 
 def _parsed(text: str, rules: ValueRules) -> Any:

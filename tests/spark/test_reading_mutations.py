@@ -12,6 +12,7 @@ import json
 import random
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +172,8 @@ def test_parquet(lake: SmallLake, tmp_path: Path, seed: int) -> None:
             content = whole[:4] + mutated(whole[4:footer], rng) + whole[footer:]
         else:
             content = whole[:footer] + mutated(whole[footer:], rng)
-        frame = rows_or_fault(file, content, lambda source: read_parquet(lake.lake, session, source))
+        read = partial(read_parquet, lake.lake, session, zone="UTC")
+        frame = rows_or_fault(file, content, read)
         try:
             plain = pq.read_table(io.BytesIO(content), page_checksum_verification=True)
         except (pa.ArrowException, OSError, ValueError, OverflowError):

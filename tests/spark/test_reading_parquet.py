@@ -143,16 +143,33 @@ def test_parts_with_other_types_are_read_in_the_type_that_holds_all(lake: SmallL
             assert sorted((row[name] for row in rows), key=repr) == sorted(values, key=repr), told
 
 
-def test_instants_and_naive_times_meet_in_the_lakes_zone(lake: SmallLake) -> None:
-    things = entity()
+@pytest.mark.parametrize(("naive_times", "hour"), [("lake", 10), ("utc", 12)])
+def test_instants_and_naive_times_meet_in_the_zone_of_naive_ones(
+    lake: SmallLake, naive_times: str, hour: int
+) -> None:
+    """Rules of reading, "Inference, where nothing is declared"; declared ones are read alike."""
+    things = entity(settings={"naive_times": naive_times})
     put(
         lake,
         things,
         {"a": column(NOON, kind=pa.timestamp("ns")), "b": column(NOON, kind=pa.timestamp("us", "UTC"))},
     )
     found = values_of(frame_of(lake, things), "unix_micros(v)")
-    berlin = datetime(2024, 5, 1, 10, tzinfo=UTC)
-    assert found == [int(at.timestamp() * 1e6) for at in (berlin, NOON.replace(tzinfo=UTC))]
+    naive = datetime(2024, 5, 1, hour, tzinfo=UTC)
+    assert found == [int(at.timestamp() * 1e6) for at in (naive, NOON.replace(tzinfo=UTC))]
+
+
+def test_naive_times_that_are_refused_are_no_instants(lake: SmallLake) -> None:
+    """Rules of reading, "Inference, where nothing is declared"; declared ones are read alike."""
+    typed = [{"name": "id", "fieldroles": ["businesskey"]}, {"name": "v", "datatype": "timestamp"}]
+    naive, aware = pa.array([NOON], pa.timestamp("us")), pa.array([NOON], pa.timestamp("us", "UTC"))
+    parts = {"a": {"id": [1], "v": naive}, "b": {"id": [2], "v": aware}}
+    texts = {"a": {"id": [1, 2], "v": ["2024-05-01T12:00:00Z", "2024-05-01T12:00:00"]}}
+    for name, columns, slice_ in (("mixed", typed[:1], parts), ("typed", typed, texts)):
+        things = entity(name=name, settings={"naive_times": "refuse"}, columns=columns)
+        put(lake, things, slice_)
+        error = lake.process(things).error
+        assert isinstance(error, SchemaDriftError), error
 
 
 def test_a_whole_number_that_no_double_is_equal_to_fails_with_its_column(lake: SmallLake) -> None:

@@ -23,7 +23,9 @@ _HEADER = 1 << 16
 _LARGEST_HEADER = 1 << 24
 
 
-def read_avro(lake: Lake, session: SparkSession, source: Source, *, corrupt: str | None = None) -> DataFrame:
+def read_avro(
+    lake: Lake, session: SparkSession, source: Source, *, zone: str | None, corrupt: str | None = None
+) -> DataFrame:
     """Return the rows of Avro files, lazily; columns of several files are merged by name.
 
     Raises:
@@ -39,7 +41,7 @@ def read_avro(lake: Lake, session: SparkSession, source: Source, *, corrupt: str
             by_schema.setdefault(_schema_of(source, file, firsts[file.name], begin), []).append(file)
     if len(by_schema) < 2:
         return reader.load(source.places)
-    return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone, corrupt=corrupt)
+    return read_parts(session, source, by_schema.values(), zone=zone, corrupt=corrupt)
 
 
 def _schema_of(source: Source, file: FileEntry, first: bytes, begin: Begin) -> bytes:

@@ -128,11 +128,14 @@ def read_files(
             others=others,
             wanted=known.names,
             keys=known.keys,
+            zone=known.zone,
             corrupt=corrupt,
             note=note,
         )
+    elif source.kind == "avro":
+        frame = read_avro(lake, session, source, zone=known.zone, corrupt=corrupt)
     else:
-        frame = (read_avro if source.kind == "avro" else read_orc)(lake, session, source, corrupt=corrupt)
+        frame = read_orc(session, source, zone=known.zone, corrupt=corrupt)
     return with_folder_columns(frame, source)
 
 

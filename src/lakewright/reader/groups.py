@@ -156,7 +156,7 @@ def read_parts(
     source: Source,
     parts: Iterable[Sequence[FileEntry]],
     *,
-    zone: str,
+    zone: str | None,
     corrupt: str | None = None,
 ) -> DataFrame:
     """Return the rows of parts of a source, each read in the types that Spark finds in its first file.
@@ -165,7 +165,7 @@ def read_parts(
         session: A strict session.
         source: The source.
         parts: Files with the same columns.
-        zone: The lake's time zone.
+        zone: Time zone of times without an offset; None if these are no instants.
         corrupt: Column for the JSON of a row with a value that does not fit; see `union_of_groups`.
 
     Raises:

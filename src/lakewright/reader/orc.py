@@ -15,10 +15,10 @@ from lakewright.spark.jvm import is_jvm_failure
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakewright.lake.lake import Lake
 
-
-def read_orc(lake: Lake, session: SparkSession, source: Source, *, corrupt: str | None = None) -> DataFrame:
+def read_orc(
+    session: SparkSession, source: Source, *, zone: str | None, corrupt: str | None = None
+) -> DataFrame:
     """Return the rows of ORC files, lazily; columns of several files are merged by name.
 
     Only Spark reads their schemas. It merges them at once, unless a column has several types.
@@ -38,4 +38,4 @@ def read_orc(lake: Lake, session: SparkSession, source: Source, *, corrupt: str 
     for file in source.files:
         own = session.read.format("orc").options(**source.options).load(uri(source.path(file)))
         by_schema.setdefault(own.schema.json(), []).append(file)
-    return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone, corrupt=corrupt)
+    return read_parts(session, source, by_schema.values(), zone=zone, corrupt=corrupt)

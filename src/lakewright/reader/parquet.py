@@ -60,6 +60,7 @@ def read_parquet(
     others: Sequence[str] = (),
     wanted: Collection[str] = (),
     keys: Collection[str] = (),
+    zone: str | None,
     corrupt: str | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> DataFrame:
@@ -75,6 +76,7 @@ def read_parquet(
         others: Folders or files whose columns are the same, which are read with them.
         wanted: Names of columns that are declared.
         keys: Names of columns that have a type in any case.
+        zone: Time zone of times without an offset; None if these are no instants.
         corrupt: Column for the JSON of a row with a value that does not fit the type of all files.
         note: Receives what a user must know of columns that are left out.
 
@@ -107,7 +109,7 @@ def read_parquet(
         for lower, column in _readable(_by_name(each.with_columns(order))).items():
             columns.setdefault(lower, replace(column, type=true_type(column.type)))
     frames = [(_group_frame(session, source, group, others), _true_columns(group)) for group in groups]
-    rules = ValueRules(zone=lake.settings.timezone, owner=Owner.SLICE)
+    rules = ValueRules(zone, Owner.SLICE)
     frame = union_of_groups(frames, columns, rules, corrupt)
     kept = {name.lower() for name in keys}
     if list(columns) == list(order):

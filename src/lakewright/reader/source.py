@@ -351,6 +351,7 @@ class KnownColumns:
     """What is known of the columns of files before they are read.
 
     Attributes:
+        zone: Time zone of times without an offset; None if these are no instants.
         type_of: Returns the type that is declared for a column, or that the table's has; None without one.
         names: Names of columns that are declared.
         keys: Names of columns that have a type in any case.
@@ -358,6 +359,7 @@ class KnownColumns:
         without_rows: The columns of text files that have no records.
     """
 
+    zone: str | None
     type_of: Callable[[str], Type | None] = lambda _: None
     names: Collection[str] = ()
     keys: Collection[str] = ()

@@ -99,6 +99,7 @@ class FileReader:
             source,
             self._form,
             KnownColumns(
+                self.workspace.lake.settings.timezone,
                 type_of=lambda name: types.get(name.lower()),
                 names=tuple(types),
                 without_rows=tuple(StructField(each.name, plain_type(each.type)) for each in declared),

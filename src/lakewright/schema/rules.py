@@ -28,7 +28,7 @@ class ValueRules:
     """How the values of a column are converted.
 
     Attributes:
-        zone: The lake's time zone, an IANA name: that of times without an offset.
+        zone: The time zone of times without an offset, an IANA name; None if these do not fit a `timestamp`.
         owner: What gives the column its type.
         format: The pattern of dates or times in texts, in Spark's letters; None for ISO 8601.
         unit: What numbers stand for, if the type is a date or time; None if they do not fit.
@@ -40,7 +40,7 @@ class ValueRules:
         is_lenient: Whether all values are cast by Spark, so that one may become null or another.
     """
 
-    zone: str = "UTC"
+    zone: str | None = "UTC"
     owner: Owner = Owner.DECLARED
     format: str | None = None
     unit: Unit | None = None

@@ -453,11 +453,13 @@ def _date_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> 
     return Leaf(made.sql, made.reason or Reason.OUT_OF_RANGE)
 
 
-def _date_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
+def _date_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf | None:
     del source
     midnight = f"cast({value} as timestamp_ntz)"
     if target.ddl == "timestamp_ntz":
         return Leaf(midnight)
+    if rules.zone is None:
+        return None
     if rules.zone == "UTC":
         return Leaf(f"cast({value} as timestamp)")
     return Leaf(_bounded(_instant(midnight, rules.zone), target), Reason.NO_SUCH_TIME)
@@ -478,9 +480,11 @@ def _time_to_date(value: str, source: Type, target: Type, rules: ValueRules) -> 
     return Leaf(f"if({is_midnight}, {day}, null)", Reason.NOT_MIDNIGHT)
 
 
-def _time_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
+def _time_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf | None:
     if source == target:
         return Leaf(value)
+    if rules.zone is None:
+        return None
     if target.ddl == "timestamp_ntz":
         return Leaf(_bounded(_local(value, rules.zone), target), Reason.OUT_OF_RANGE)
     if rules.zone == "UTC":
@@ -488,18 +492,24 @@ def _time_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> 
     return Leaf(_bounded(_instant(value, rules.zone), target), Reason.NO_SUCH_TIME)
 
 
-def _local(instant: str, zone: str) -> str:
-    """Return SQL of the time that clocks of a zone show at an instant."""
+def _local(instant: str, zone: str | None) -> str:
+    """Return SQL of the time that clocks of a zone show at an instant; null without a zone."""
+    if zone is None:
+        return "cast(null as timestamp_ntz)"
     utc = f"cast({instant} as timestamp_ntz)"
     return utc if zone == "UTC" else f"convert_timezone('UTC', {text_sql(zone)}, {utc})"
 
 
-def _instant(local: str, zone: str) -> str:
+def _instant(local: str, zone: str | None) -> str:
     """Return SQL of the instant at which clocks of a zone show a time; null if they never do, or twice.
+
+    Without a zone it is null, too.
 
     Clocks are put forward or back by less than a day: the offsets of a day before and after are those between
     which a time may lie.
     """
+    if zone is None:
+        return "cast(null as timestamp)"
     before, after = (
         f"convert_timezone({text_sql(zone)}, 'UTC', {local} + interval '{days}' day) - interval '{days}' day"
         for days in (-1, 1)

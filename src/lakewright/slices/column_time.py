@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from lakewright.errors import SchemaDriftError, SliceError
 from lakewright.manifest.payload import MAY_SKIP
@@ -25,8 +26,6 @@ from lakewright.transform.required_columns import lacking_setting_error
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from lakewright.lake.lake import Lake
@@ -52,7 +51,7 @@ def latest_in_slice(
 ) -> datetime | None:
     """Return the latest value of a column in the rows of a slice that are not put aside; None without rows.
 
-    Dates, and times without a zone, are in the lake's zone.
+    Dates, and times without a zone, are in the lake's zone, or in UTC if the entity says so.
 
     Args:
         lake: The lake.
@@ -75,7 +74,9 @@ def latest_in_slice(
         name = find_name(rows.columns, entity.silver_name(column))
         if name is None:
             raise lacking_setting_error(frame.columns, column, "time")
-        return _latest(rows, name, slice_, lake.settings.zone)
+        naive = entity.settings.naive_zone(lake.settings.timezone)
+        zone = lake.settings.zone if naive is None else ZoneInfo(naive)
+        return _latest(rows, name, slice_, zone)
     except Exception as error:
         ours = translate_error(error, entity, slice_.name)
         named = name_bad_rows(ours, slice_, request, lake=lake, session=session, entity=entity)

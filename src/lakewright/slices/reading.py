@@ -80,6 +80,7 @@ def read_slice(
         source_of(slice_, form.kind),
         form,
         KnownColumns(
+            entity.settings.naive_zone(lake.settings.timezone),
             type_of=wanted,
             names=(*(each.source for each in entity.columns), *entity.names_with_values),
             keys=entity.business_keys,

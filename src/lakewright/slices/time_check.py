@@ -152,6 +152,8 @@ def planned_time_error(
     if not _may_be_refused(context, entity, timed):
         return None
     chain, names, times = context.chain(entity), list(map(slice_name, timed)), context.times(entity)
+    if is_adoptable(entity, observe_table(chain.lake, chain.silver)):
+        return None
     at = times.at(names[0])
     newest = latest_logged_instant(chain.lake, chain.silver, _version_columns(chain.lake, entity))
     if at is None or newest is None or newest < at:

@@ -148,7 +148,7 @@ def value_in(
     target: Type,
     *,
     column: str,
-    zone: str,
+    zone: str | None,
     owner: Owner = Owner.TABLE,
 ) -> str:
     """Return SQL of a column's value in another type, which fails a query if it does not fit.

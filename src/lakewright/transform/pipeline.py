@@ -154,9 +154,8 @@ def prepare(
     typeless_in_slice, delivered = _typeless(frame), frame.columns
     frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
     source = _source_columns(frame, entity, system, hashed)
-    typed = typed_columns(
-        frame, entity, system, source.names, table=table, zone=form.zone, kept=_kept_deleted(entity, source)
-    )
+    zone, kept = entity.settings.naive_zone(form.zone), _kept_deleted(entity, source)
+    typed = typed_columns(frame, entity, system, source.names, table=table, zone=zone, kept=kept)
     bad = None
     puts_aside = entity.settings.on_bad_rows == "quarantine"
     if puts_aside:

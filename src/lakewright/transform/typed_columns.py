@@ -134,7 +134,7 @@ def typed_columns(
     names: Mapping[str, str],
     *,
     table: TableTypes | None,
-    zone: str,
+    zone: str | None,
     kept: Collection[str],
 ) -> TypedColumns:
     """Return the columns of a slice whose types are not their own.
@@ -145,7 +145,7 @@ def typed_columns(
         system: Names of its system columns.
         names: Name of each column in the source to its name in silver.
         table: The types of the table; None if there is none.
-        zone: Time zone of times without an offset.
+        zone: Time zone of times without an offset; None if these are no instants.
         kept: Names in silver, in lower case, of columns whose values must fit even in a record that arrives
             deleted.
 
@@ -182,7 +182,7 @@ class _Typing:
     entity: Entity
     names: Mapping[str, str]
     table: TableTypes | None
-    zone: str
+    zone: str | None
     kept: frozenset[str]
 
     def column(self, field: StructField) -> _Column:

@@ -261,9 +261,10 @@ def test_numbers_stand_for_times_in_the_declared_unit(strict_spark: SparkSession
     _compared(strict_spark, ValueRules(unit=unit), 2, _COUNTED, ["date", "timestamp", "timestamp_ntz"])
 
 
-def test_times_without_an_offset_are_those_of_the_zone(strict_spark: SparkSession) -> None:
+@pytest.mark.parametrize("zone", ["Europe/Berlin", None])
+def test_times_without_an_offset_are_those_of_the_zone(strict_spark: SparkSession, zone: str | None) -> None:
     times = ["string", "date", "timestamp", "timestamp_ntz"]
-    _compared(strict_spark, ValueRules(zone="Europe/Berlin"), 3, times, times)
+    _compared(strict_spark, ValueRules(zone=zone), 3, times, times)
 
 
 def test_rounding_and_other_texts_of_booleans_are_declared(strict_spark: SparkSession) -> None:

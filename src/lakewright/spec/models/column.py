@@ -145,11 +145,11 @@ class Column(ColumnKeys):
                 f"the column {self.result!r} is left out, so that it has no type, role or expression"
             )
 
-    def rules(self, zone: str) -> ValueRules:
+    def rules(self, zone: str | None) -> ValueRules:
         """Return how its values are converted to its type.
 
         Args:
-            zone: The lake's time zone.
+            zone: The time zone of times without an offset; None if these are no instants.
         """
         return ValueRules(
             zone,

@@ -143,6 +143,11 @@ class EntitySettings(SnakeModel):
         description="Format of the slices; a text is the kind alone.",
         json_schema_extra={ALSO: [{"type": "string"}]},
     )
+    naive_times: Annotated[Literal["lake", "utc", "refuse"], BeforeValidator(lower)] = Field(
+        default="lake",
+        description="Times without an offset where a `timestamp` is wanted: in the lake's time zone, in UTC, "
+        "or no values of it.",
+    )
     on_bad_rows: Annotated[Literal["fail", "quarantine"], BeforeValidator(lower)] = Field(
         default="fail",
         description="Rows that do not parse, lack a key or do not fit a type fail the slice, or are put "
@@ -227,6 +232,14 @@ class EntitySettings(SnakeModel):
     def slice_format(self) -> SliceFormat:
         """How the files of slices are read."""
         return self.format or SliceFormat(kind=self.bronze_format)
+
+    def naive_zone(self, lake: str) -> str | None:
+        """Return the time zone of times without an offset; None if these are no instants.
+
+        Args:
+            lake: The lake's time zone.
+        """
+        return {"lake": lake, "utc": "UTC", "refuse": None}[self.naive_times]
 
     @property
     def slice_time(self) -> str | None:
