@@ -37,6 +37,7 @@ PLAN: Mapping[Code, str] = {
     Code.INPUT_DUE: "",
     Code.OUTPUT_CHANGED: "",
     Code.OUTPUT_GONE: "It was emptied, restored, replaced or removed",
+    Code.WAIVED: f"By `waive`. {_DECIDE} if it is to be built",
     Code.WITHDRAWN: f"By TRUNCATE or DESTROY. {_DECIDE} if it is to be built",
     Code.KEPT_AS_FILLED: "By `buildPolicy: IF_EMPTY`. To build it, empty it and run its job",
     Code.APPENDED_BEFORE: f"Its inputs have changed since. {_DECIDE}",

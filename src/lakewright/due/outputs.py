@@ -125,8 +125,10 @@ def _moves(step: Step, output: Output) -> bool:
 def _build(
     output: Output, facts: Facts, reason: Reason, moving: Sequence[Step]
 ) -> tuple[list[Step], list[Finding]]:
+    if facts.decided(output.subject, _wanted(output)) is Verb.WAIVE:
+        return [], [_finding(output, Code.WAIVED, _wanted(output), Verb.AGAIN)]
     is_there = output.is_unsure or (output.mark is not None and reason.code not in _OF_ROWS)
-    basis = _basis(output)
+    basis, waives = _basis(output), _waives(output)
     verb = facts.decided(output.subject, basis)
     if output.is_withdrawn and verb is not Verb.AGAIN:
         return [], [_finding(output, Code.WITHDRAWN, basis, Verb.AGAIN)]
@@ -141,11 +143,23 @@ def _build(
     if missing:
         # What another step makes comes by itself; what nothing makes, a person must bring.
         state = State.WAITS if all(map(output.makers_of, missing)) else State.BLOCKED
-        return [_step(Action.HOLD, output, Reason(Code.INPUT_MISSING, {"places": missing}), state)], []
+        held = Reason(Code.INPUT_MISSING, {"places": missing})
+        return [_step(Action.HOLD, output, held, state, choices=waives)], []
     after = tuple(step.id for step in moving)
     if output.is_append and is_there:
         return _append_again(output, reason, verb, after)
-    return [_step(Action.BUILD, output, reason, after=after)], []
+    return [_step(Action.BUILD, output, reason, after=after, choices=waives)], []
+
+
+def _waives(output: Output) -> tuple[Choice, ...]:
+    """Return the choice not to have an instance any more; what has no parameters is declared for good."""
+    verbs = (Verb.WAIVE,) if output.instance else ()
+    return choices_of(output.subject, _wanted(output), verbs, Code.WAIVED)
+
+
+def _wanted(output: Output) -> str:
+    """Return the fact that a person answers who does not want an instance: a run of a job builds it again."""
+    return f"wanted after {None if output.build is None else output.build.output}"
 
 
 def _append_again(

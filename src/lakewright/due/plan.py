@@ -83,6 +83,7 @@ class Code(StrEnum):
     OUTPUT_CHANGED = "output_changed"
     OUTPUT_GONE = "output_gone"
     WITHDRAWN = "withdrawn"
+    WAIVED = "waived"
     KEPT_AS_FILLED = "kept_as_filled"
     APPENDED_BEFORE = "appended_before"
     UNSEEN = "unseen"

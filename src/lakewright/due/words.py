@@ -55,6 +55,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.OUTPUT_CHANGED: "another writer changed what it wrote",
     Code.OUTPUT_GONE: "what it wrote is gone",
     Code.WITHDRAWN: "a person emptied it",
+    Code.WAIVED: "a person does not want it any more",
     Code.KEPT_AS_FILLED: "it is only built while it is empty",
     Code.APPENDED_BEFORE: "its rows are in the table already",
     Code.UNSEEN: "nobody knows whether these have changed, and it is only built when a job asks: {places}",

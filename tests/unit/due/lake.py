@@ -164,6 +164,7 @@ class FakeLake:
             is_append=gold.is_append,
             only_if_empty=gold.only_if_empty,
             is_withdrawn=gold.is_withdrawn,
+            instance={"day": gold.subject.part} if gold.subject.part else {},
         )
 
     def _is_last_alone(self, place: str) -> bool:

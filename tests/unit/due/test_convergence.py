@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
 from tests.unit.due.lake import FakeLake, Gold, Killed, Silver, digest
 
 from lakewright.due.facts import (
+    Build,
     Decision,
     Effect,
+    Facts,
     Foreign,
+    Kind,
     Lock,
+    Output,
     Record,
     RecordState,
     Slice,
@@ -349,3 +354,21 @@ def test_records_without_a_table_are_no_reason_to_write_rows_again_unasked() -> 
         Code.TABLE_GONE,
         [Verb.NEW, Verb.WAIT],
     )
+
+
+def test_an_instance_that_nobody_wants_is_left_alone_until_a_run_builds_it() -> None:
+    """Rules of apply, "Decisions and grants": a wanted instance nobody needs any more."""
+    instance = Subject("revenue", "day=1", Kind.TARGET)
+    output = Output(instance, "v1", {"orders": "2"}, instance={"day": "1"})
+    (step,) = make_plan(Facts(outputs=(output,))).steps
+    assert (step.state, [each.verb for each in step.choices]) == (State.READY, [Verb.WAIVE])
+    waived = (step.choices[0].decision,)
+    plan = make_plan(Facts(outputs=(output,), decisions=waived))
+    (finding,) = plan.findings
+    assert (plan.steps, finding.reason.code) == ((), Code.WAIVED)
+    (again,) = finding.choices
+    (step,) = make_plan(Facts(outputs=(output,), decisions=(*waived, again.decision))).steps
+    assert step.action is Action.BUILD
+    built = replace(output, build=Build("v1", {"orders": "1"}, "x"), mark="x")
+    (step,) = make_plan(Facts(outputs=(built,), decisions=waived)).steps
+    assert step.reason.code is Code.INPUT_MOVED
