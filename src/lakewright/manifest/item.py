@@ -88,6 +88,11 @@ class Item:
         return None if self.new is None else self.new.note.get("fingerprint") or None
 
     @property
+    def may_be_late(self) -> bool:
+        """Whether an operator let this revision be processed after later ones."""
+        return self.new is not None and self.new.note.get("allow_late") is True
+
+    @property
     def concerned(self) -> tuple[Application, ...]:
         """The item's applications, and others for which it is skipped.
 

@@ -125,8 +125,7 @@ def times_error(
 
 def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:
     """Return whether an item may be processed after later ones: by the entity, the run or its requeue."""
-    is_noted = item.new is not None and item.new.note.get("allow_late") is True
-    return is_noted or entity.settings.late_slices == "end" or context.options.permissions.allow_late
+    return item.may_be_late or entity.settings.late_slices == "end" or context.options.permissions.allow_late
 
 
 def _timed(

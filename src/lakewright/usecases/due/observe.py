@@ -471,7 +471,7 @@ class _Observed:
 
     def _is_noted(self, name: str) -> bool:
         item = self.items.get(name)
-        return item is not None and item.new is not None and bool(item.new.note.get("allow_late"))
+        return item is not None and item.may_be_late
 
     def _times(self, held: Collection[Slice]) -> dict[str, SliceTime]:
         """Return the processing times of slices: those that the held ones had, and those of the next ones.

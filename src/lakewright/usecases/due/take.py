@@ -456,8 +456,7 @@ class _Taker:
             elif item.processed:
                 continue  # its step goes back, and is taken by itself
             elif now is not None and item.fingerprint is not None and is_changed(item.fingerprint, now):
-                may_be_late = bool(item.new is not None and item.new.note.get("allow_late"))
-                ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=may_be_late)
+                ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=item.may_be_late)
 
 
 def _whole(step: Step) -> Subject:
