@@ -18,8 +18,8 @@ from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
 from lakewright.schema.conversion import convert
 from lakewright.schema.fits import widened
-from lakewright.schema.shape import plain_type
-from lakewright.schema.types import Type
+from lakewright.schema.shape import has_part, plain_type
+from lakewright.schema.types import Scalar, Type
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import (
@@ -27,6 +27,8 @@ from lakewright.strategies.table_properties import (
     GIVEN,
     HASH_VERSION_PROPERTY,
     HISTORY_PROPERTY,
+    NAIVE_TIMES_PROPERTY,
+    REFUSED_TIMES,
     TRANSFORMATIONS,
     canonical_form,
     definition_digests,
@@ -37,6 +39,7 @@ from lakewright.strategies.table_properties import (
     is_same_history,
     kept_key,
 )
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
@@ -62,6 +65,7 @@ def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tupl
         *_former_hashes(state),
         *_source_keys(state, entity, lake),
         *_changed_history(state, entity, lake),
+        *_changed_times(state, entity, lake),
     )
     return (*changed, *(_outdated(why, rebuild_command(entity)) for why in others))
 
@@ -177,6 +181,22 @@ def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> I
         yield "the table holds versions of a history_from that is no longer declared"
     elif not is_same_history(kept, declared):
         yield "history_from has changed since the table was built"
+
+
+def _changed_times(state: TableState, entity: Entity, lake: LakeSettings) -> Iterator[str]:
+    """Yield that times without an offset were read in another time zone than they are now."""
+    before = state.properties.get(NAIVE_TIMES_PROPERTY, REFUSED_TIMES)
+    now = entity.settings.naive_zone(lake.timezone) or REFUSED_TIMES
+    own = SystemColumns(lake.systemfield_prefix, entity.destination).all
+    times = (
+        each.name
+        for each in state.columns
+        if each.name.lower() not in own and has_part(each.type, lambda kind: kind == Scalar("timestamp"))
+    )
+    # Where they were refused, the table has none.
+    if before not in (REFUSED_TIMES, now) and (name := next(times, None)) is not None:
+        are = "are refused now" if now == REFUSED_TIMES else f"are read in {now} now"
+        yield f"times without an offset, as {name!r} may have, were read in {before}, and {are}"
 
 
 def narrowed_columns(state: TableState, entity: Entity) -> Iterator[str]:

@@ -306,7 +306,7 @@ class SliceLoad:
             return
         wanted = {**own_properties(self.prepared), **self.properties}
         if self.is_first:
-            wanted |= declared_properties(self.entity)
+            wanted |= declared_properties(self.entity, self.lake.settings.timezone)
         if self.fit.widens:
             wanted["delta.enableTypeWidening"] = "true"
         missing = {key: value for key, value in wanted.items() if self.state.properties.get(key) != value}

@@ -42,6 +42,11 @@ The entries that `-D` overrode then stand under `GIVEN`.
 HISTORY_PROPERTY = "lakewright.historyFrom"
 """The declaration by which past versions were loaded before the first slice; see `history_text`."""
 
+NAIVE_TIMES_PROPERTY = "lakewright.naiveTimes"
+"""The time zone in which the rows' times without an offset were read; `refuse` if none was read."""
+
+REFUSED_TIMES = "refuse"
+
 _FOLLOWED = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 """Properties of tables whose readers follow each commit, and in it each row that changes."""
 
@@ -62,7 +67,7 @@ def silver_properties(entity: Entity, prepared: PreparedSlice) -> dict[str, str]
     properties = {
         "delta.enableDeletionVectors": "true",
         **own_properties(prepared),
-        **declared_properties(entity),
+        **declared_properties(entity, prepared.form.zone),
     }
     columns = [field.name for field in prepared.frame.schema.fields]
     if len(columns) > INDEXED:
@@ -113,16 +118,23 @@ def kept_key(properties: Mapping[str, str]) -> dict[str, str]:
     return dict(json.loads(properties.get(KEY_PROPERTY) or "{}"))
 
 
-def declared_properties(entity: Entity) -> dict[str, str]:
+def declared_properties(entity: Entity, zone: str) -> dict[str, str]:
     """Return the properties that say by which declaration the first rows of a table were made.
 
     Later slices leave them as they are: rows that no slice changes keep what the former declaration gave.
+
+    Args:
+        entity: The entity.
+        zone: The lake's time zone.
     """
     if entity.strategy is Strategy.FULL:
         return {}  # each slice replaces all rows
     given = definition_digests(entity)
     digests = {**expression_digests(entity, given), **({GIVEN: given} if given else {})}
-    return {EXPRESSIONS_PROPERTY: json.dumps(digests, sort_keys=True)}
+    return {
+        EXPRESSIONS_PROPERTY: json.dumps(digests, sort_keys=True),
+        NAIVE_TIMES_PROPERTY: entity.settings.naive_zone(zone) or REFUSED_TIMES,
+    }
 
 
 def expression_digests(entity: Entity, given: Mapping[str, str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from lakewright.lake.delta_log import TableState
 from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.strategies import outdated
 from lakewright.strategies.past_load import PastLoad
@@ -75,7 +76,7 @@ def table(made_for: Entity, **properties: str) -> TableState:
         is_empty=False,
         columns=(),
         partition_columns=(),
-        properties={**declared_properties(made_for), **properties},
+        properties={**declared_properties(made_for, "UTC"), **properties},
     )
 
 
@@ -87,7 +88,7 @@ def test_a_changed_expression_is_named_with_the_command(tmp_path: Path) -> None:
         "the expression of total has changed since the table was built: rows that no slice changes keep "
         "their values; `lakewright rebuild prices` builds it again",
     )
-    assert "a + b" not in declared_properties(before)[EXPRESSIONS_PROPERTY]
+    assert "a + b" not in declared_properties(before, "UTC")[EXPRESSIONS_PROPERTY]
     unknown = TableState(exists=True, is_empty=False, columns=(), partition_columns=(), properties={})
     assert outdated_rows(unknown, after) == ()
     plain = Entity.model_validate({**before.model_dump(), "columns": [before.columns[0].model_dump()]})
@@ -100,7 +101,7 @@ def test_keys_of_the_sources_values_are_named_if_a_cast_changes_these(tmp_path: 
     declared = Entity.model_validate(
         {**before.model_dump(), "columns": [key, before.columns[1].model_dump()]}
     )
-    made = declared_properties(declared)
+    made = declared_properties(declared, "UTC")
 
     def said(kind: str, **properties: str) -> tuple[str, ...]:
         properties[KEY_PROPERTY] = json.dumps({"id": kind})
@@ -118,6 +119,32 @@ def test_a_changed_list_of_transformations_is_named_too(tmp_path: Path) -> None:
     injected = before.model_validate({**before.model_dump(), "transformations": ["*", "1 as one"]})
     (said,) = outdated_rows(table(before), injected)
     assert said.startswith("the list of transformations has changed since the table was built")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kind", "is_outdated"),
+    [
+        ("utc", "lake", "timestamp", True),
+        ("utc", "refuse", "array<struct<at:timestamp>>", True),
+        ("utc", "utc", "timestamp", False),
+        ("refuse", "utc", "timestamp", False),
+        ("utc", "lake", "timestamp_ntz", False),
+        ("utc", "lake", None, False),
+    ],
+)
+def test_rows_are_outdated_once_naive_times_are_read_otherwise(
+    tmp_path: Path, before: str, now: str, kind: str | None, is_outdated: bool
+) -> None:
+    """Rules of reading, "Inference, where nothing is declared"; where they were refused, there are none."""
+    lake = LakeSettings(root_folder="/lake", timezone="Europe/Berlin")
+    one, other = (
+        entity(tmp_path / f"{place}", f"naive_times: {word}") for place, word in enumerate((before, now))
+    )
+    system = [Field(name="dlf_ValidFrom", type=parse_type("timestamp"))]
+    own = [] if kind is None else [Field(name="at", type=parse_type(kind))]
+    properties = declared_properties(one, lake.timezone)
+    made = TableState(exists=True, is_empty=False, columns=(*own, *system), properties=properties)
+    assert bool(outdated_rows(made, other, lake)) is is_outdated
 
 
 HISTORY = "history_from: {folder: exports, valid_from: day}"
