@@ -281,6 +281,9 @@ def test_bad_rows_in_quarantine_are_noticed_of_a_calm_entity_as_long_as_they_lie
     assert [each["code"] for each in before["findings"]] == ["bad_rows"]
     assert settled(lake, CALM) >= {"e0"}
     assert plan(lake) == before
+    replace_in_model(lake, ", on_bad_rows: quarantine", "")
+    settle(opened(lake))
+    assert plan(lake)["findings"] == before["findings"]
     folder.rmdir()
     assert plan(lake)["findings"] == []
 

@@ -292,6 +292,8 @@ def test_bad_rows_are_noticed_as_long_as_they_lie_in_quarantine(shop: InProcess)
     assert "bad_rows" not in [code for code, _ in findings(shop)]
     (aside / NEW).mkdir(parents=True)
     assert ("bad_rows", {"rows": 2, "slices": [NEW], "folder": str(aside)}) in findings(shop)
+    declare(shop.folder, "    settings: {on_bad_rows: quarantine}\n", "")
+    assert ("bad_rows", {"rows": 2, "slices": [NEW], "folder": str(aside)}) in findings(shop)
 
 
 def test_a_failed_item_of_another_program_is_noticed_with_the_program(shop: InProcess) -> None:

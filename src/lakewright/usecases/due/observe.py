@@ -167,7 +167,9 @@ def _settling_entities(app: App) -> Iterator[Put]:
         entity = _entity(found)
         if isinstance(entity, Entity):
             steps, findings = entity_plan(entity, Facts(locks=found.locks()), frozenset())
-            if not steps and all(each.reason.code in _OF_CALM for each in findings):
+            # The digest of an entity that puts nothing aside does not show what lies there from before.
+            is_done = not steps and (found.puts_aside or not entity.aside)
+            if is_done and all(each.reason.code in _OF_CALM for each in findings):
                 known = Settled(found.digest, vanished=entity.vanished, aside=entity.aside)
                 yield calm.put(declared.called, known)
 
@@ -307,7 +309,7 @@ class _Observed:
             for each in listing.slices
         ]
         counts = sorted(self.calm.counts.get(chain.application, ()))
-        aside = None if self._quarantined is None else sorted(self._quarantined)
+        aside = sorted(self._quarantined or ()) if self.puts_aside else None
         number = chain.last_given_number
         return digest_of(str(chain.application), chain.bronze, mark, number, counts, slices, aside)
 
@@ -519,17 +521,19 @@ class _Observed:
 
         Where only Spark can list the folder, those count that were put there.
         """
-        if self.declared.settings.on_bad_rows != "quarantine":
-            return {}
-        there = self._quarantined
-        found = {name: self._bad_rows(item) for name, item in self.items.items()}
-        return {name: rows for name, rows in found.items() if rows and (there is None or name in there)}
+        found = {name: rows for name, item in self.items.items() if (rows := self._bad_rows(item))}
+        there = self._quarantined if found else None
+        return {name: rows for name, rows in found.items() if there is None or name in there}
 
     @cached_property
     def _quarantined(self) -> frozenset[str] | None:
-        """The names of what lies in quarantine; None where only Spark lists it, or nothing is put there."""
-        is_used = self.declared.settings.on_bad_rows == "quarantine"
-        return names_in(self.chain.places.quarantine, self.app.lake) if is_used else None
+        """The names of what lies in quarantine; None where only Spark lists it."""
+        return names_in(self.chain.places.quarantine, self.app.lake)
+
+    @property
+    def puts_aside(self) -> bool:
+        """Whether bad rows of new slices are put into quarantine."""
+        return self.declared.settings.on_bad_rows == "quarantine"
 
     def _bad_rows(self, item: Item) -> int:
         if not self._is_done(item):
