@@ -128,13 +128,13 @@ def _build(
     if facts.decided(output.subject, _wanted(output)) is Verb.WAIVE:
         return [], [_finding(output, Code.WAIVED, _wanted(output), Verb.AGAIN)]
     is_there = output.is_unsure or (output.mark is not None and reason.code not in _OF_ROWS)
-    basis, waives = _basis(output), _waives(output)
+    basis = _basis(output)
     verb = facts.decided(output.subject, basis)
     if output.is_withdrawn and verb is not Verb.AGAIN:
         return [], [_finding(output, Code.WITHDRAWN, basis, Verb.AGAIN)]
     if is_there and output.only_if_empty:
         return [], [_finding(output, Code.KEPT_AS_FILLED, basis)]
-    made = {step.subject.name for step in moving}
+    made, waives = {step.subject.name for step in moving}, _waives(output)
     missing = sorted(
         place
         for place, mark in output.inputs.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lakewright.due.facts import (
     Effect,
@@ -340,9 +341,8 @@ class _Planning:
         reason = Reason(Code.FAILED_SLICE, params)
         choices = self._choices(slice_.name, basis, (Verb.RETRY,), reason.code)
         choices += self._choices(slice_.name, slice_.content, (without,), reason.code)
-        needs = frozenset(filter(None, (record.permitted_by,)))
-        state = State.NEEDS_CONSENT if needs else State.NEEDS_DECISION
-        self._add(Action.HOLD, slice_.name, reason, state=state, choices=choices, needs=needs)
+        needs = _unless_permitted(record.permitted_by, State.NEEDS_DECISION)
+        self._add(Action.HOLD, slice_.name, reason, choices=choices, **needs)
         return True
 
     def _is_unclaimed(self, slice_: Slice, choices: Sequence[Choice] = ()) -> bool:
@@ -432,17 +432,8 @@ class _Planning:
         refused = next((each for each in found if each.permitted_by not in self.grants), None)
         if refused is None:
             return False
-        needs = frozenset(filter(None, (refused.permitted_by,)))
-        self._add(
-            Action.HOLD,
-            "",
-            broken(refused),
-            kind="time",
-            state=State.NEEDS_CONSENT if needs else State.BLOCKED,
-            slices=tuple(rest),
-            needs=needs,
-            choices=tuple(self.ended),
-        )
+        needs, choices = _unless_permitted(refused.permitted_by, State.BLOCKED), tuple(self.ended)
+        self._add(Action.HOLD, "", broken(refused), kind="time", slices=tuple(rest), choices=choices, **needs)
         return True
 
     def _replay(self, base: int, rest: Sequence[Slice], read: Sequence[Slice]) -> None:
@@ -507,6 +498,12 @@ class _Planning:
             reason = Reason(Code.FAILED_BEFORE, {"slices": [each.name for each in waiting]})
             slices = tuple(waiting)
             self._add(Action.HOLD, "", reason, kind="next", state=State.WAITS, after=holds, slices=slices)
+
+
+def _unless_permitted(permit: Grant | None, otherwise: State) -> dict[str, Any]:
+    """Return the state of a step that an error stands in the way of, and the grant with which it is ready."""
+    needs = frozenset(filter(None, (permit,)))
+    return {"state": State.NEEDS_CONSENT if needs else otherwise, "needs": needs}
 
 
 def _place(entries: Sequence[Entry], slice_: Slice) -> int:

@@ -39,19 +39,22 @@ class OtherRun:
 
     Attributes:
         job: Name of the job.
+        target: Name of the target that takes it.
         parameters: Names and values of the parameters that decide which slices are taken.
         unknown: Names of further parameters without a default, whose values the user must choose.
     """
 
     job: str
+    target: str
     parameters: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...] = ()
 
 
-def processing_jobs(project: Project, entity: str) -> Iterator[tuple[Job, Mapping[str, Any]]]:
-    """Yield the jobs with a target that processes an entity, each with that target as declared."""
+def processing_jobs(project: Project, entity: str) -> Iterator[tuple[Job, str, Mapping[str, Any]]]:
+    """Yield the jobs with a target that processes an entity, each with that target's name and declaration."""
     for job in project.jobs.values():
-        yield from ((job, declared) for _, declared in entity_targets(project, entity, job.targets))
+        for name, declared in entity_targets(project, entity, job.targets):
+            yield job, name, declared
 
 
 def entity_targets(
@@ -77,7 +80,7 @@ def declared_time(declared: Mapping[str, Any]) -> str | None:
 
 def strategy_of_jobs(project: Project, entity: Entity) -> Strategy:
     """Return the strategy by which all jobs process an entity; its own if they disagree, or none does."""
-    found = {_strategy(target, entity) for _, target in processing_jobs(project, entity.called)}
+    found = {_strategy(target, entity) for _, _, target in processing_jobs(project, entity.called)}
     return found.pop() if len(found) == 1 else entity.strategy
 
 
@@ -92,9 +95,12 @@ def run_taking(project: Project, entity: str, name: str) -> OtherRun | None:
     A job with a parameter whose value the user must choose comes after all others.
     """
     incomplete = None
-    for job, declared in processing_jobs(project, entity):
-        run = _run_of(project, job, declared, name)
-        if run is not None and not run.unknown:
+    for job, target, declared in processing_jobs(project, entity):
+        if (found := _parameters(project, job, declared, name)) is None:
+            continue
+        unknown = tuple(p.name for p in job.parameters if p.name not in found and p.default is None)
+        run = OtherRun(job.name, target, tuple(found.items()), unknown)
+        if not unknown:
             return run
         incomplete = incomplete or run
     return incomplete
@@ -114,8 +120,9 @@ def instance_taking(
         name: The slice.
     """
     if not declared.keys().isdisjoint(_LIMITS):
-        run = _run_of(project, job, declared, name)
-        found = None if run is None or run.unknown else dict(run.parameters)
+        found = _parameters(project, job, declared, name)
+        if found is not None and any(p.name not in found and p.default is None for p in job.parameters):
+            return None
     else:
         values = {each.name: next(_guesses(each, name), None) for each in job.parameters}
         is_complete = all(values[each.name] and each.type is not ValueType.STRING for each in job.parameters)
@@ -128,8 +135,8 @@ def instance_taking(
         return None
 
 
-def _run_of(project: Project, job: Job, declared: Mapping[str, Any], name: str) -> OtherRun | None:
-    """Return the run of a job by which a declared target takes a slice; None if none is found."""
+def _parameters(project: Project, job: Job, declared: Mapping[str, Any], name: str) -> dict[str, str] | None:
+    """Return the parameters with which a declared target of a job takes a slice; None if none do."""
     text = " ".join(str(declared[key]) for key in _LIMITS if key in declared)
     used = [p for p in job.parameters if re.search(rf"\b{re.escape(p.name)}\b", text)]
     guesses = (dict.fromkeys(_guesses(parameter, name)) for parameter in used)
@@ -139,8 +146,7 @@ def _run_of(project: Project, job: Job, declared: Mapping[str, Any], name: str) 
         except ValueError:
             continue
         if _takes(project.job_scope(job, values), declared, name):
-            unknown = (p.name for p in job.parameters if p.name not in values and p.default is None)
-            return OtherRun(job.name, tuple(zip(values, texts, strict=True)), tuple(unknown))
+            return dict(zip(values, texts, strict=True))
     return None
 
 

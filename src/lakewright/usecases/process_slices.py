@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -19,17 +20,16 @@ from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execution import Interruption
 from lakewright.slices.attempt import slice_request
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
-from lakewright.slices.context import ProcessingContext, ProcessingOptions, SliceSelection, strategy_of
+from lakewright.slices.context import ProcessingContext, ProcessingOptions, strategy_of
 from lakewright.slices.discovery import find_slice, item_id, settle_of
 from lakewright.slices.other_runs import (
     OtherRun,
     declared_time,
-    entity_targets,
     processing_jobs,
     run_taking,
 )
 from lakewright.slices.processing import process_pending
-from lakewright.slices.processing_time import ProcessingTimes, depends_on_slice
+from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.rehearsal import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.slice_replay import unfit
@@ -49,8 +49,7 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from lakewright.due.facts import SliceTime
     from lakewright.spec.expressions.scope import Scope
-    from lakewright.spec.models.job import Job, Parameter
-    from lakewright.targets.entity.target import EntityTarget
+    from lakewright.spec.models.job import Job
 
 
 log = logging.getLogger(__name__)
@@ -263,88 +262,72 @@ def _compared(
 
 
 @dataclass(frozen=True, slots=True)
-class _TimedTarget:
-    """A target of kind entity as an instance of a job has it.
+class _Timing:
+    """What gives slices their processing times: the run that takes them.
 
     Attributes:
-        workspace: What the instance sees of the project.
-        times: The processing times that it declares.
-        unknown: The parameters of the job that the instance does not give.
+        workspace: What the run sees of the project.
+        entity: The entity, with the names of the run.
+        options: The strategy of the run, and the times that it declares.
     """
 
     workspace: Workspace
-    target: EntityTarget
     entity: Entity
-    times: ProcessingTimes
-    unknown: tuple[Parameter, ...]
+    options: ProcessingOptions
+
+    @property
+    def times(self) -> ProcessingTimes:
+        """The times."""
+        scope = self.options.scope or self.workspace.scope
+        return ProcessingTimes.of(
+            self.entity, self.options.processing_time, self.workspace.lake.settings.zone, scope
+        )
 
     @property
     def is_historic(self) -> bool:
         """Whether the times are those of versions."""
-        return (self.target.strategy or self.entity.strategy) is Strategy.HISTORIC
+        return (self.options.strategy or self.entity.strategy) is Strategy.HISTORIC
 
     def processing(self, app: App) -> ProcessingContext:
-        """Return the context in which the target processes slices."""
-        given = ProcessingOptions(self.target.strategy, self.target.processing_time, self.workspace.scope)
-        return processing_context(target_contexts(app)(self.workspace), self.entity, given)
-
-    def taken(self, names: Iterable[str]) -> list[str]:
-        """Return those of some slices that the target takes."""
-        return list(filter(SliceSelection(self.target.slices, self.target.until).takes, names))
+        """Return the context in which the run processes slices."""
+        return processing_context(target_contexts(app)(self.workspace), self.entity, self.options)
 
 
-def _timed_targets(app: App, entity: str, slices: Sequence[str]) -> Iterator[_TimedTarget]:
-    """Yield the targets of jobs that take an entity's slices and declare a time, as one takes the first.
+def _timing(app: App, entity: Entity, run: OtherRun | None) -> _Timing | None:
+    """Return what gives times to slices that a run takes, or that no job takes; None if it is faulty."""
+    with suppress(LakewrightError, ValueError):
+        if run is None:
+            own = process_times(app, entity, None)
+            return _Timing(
+                app.workspace, entity, ProcessingOptions(processing_time=own.text, scope=own.scope)
+            )
+        from lakewright.targets.entity.target import EntityTarget  # not needed where nothing is new
 
-    Those whose parameters are unknown, or have changed, are left out.
-    """
-    targets = tuple(entity_targets(app.project, entity)) if slices else ()
-    settings = app.project.entity(entity).settings
-    own = settings.slice_time or settings.time_column
-    names = {name for name, declared in targets if declared_time(declared) or own}
-    run = run_taking(app.project, entity, slices[0]) if names else None
-    for job in app.project.jobs.values() if names else ():
-        parameters = dict(run.parameters) if run is not None and run.job == job.name else {}
-        for name in filter(names.__contains__, job.targets):
-            with suppress(LakewrightError, ValueError):
-                if (found := _timed_target(app, job, name, parameters)) is not None:
-                    yield found
-
-
-def _timed_target(app: App, job: Job, name: str, parameters: Mapping[str, str]) -> _TimedTarget | None:
-    from lakewright.targets.entity.target import EntityTarget  # not needed where no target declares a time
-
-    given = (each for each in job.parameters if each.name in parameters)
-    scope = app.project.job_scope(job, {each.name: each.parse(parameters[each.name]) for each in given})
-    workspace = Workspace(app.project.within(scope), scope, app.lake)
-    target = Target.named(workspace, name)
-    if not isinstance(target, EntityTarget):
-        return None
-    entity = workspace.entity(target.entity)
-    times = ProcessingTimes.of(entity, target.processing_time, app.lake.settings.zone, scope)
-    unknown = tuple(each for each in job.parameters if each.name not in parameters)
-    return _TimedTarget(workspace, target, entity, times, unknown)
+        job, given = app.project.job(run.job), dict(run.parameters)
+        known = {each.name: each.parse(given[each.name]) for each in job.parameters if each.name in given}
+        scope = app.project.job_scope(job, known)
+        workspace = Workspace(app.project.within(scope), scope, app.lake)
+        target = Target.named(workspace, run.target)
+        if isinstance(target, EntityTarget):
+            options = ProcessingOptions(target.strategy, target.processing_time, scope)
+            return _Timing(workspace, workspace.entity(target.entity), options)
+    return None
 
 
-def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:
-    """Return the processing time that the first job's target declares for a slice; None if none does.
-
-    Without a job, the entity's own setting counts.
+def declared_slice_time(app: App, entity: Entity, slice_name: str) -> datetime | None:
+    """Return the processing time that is declared for a slice where it is processed; None without one.
 
     Raises:
         LakewrightError: It is the latest value of a column, which can't be read.
     """
-    found = [(each.entity, each.times) for each in _timed_targets(app, entity, (slice_name,))]
-    if not any(processing_jobs(app.project, entity)):
-        alone = app.project.entity(entity)
-        zone, scope = app.lake.settings.zone, app.workspace.scope
-        found = [(alone, ProcessingTimes.of(alone, None, zone, scope))]
-    for own, times in found:
-        if times.column is not None:
-            return _column_time(app, own, slice_name, times.column)
-        with suppress(LakewrightError, ValueError):  # its parameters are unknown: another job may know them
-            if (at := times.at(slice_name)) is not None:
-                return at
+    found = _timing(app, entity, run_taking(app.project, entity.called, slice_name))
+    if found is None:
+        return None
+    times = found.times
+    if times.column is not None:
+        return _column_time(app, found.entity, slice_name, times.column)
+    with suppress(LakewrightError, ValueError):
+        return times.at(slice_name)
     return None
 
 
@@ -363,86 +346,64 @@ def _column_time(app: App, entity: Entity, slice_name: str, column: str) -> date
     return latest or time_without_rows(context.chain(entity))
 
 
-def planned_times(
-    app: App, entity: Entity, names: Iterable[str], items: Mapping[str, Item]
-) -> dict[str, SliceTime]:
-    """Return what gives slices their processing times, as the runs that take them declare it.
+@dataclass(frozen=True, slots=True)
+class PlannedTimes:
+    """The processing times of slices that may be processed, as the runs that take them declare these.
 
-    Slices of runs whose declaration is faulty are left out.
-
-    Args:
-        app: The project.
-        entity: The entity.
-        names: The slices.
+    Attributes:
+        runs: The runs that take the slices, by their names; None for a slice that no job takes.
         items: What the manifest has of slices, by their names.
     """
-    known: dict[OtherRun | None, ProcessingTimes | None] = {}
-    found = {}
-    for name in names:
-        run = run_taking(app.project, entity.called, name)
-        if run not in known:
-            known[run] = _times_of_run(app, entity, run)
-        if (times := known[run]) is not None:
-            found[name] = times.planned(name, items.get(name))
-    return found
 
+    app: App
+    entity: Entity
+    runs: Mapping[str, OtherRun | None]
+    items: Mapping[str, Item]
+    _known: dict[OtherRun | None, _Timing | None] = field(default_factory=dict)
 
-def _times_of_run(app: App, entity: Entity, run: OtherRun | None) -> ProcessingTimes | None:
-    """Return the times of the slices that a run of a job takes, or that are processed without a job."""
-    with suppress(LakewrightError, ValueError):
-        if run is None:
-            own = process_times(app, entity, None)
-            return ProcessingTimes.of(entity, own.text, app.lake.settings.zone, own.scope)
-        job = app.project.job(run.job)
-        target, _ = next(entity_targets(app.project, entity.called, job.targets))
-        timed = _timed_target(app, job, target, dict(run.parameters))
-        return None if timed is None else timed.times
-    return None
+    def of(self, names: Iterable[str]) -> dict[str, SliceTime]:
+        """Return what gives slices their times; slices of runs whose declaration is faulty are left out."""
+        found = {}
+        for name in names:
+            if (timing := self._timing(self.runs[name])) is not None:
+                found[name] = timing.times.planned(name, self.items.get(name))
+        return found
 
+    def error(self, names: Sequence[str]) -> LakewrightError | None:
+        """Return the error by which a run would process none of its slices, as a time is wrong, or None.
 
-def blocking_time(
-    app: App, entity: Entity, names: Sequence[str], items: Mapping[str, Item]
-) -> LakewrightError | None:
-    """Return the error by which a job would process none of these slices, as their times are wrong, or None.
+        A time is wrong if the expression has no value for a slice, or one that is not later than that of
+        the slice before it in the run, or than the versions of the table. It is known from the declaration,
+        the slices' names and the table's log.
 
-    A time is wrong if the expression has no value for a slice, or one that is not later than that of the
-    slice before it, or than the versions of the table. It is known from the declaration, the slices' names
-    and the table's log.
+        Args:
+            names: The slices that the next runs would process, in order, without those that these refuse as
+                late.
+        """
+        for run, group in groupby(names, self.runs.__getitem__):
+            timing = None if run is not None and run.unknown else self._timing(run)
+            if timing is None or timing.times.text is None:
+                continue
+            taken = list(group)
+            try:
+                timing.times.check_order(taken, timing.entity.called, is_historic=timing.is_historic)
+            except UsageError as error:
+                return error
+            except LakewrightError:  # `validate` reports it
+                continue
+            # What later runs find in the table is not known yet.
+            first = taken[:1] if taken[0] == names[0] else []
+            slices = timing.entity.places(self.app.lake.settings).slices
+            chosen = [self.items.get(name) or Item(item_id(slices.place(name))) for name in first]
+            backdated = planned_time_error(timing.processing(self.app), timing.entity, chosen)
+            if backdated is not None:
+                return backdated
+        return None
 
-    Args:
-        app: The project.
-        entity: The entity.
-        names: The slices that the next run would process, in order, without those that it refuses as late.
-        items: What the manifest has of slices, by their names.
-    """
-    for found in _timed_targets(app, entity.called, names):
-        if not _is_named_by_slices(found):
-            continue
-        taken = found.taken(names)
-        try:
-            found.times.check_order(taken, found.entity.called, is_historic=found.is_historic)
-        except UsageError as error:
-            return error
-        slices = found.entity.places(app.lake.settings).slices
-        chosen = [items.get(name) or Item(item_id(slices.place(name))) for name in taken]
-        if (backdated := planned_time_error(found.processing(app), found.entity, chosen)) is not None:
-            return backdated
-    return None
-
-
-def _is_named_by_slices(found: _TimedTarget) -> bool:
-    """Return whether the names of slices contain their times, and no parameter that is not known.
-
-    Several slices may have the parameters of one run, whose one time they all get.
-    """
-    text = found.times.text
-    if text is None:
-        return False
-    try:
-        is_of_slice, used = depends_on_slice(text), names_in(parse_template(text))
-    except LakewrightError:  # `validate` reports it
-        return False
-    return not any(each.name in used and (each.default is None or not is_of_slice) for each in found.unknown)
+    def _timing(self, run: OtherRun | None) -> _Timing | None:
+        if run not in self._known:
+            self._known[run] = _timing(self.app, self.entity, run)
+        return self._known[run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,7 +430,7 @@ def process_times(app: App, entity: Entity, given: str | None) -> ProcessTimes:
     now, and the note says so.
     """
     scope = app.workspace.scope
-    declared = [(job, declared_time(each)) for job, each in processing_jobs(app.project, entity.called)]
+    declared = [(job, declared_time(each)) for job, _, each in processing_jobs(app.project, entity.called)]
     texts = list(dict.fromkeys(text for _, text in declared if text is not None))
     if given is not None or not texts:
         return ProcessTimes(given or entity.settings.slice_time, scope)

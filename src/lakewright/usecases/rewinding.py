@@ -481,7 +481,7 @@ def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arri
                 remedy=Phrase("Bring it back, or see what can be decided: ", Command("plan"), "."),
             )
         own = held[item.item_id].at if item.item_id in held else None
-        declared = declared_slice_time(app, entity.called, name)
+        declared = declared_slice_time(app, entity, name)
         # A corrected slice keeps its time, unless this is in the rows.
         first = (own, declared) if entity.settings.time_column is None else (declared, own)
         times = (*first, _former_time(chain, item))

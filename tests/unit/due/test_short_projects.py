@@ -11,6 +11,7 @@ from lakewright.app import App
 from lakewright.due.plan import Code, Plan
 from lakewright.due.words import plan_document
 from lakewright.usecases.due.take import plan_of_project
+from lakewright.usecases.process_slices import declared_slice_time
 
 
 def test_a_place_without_files_is_noticed(tmp_path: Path) -> None:
@@ -89,3 +90,28 @@ jobs: {daily: {parameters: [{name: day, type: date}], targets: [a]}}
     (step,) = planned(tmp_path, ["2024-05-01.csv", "2024-05-02.csv"], above=job).steps
     found = [(name, each.at and each.at.isoformat()) for name, each in step.times.items()]
     assert found == [(f"2024-05-0{day}.csv", f"2024-05-0{day}T01:00:00+00:00") for day in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("targets", "hours"),
+    [
+        ("", (0, 0)),
+        ("slices: '*01.csv', processingTime: '${slice.date}T03:00:00Z'", (3, 4)),
+        ("processingTime: '${slice.date}T03:00:00Z'", (3, 3)),
+    ],
+)
+def test_a_plan_and_a_replay_give_a_slice_the_time_of_the_run_that_takes_it(
+    tmp_path: Path, targets: str, hours: tuple[int, int]
+) -> None:
+    """Rules of apply, "Laws": what a plan says is what is done. Another job's time does not count."""
+    job = f"""targets:
+  first: {{kind: entity, entity: a, {targets}}}
+  second: {{kind: entity, entity: a, processingTime: "${{slice.date}}T04:00:00Z"}}
+jobs: {{daily: {{targets: [first, second]}}, other: {{targets: [second]}}}}
+"""
+    names = ["2024-05-01.csv", "2024-05-02.csv"]
+    (step,) = planned(tmp_path, names, above=job).steps
+    assert tuple(time.at and time.at.hour for time in step.times.values()) == hours
+    app = App.open(tmp_path, environ={})
+    times = [declared_slice_time(app, app.project.entity("a"), name) for name in names]
+    assert tuple(at and at.hour for at in times) == hours

@@ -68,7 +68,7 @@ from lakewright.slices.discovery import (
 )
 from lakewright.slices.log_recovery import unrecorded_items
 from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
-from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
+from lakewright.slices.other_runs import run_taking, strategy_of_jobs
 from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_rows
@@ -77,7 +77,7 @@ from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
 from lakewright.usecases.open_project import chain_of, placed_entities
-from lakewright.usecases.process_slices import blocking_time, planned_times
+from lakewright.usecases.process_slices import PlannedTimes
 from lakewright.usecases.rewinding import UnfitSlices
 
 if TYPE_CHECKING:
@@ -406,7 +406,10 @@ class _Observed:
             "" if is_there else self._lost_table,
             is_older=is_older,
         )
-        settings, records = declared.settings, self._records()
+        settings, records, in_table = declared.settings, self._records(), frozenset(table.slices)
+        project, entity = self.app.project, declared.called
+        runs = {name: run_taking(project, entity, name) for name in _to_come(self.bronze, in_table)}
+        planned = PlannedTimes(self.app, declared, runs, self.items)
         present = {*self.bronze, *self.listing.incomplete, *self.listing.unreadable}
         processed = {name for name, each in records.items() if each.state is RecordState.PROCESSED}
         young = self.listing.unsettled - {each.name for each in table.slices}
@@ -420,14 +423,14 @@ class _Observed:
             None if settings.late_slices == _HOLD else Verb(settings.late_slices),
             None if settings.changed_slices == _HOLD else Verb(settings.changed_slices),
             replay_budget=int(self.app.project.config.get("lakewright.apply.replayBudget", "100")),
-            unclaimed=self._unclaimed(frozenset(table.slices)),
+            unclaimed={name: run.unknown for name, run in runs.items() if run is not None and run.unknown},
             unrecorded=tuple(self._slice(name, item.fingerprint) for name, item in self.undone.items()),
-            refused=self._refused(frozenset(table.slices)),
+            refused=self._refused(in_table, planned),
             is_enabled=declared.enabled,
             incomplete=self.listing.incomplete,
             unreadable=self.listing.unreadable,
             vanished=tuple(sorted(processed - present)),
-            times=self._times(frozenset(table.slices)),
+            times=self._times(in_table, planned),
             has_versions=self._strategy is Strategy.HISTORIC,
             no_files="" if present or settings.slices_from is None else chain.folder.pattern,
             elsewhere=self._elsewhere(),
@@ -443,7 +446,7 @@ class _Observed:
             place = str(self.chain.silver.location)
             raise lost_files_error(str(local_path(place) or place), gone)
 
-    def _refused(self, held: Collection[Slice]) -> dict[str, Unknown]:
+    def _refused(self, held: Collection[Slice], planned: PlannedTimes) -> dict[str, Unknown]:
         """Return why runs would process none of the new slices, as their declared times are wrong, by name.
 
         The next run takes all that follow the table. A late slice that it takes, too, is refused by itself.
@@ -460,8 +463,7 @@ class _Observed:
         late = [(name,) for name in before if self._is_ended(name)]
         found = dict[str, Unknown]()
         for names in filter(None, (*late, timely)):
-            error = blocking_time(self.app, self.declared, names, self.items)
-            if error is not None:
+            if (error := planned.error(names)) is not None:
                 permit = _grant(error.details.get(PERMITTED_BY))
                 refused = Unknown(error.message, error.code, error.remedy, permit)
                 found |= dict.fromkeys(names, refused)
@@ -475,7 +477,7 @@ class _Observed:
         item = self.items.get(name)
         return item is not None and item.may_be_late
 
-    def _times(self, held: Collection[Slice]) -> dict[str, SliceTime]:
+    def _times(self, held: Collection[Slice], planned: PlannedTimes) -> dict[str, SliceTime]:
         """Return the processing times of slices: those that the held ones had, and those of the next ones.
 
         One that a person wants to be processed once more gets the time of a new one.
@@ -488,8 +490,7 @@ class _Observed:
             for name, each in self._applied.items()
             if each.at is not None and name not in left_out
         }
-        new = [name for name in _to_come(self.bronze, held) if name not in recorded]
-        return {**planned_times(self.app, self.declared, new, self.items), **recorded}
+        return {**planned.of(name for name in planned.runs if name not in recorded), **recorded}
 
     def _elsewhere(self) -> dict[str, int]:
         """Return how many of its open slices were recorded in other folders, which no run reads."""
@@ -540,22 +541,6 @@ class _Observed:
             return 0
         marks = (mark for mark in item.processed if mark.application.covers(self.chain.application))
         return sum(int(mark.note.get("quarantined", 0)) for mark in marks)
-
-    def _unclaimed(self, held: Collection[Slice]) -> dict[str, tuple[str, ...]]:
-        """Return which slices are taken by jobs alone whose parameters are unknown, with these.
-
-        Only slices are looked at that may be processed: all if one may be replayed, else the new ones.
-        """
-        project, entity = self.app.project, self.declared.called
-        if not any(
-            parameter.default is None
-            for job, _ in processing_jobs(project, entity)
-            for parameter in job.parameters
-        ):
-            return {}
-        names = _to_come(self.bronze, held)
-        runs = ((name, run_taking(project, entity, name)) for name in names)
-        return {name: run.unknown for name, run in runs if run is not None and run.unknown}
 
     def _is_as_declared(self, state: TableState) -> bool:
         """Return whether the rows of a table are as the entity declares them now."""

@@ -398,7 +398,7 @@ class _Taker:
             name = each.subject.name
             if each.action is not Action.FORWARD or name == step.subject.name:
                 continue
-            if any(job.name in jobs for job, _ in processing_jobs(self.app.project, name)):
+            if any(job.name in jobs for job, *_ in processing_jobs(self.app.project, name)):
                 with suppress(UsageError):  # the step itself reports it
                     yield each, _runs(self.app, each)
 
