@@ -196,6 +196,7 @@ class Table:
         is_there: Whether it exists, and is no older copy, which lacks commits that the manifest has recorded.
         id: The identity of the table that is there, or was there last.
         is_older: Whether it is an older copy.
+        outdated: What of the declaration has changed since, if it is another one.
     """
 
     held: tuple[Entry, ...] = ()
@@ -203,6 +204,7 @@ class Table:
     is_there: bool = True
     id: str = ""
     is_older: bool = False
+    outdated: tuple[str, ...] = ()
 
     @property
     def slices(self) -> tuple[Slice, ...]:

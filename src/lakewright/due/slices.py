@@ -87,7 +87,7 @@ class _Planning:
         waiting = self._add_new()
         self._leave_out()
         if self._is_redeclared:
-            self.cause = Reason(Code.REDECLARED)
+            self.cause = Reason(Code.REDECLARED, {"why": "; ".join(self.entity.table.outdated)})
         self._apply()
         self._wait(waiting)
 

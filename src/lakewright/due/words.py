@@ -38,7 +38,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.FAILED_SLICE: "{slice} failed: {why}",
     Code.FAILED_BEFORE: "{slices} must follow a slice that is held",
     Code.OTHER_ORDER: "{skipped} is skipped, and the table holds it",
-    Code.REDECLARED: "the rows are of another declaration",
+    Code.REDECLARED: "the rows are of another declaration: {why}",
     Code.TABLE_GONE: "the table is gone",
     Code.TABLE_OLDER: "the table is an older copy, which lacks slices that were processed",
     Code.FILES_GONE: "files that must be read are gone or have changed: {slices}",

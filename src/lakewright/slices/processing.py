@@ -85,7 +85,8 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
             context.warn(Phrase(f"{entity.name}: ", note))
         result = _process(processor, chosen)
         state = observe_table(context.lake, processor.places.silver)
-        result = replace(result, notes=(*result.notes, *outdated_rows(state, entity, context.lake.settings)))
+        outdated = (each.text for each in outdated_rows(state, entity, context.lake.settings))
+        result = replace(result, notes=(*result.notes, *outdated))
     else:
         result = ProcessResult()
     return replace(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors.phrase import Command, Phrase, Placeholder
@@ -47,8 +48,26 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
 
 
-def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
-    """Return why rows of a table lack what the entity declares now, each with the command that mends it.
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """What rows of a table lack of today's declaration.
+
+    Attributes:
+        why: What has changed since they were made.
+        command: The command that builds the table again.
+    """
+
+    why: str
+    command: Command
+
+    @property
+    def text(self) -> str:
+        """The same as a note of a run."""
+        return Phrase(f"{self.why}; ", self.command, " builds it again")
+
+
+def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[Outdated, ...]:
+    """Return why rows of a table lack what the entity declares now.
 
     Of the expressions of tables that earlier versions of Lakewright made, nothing is known.
 
@@ -67,11 +86,7 @@ def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tupl
         *_changed_history(state, entity, lake),
         *_changed_times(state, entity, lake),
     )
-    return (*changed, *(_outdated(why, rebuild_command(entity)) for why in others))
-
-
-def _outdated(reason: str, command: Command) -> str:
-    return Phrase(f"{reason}; ", command, " builds it again")
+    return (*changed, *(Outdated(why, rebuild_command(entity)) for why in others))
 
 
 def rebuild_command(entity: Entity, names: Collection[str] = ()) -> Command:
@@ -91,7 +106,7 @@ def rebuild_command(entity: Entity, names: Collection[str] = ()) -> Command:
     return Command(*argv)
 
 
-def _changed_expressions(kept: Mapping[str, object], entity: Entity) -> tuple[str, ...]:
+def _changed_expressions(kept: Mapping[str, object], entity: Entity) -> tuple[Outdated, ...]:
     """Return what has changed of the expressions, given what the table's property says of them."""
     then = kept.get(GIVEN)
     given: Mapping[str, str] = then if isinstance(then, Mapping) else {}
@@ -107,7 +122,7 @@ def _differing(before: Mapping[str, object], now: Mapping[str, str]) -> list[str
     return sorted(name for name in {**before, **now} if before.get(name) != now.get(name))
 
 
-def _of_files(entity: Entity, changed: Sequence[str], given: Collection[str]) -> tuple[str, ...]:
+def _of_files(entity: Entity, changed: Sequence[str], given: Collection[str]) -> tuple[Outdated, ...]:
     """Return what has changed in the files: expressions, or entries that they use."""
     if not changed:
         return ()
@@ -116,12 +131,12 @@ def _of_files(entity: Entity, changed: Sequence[str], given: Collection[str]) ->
     entries = f", or an entry of an environment that {it} ({', '.join(sorted(used))})," if used else ""
     verb = "has" if len(changed) == 1 or used else "have"
     reason = f"{_named(changed)}{entries} {verb} changed since the table was built: {_KEPT}"
-    return (_outdated(reason, rebuild_command(entity, used)),)
+    return (Outdated(reason, rebuild_command(entity, used)),)
 
 
 def _of_values(
     entity: Entity, changed: Sequence[str], then: Mapping[str, str], now: Mapping[str, str]
-) -> tuple[str, ...]:
+) -> tuple[Outdated, ...]:
     """Return what has changed only because `-D` gives names other values than when the table was built."""
     if not changed:
         return ()
@@ -132,7 +147,7 @@ def _of_values(
         f"{', '.join(names)}, which {_named(changed)} uses, {verb} than when the table was built, "
         f"{'by' if now else 'without'} -D: {_KEPT}"
     )
-    return (_outdated(reason, rebuild_command(entity, used)),)
+    return (Outdated(reason, rebuild_command(entity, used)),)
 
 
 _KEPT = "rows that no slice changes keep their values"

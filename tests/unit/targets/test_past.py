@@ -67,7 +67,7 @@ LAKE = LakeSettings(root_folder="/lake")
 
 
 def outdated_rows(state: TableState, declared: Entity, lake: LakeSettings = LAKE) -> tuple[str, ...]:
-    return outdated.outdated_rows(state, declared, lake)
+    return tuple(each.text for each in outdated.outdated_rows(state, declared, lake))
 
 
 def table(made_for: Entity, **properties: str) -> TableState:

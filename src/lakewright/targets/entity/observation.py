@@ -120,7 +120,7 @@ def _notes(
     if misfit is not None:
         do = Phrase(" (", misfit.remedy, ")") if misfit.remedy else ""
         yield Phrase(f"no further slice will be processed: {misfit.message}", do)
-    yield from outdated_rows(state, entity, work.lake.settings)
+    yield from (each.text for each in outdated_rows(state, entity, work.lake.settings))
     yield from narrowed_columns(state, entity)
     if pending.ready and lacks_past(processing, entity, state):
         yield planned_past(entity)

@@ -298,7 +298,7 @@ class _Observed:
         state = observe_without_spark(chain.lake, chain.silver) if declared.enabled else None
         if not is_whole or state is None or state.version is None:
             return None
-        if not self._is_as_declared(state):
+        if self._outdated(state):
             return None
         self._check_files(state.version)
         if counter_of(chain.silver) in self.calm.rewinding:
@@ -399,12 +399,14 @@ class _Observed:
         is_older = state.exists and find_loss(chain) is not None
         is_there = state.exists and not is_older
         held = tuple(self._held()) if is_there else ()
+        outdated = self._outdated(state) if held else ()
         table = Table(
             held,
-            (AS_DECLARED if self._is_as_declared(state) else _OTHERWISE) if held else None,
+            (_OTHERWISE if outdated else AS_DECLARED) if held else None,
             is_there,
             "" if is_there else self._lost_table,
             is_older=is_older,
+            outdated=outdated,
         )
         settings, records, in_table = declared.settings, self._records(), frozenset(table.slices)
         project, entity = self.app.project, declared.called
@@ -542,11 +544,11 @@ class _Observed:
         marks = (mark for mark in item.processed if mark.application.covers(self.chain.application))
         return sum(int(mark.note.get("quarantined", 0)) for mark in marks)
 
-    def _is_as_declared(self, state: TableState) -> bool:
-        """Return whether the rows of a table are as the entity declares them now."""
-        if outdated_rows(state, self.declared, self.chain.lake.settings):
-            return False
-        return table_refusal(state, self._strategy, self.declared) is None
+    def _outdated(self, state: TableState) -> tuple[str, ...]:
+        """Return why the rows of a table are not as the entity declares them now; nothing if they are."""
+        refusal = table_refusal(state, self._strategy, self.declared)
+        reasons = (each.why for each in outdated_rows(state, self.declared, self.chain.lake.settings))
+        return (*(() if refusal is None else (refusal.message,)), *reasons)
 
     @property
     def _strategy(self) -> Strategy:
