@@ -1,4 +1,4 @@
-"""The help of each command, in the order of `lakewright --help`."""
+"""The help of each command without its examples, in the order of `lakewright --help`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ OPTION = re.compile(r"^  -.*(?:\n {4,}\S.*)*", re.M)
 LONG = re.compile(r"--[\w-]+")
 MANY = 2
 """Commands from which on an option that they have is described once."""
-MOST_EXAMPLES = 2
-"""Examples of a command that the page shows."""
 USAGE = re.compile(r"\AUsage: (?P<call>.*)\n\n")
 COMMANDS = re.compile(r"^Commands:\n(?:  .*\n)+\n?", re.M)
-EXAMPLES = re.compile(r"^Examples:\n(?P<calls>(?:  .*\n?)+)", re.M)
+EXAMPLES = re.compile(r"\n*^Examples:\n(?:  .*\n?)+", re.M)
 
 
 def help_of_commands() -> str:
@@ -35,7 +33,7 @@ def help_of_commands() -> str:
 
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
-    text = command.get_help(context)
+    text = EXAMPLES.sub("", command.get_help(context))
     is_root = context.parent is None
     yield context.command_path, COMMANDS.sub("", text) if is_root else _without_repetition(context, text)
     if isinstance(command, click.Group):
@@ -53,13 +51,7 @@ def _without_repetition(context: click.Context, text: str) -> str:
         call = found["call"].replace("[OPTIONS] ", "").removesuffix(" [OPTIONS]")
         return "" if call == path or call.endswith("[ARGS]...") else f"{call}\n\n"
 
-    def examples(found: re.Match[str]) -> str:
-        calls = [
-            call for call in found["calls"].splitlines() if call.strip() not in (path, f"{path} -o json")
-        ]
-        return "\n".join(("Examples:", *calls[:MOST_EXAMPLES])) if calls else ""
-
-    text = EXAMPLES.sub(examples, COMMANDS.sub("", USAGE.sub(usage, HELP.sub("", text))))
+    text = COMMANDS.sub("", USAGE.sub(usage, HELP.sub("", text)))
     sections = text.split("\n\n")
     return "\n\n".join(
         part
