@@ -1,8 +1,9 @@
-"""The help of each command, in the order of `lakewright --help`."""
+"""The help of each command without its examples, in the order of `lakewright --help`."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Container, Iterator
 
@@ -17,27 +18,25 @@ OPTION = re.compile(r"^  -.*(?:\n {4,}\S.*)*", re.M)
 LONG = re.compile(r"--[\w-]+")
 MANY = 2
 """Commands from which on an option that they have is described once."""
-MOST_EXAMPLES = 2
-"""Examples of a command that the page shows."""
 USAGE = re.compile(r"\AUsage: (?P<call>.*)\n\n")
 COMMANDS = re.compile(r"^Commands:\n(?:  .*\n)+\n?", re.M)
-EXAMPLES = re.compile(r"^Examples:\n(?P<calls>(?:  .*\n?)+)", re.M)
+EXAMPLES = re.compile(r"\n*^Examples:\n(?:  .*\n?)+", re.M)
 
 
 def help_of_commands() -> str:
-    """Return a row for each option of many commands, then the help of each command."""
+    """Return an entry for each option of many commands, then a section for each command."""
     sections = dict(_sections(root, _context(root, "lakewright", None)))
     counts = Counter(option for text in sections.values() for option in map(_squeezed, OPTION.findall(text)))
     shared = {option for option, count in counts.items() if count >= MANY}
-    rows = (f"- `{name}`: {meaning}" for name, meaning in map(_parts, sorted(shared)))
-    shown = (f"## `{path}`\n\n```text\n{_without(shared, text)}\n```\n" for path, text in sections.items())
+    rows = map(_entry, sorted(shared))
+    shown = (f"## `{path}`\n\n{_as_markdown(shared, text)}\n" for path, text in sections.items())
     return "\n".join([*rows, "", *shown]).rstrip("\n")
 
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
-    text = command.get_help(context)
+    text = COMMANDS.sub("", EXAMPLES.sub("", command.get_help(context)))
     is_root = context.parent is None
-    yield context.command_path, COMMANDS.sub("", text) if is_root else _without_repetition(context, text)
+    yield context.command_path, USAGE.sub("", text) if is_root else _without_repetition(context, text)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
@@ -51,15 +50,9 @@ def _without_repetition(context: click.Context, text: str) -> str:
 
     def usage(found: re.Match[str]) -> str:
         call = found["call"].replace("[OPTIONS] ", "").removesuffix(" [OPTIONS]")
-        return "" if call == path or call.endswith("[ARGS]...") else f"{call}\n\n"
+        return "" if call == path or call.endswith("[ARGS]...") else f"`{call.removeprefix(f'{path} ')}`\n\n"
 
-    def examples(found: re.Match[str]) -> str:
-        calls = [
-            call for call in found["calls"].splitlines() if call.strip() not in (path, f"{path} -o json")
-        ]
-        return "\n".join(("Examples:", *calls[:MOST_EXAMPLES])) if calls else ""
-
-    text = EXAMPLES.sub(examples, COMMANDS.sub("", USAGE.sub(usage, HELP.sub("", text))))
+    text = USAGE.sub(usage, HELP.sub("", text))
     sections = text.split("\n\n")
     return "\n\n".join(
         part
@@ -68,13 +61,22 @@ def _without_repetition(context: click.Context, text: str) -> str:
     )
 
 
-def _without(shared: Container[str], text: str) -> str:
-    """Return a help text with the names alone of options that many commands have."""
-    found = [option for option in OPTION.findall(text) if _squeezed(option) in shared]
-    for option in found[:-1]:
-        text = text.replace(f"{option}\n", "")
-    names = ", ".join(LONG.findall(option)[0] for option in found)
-    return text.replace(found[-1], f"  Also: {names}") if found else text
+def _as_markdown(shared: Container[str], text: str) -> str:
+    """Return a help text with a list of its options; those that many commands have come last, by name."""
+    blocks = (_block(shared, block) for block in text.split("\n\n"))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _block(shared: Container[str], block: str) -> str:
+    if not block.startswith("Options"):
+        return textwrap.dedent(block)
+    options = [_squeezed(option) for option in OPTION.findall(block)]
+    entries = [_entry(option) for option in options if option not in shared]
+    also = [f"`{LONG.findall(option)[0]}`" for option in options if option in shared]
+    if also:
+        entries.append(f"- Also: {', '.join(also)}")
+    title = f"{SHARED_TITLE}:\n\n" if block.startswith(SHARED_TITLE) else ""
+    return title + "\n".join(entries)
 
 
 def _squeezed(option: str) -> str:
@@ -83,9 +85,9 @@ def _squeezed(option: str) -> str:
     return f"{name.strip()}  {' '.join(meaning.split())}"
 
 
-def _parts(option: str) -> tuple[str, str]:
+def _entry(option: str) -> str:
     name, _, meaning = option.partition("  ")
-    return name, meaning
+    return f"- `{name}`: {meaning}"
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
@@ -13,6 +14,14 @@ DEFINITION = re.compile(r"^  \w+:\n(?:    .*\n)+", re.M)
 EMPTY_SECTION = re.compile(r"^\w+:\n+(?=\w|\Z)", re.M)
 MANY = 3
 """Examples of a category from which on a definition is shown once."""
+PARTS = {
+    "assertion": "assertions",
+    "check": "documentation",
+    "dataset": "input",
+    "hook": "hooks",
+    "measure": "measures",
+}
+"""Of categories whose kinds are a part of a definition: the key at which the part begins."""
 
 
 def shared_definitions(category: str) -> str:
@@ -21,12 +30,20 @@ def shared_definitions(category: str) -> str:
 
 
 def example_of(category: str, kind: str) -> str:
-    """Return the example of a kind without what the page shows once, as a block of YAML."""
-    shared = set(_shared(category).values())
+    """Return the example of a kind, or its part, without what the page shows once, as a block of YAML."""
     whole = _text(EXAMPLES / category / f"{kind}.yml")
+    if category in PARTS:
+        return f"```yaml\n{_part(whole, PARTS[category])}\n```"
+    shared = set(_shared(category).values())
     text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], whole)
     text = re.sub(r"\n{3,}", "\n\n", EMPTY_SECTION.sub("", text)).replace(":\n\n", ":\n").strip()
     return f"```yaml\n{text or whole.strip()}\n```"
+
+
+def _part(text: str, key: str) -> str:
+    """Return the block of lines of a key."""
+    (indent, part) = re.findall(rf"^( *)({key}:.*\n(?:\1 .*\n|\n)*)", text, re.M)[0]
+    return textwrap.dedent(indent + part).strip()
 
 
 @cache

@@ -1,23 +1,24 @@
-"""The tables of the functions that expressions can call."""
+"""The lists of the functions that expressions can call."""
 
 from __future__ import annotations
 
 from lakewright.spec.expressions.functions import ALONE, FUNCTIONS, VALUES, Function
 
 
-def function_table(name: str) -> str:
-    """Return the table of the functions of helpers, or of the methods of values."""
+def functions_by_receiver(name: str) -> str:
+    """Return the functions of helpers, or the methods of values, each group with what it returns."""
     is_of_values = name == "values"
-    head = "| value | result | methods |" if is_of_values else "| helper | result | functions |"
-    calls: dict[tuple[str, str], list[str]] = {}
+    calls: dict[str, dict[str, list[str]]] = {}
     for each in FUNCTIONS:
         if (each.receiver in VALUES) is is_of_values:
-            receiver = each.receiver if is_of_values or each.receiver == ALONE else f"`{each.receiver}`"
-            calls.setdefault((receiver, each.result.word), []).append(_call(each))
-    rows = (
-        f"| {receiver} | {result} | {', '.join(listed)} |" for (receiver, result), listed in calls.items()
-    )
-    return "\n".join((head, "|---|---|---|", *rows))
+            receiver = each.receiver if is_of_values else f"`{each.receiver}`"
+            receiver = "without a helper" if each.receiver == ALONE else receiver
+            calls.setdefault(receiver, {}).setdefault(each.result.word, []).append(_call(each))
+    return "\n".join(f"- {receiver}: {_grouped(groups)}" for receiver, groups in calls.items())
+
+
+def _grouped(groups: dict[str, list[str]]) -> str:
+    return "; ".join(f"{', '.join(listed)} → {result}" for result, listed in groups.items())
 
 
 def _call(function: Function) -> str:

@@ -56,10 +56,13 @@ ELSEWHERE = {"MetricBoard": "[metrics](project.md#metrics)"}
 """The sections of maps that several definitions have."""
 
 UNUSED = {
+    "DeltaVacuumTarget": ("min_files",),
+    "EntitySettings": ("bronze_table",),
     "Field": ("format", "size", "charset"),
     "Job": ("metadata",),
     "Mapping": ("metadata",),
     "Relation": ("metadata",),
+    "TableRelation": ("writer",),
 }
 """Keys that are accepted for compatibility but have no effect."""
 

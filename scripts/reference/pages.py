@@ -5,7 +5,7 @@ A line `<!-- keys Job -->` in a template becomes the list of that class's keys. 
 `docs/examples/`, a line `<!-- common relation -->` the keys that many of these kinds have, and a line
 `<!-- shared mapping -->` what many of these examples read. A line
 `<!-- codes plan -->` becomes the list of the codes of plans, or of errors. A line
-`<!-- functions helpers -->` becomes the table of the functions of helpers, or of the methods of values.
+`<!-- functions helpers -->` becomes the list of the functions of helpers, or of the methods of values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from scripts.reference.codes import codes_of_errors, codes_of_plan
 from scripts.reference.commands import help_of_commands
 from scripts.reference.examples import shared_definitions
-from scripts.reference.functions import function_table
+from scripts.reference.functions import functions_by_receiver
 from scripts.reference.keys import keys_of, listed
 from scripts.reference.kinds import BASES, common_keys, sections
 
@@ -65,7 +65,7 @@ MADE: dict[str, Callable[[str], str]] = {
     "codes": lambda name: codes_of_plan() if name == "plan" else codes_of_errors(),
     "commands": lambda _: help_of_commands(),
     "common": common_keys,
-    "functions": function_table,
+    "functions": functions_by_receiver,
     "kinds": sections,
     "shared": shared_definitions,
 }

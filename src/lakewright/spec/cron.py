@@ -4,7 +4,7 @@ The fields are those of Debian's cron, with `@daily` and the like. On a change t
 that does not exist is due at the first instant after the gap; a time that occurs twice is due once, at the
 first. Expressions whose minute or hour starts with `*` follow elapsed time instead.
 
-Source: the rules of the server, "Triggers". See `docs/decisions/015-cron-times.md`.
+Source: the rules of the server, "Triggers". See `docs/decisions/015-times-of-triggers.md`.
 """
 
 from __future__ import annotations
