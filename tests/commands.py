@@ -19,7 +19,7 @@ from tests.sessions import no_session
 from lakewright.cli.call import Call, open_app
 from lakewright.cli.entry import answer
 from lakewright.cli.output import Output
-from lakewright.spark.session import sessions_like
+from lakewright.spark.connect import sessions_like
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

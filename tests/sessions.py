@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.spark.conf import LATE_COMPILER, SessionSettings, master_of
+from lakewright.spark.conf import LATE_COMPILER, SessionSettings
 from lakewright.spark.connect import session_like
 from lakewright.spark.engine import is_of_connect
-from lakewright.spark.session import ContextJobs
+from lakewright.spark.session import Sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,24 +39,15 @@ and 286 s, side by side. A worker runs hundreds of them, so what comes later cou
 
 
 @dataclass
-class Started(ContextJobs):
+class Started(Sessions):
     """Calls a function to start a session; stopping it calls the session's own `stop` if asked to."""
 
     begin: Callable[[SessionSettings], SparkSession]
     is_shared: bool = False
     stops: bool = False
 
-    def check(self) -> None:
-        """Let everything begin."""
-
-    def master(self, settings: SessionSettings) -> str:
-        return master_of(settings)
-
     def start(self, settings: SessionSettings) -> SparkSession:
         return self.begin(settings)
-
-    def abandon(self) -> None:
-        """Let the start go on."""
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         del settings

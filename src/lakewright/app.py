@@ -28,7 +28,8 @@ from lakewright.manifest.store import Store
 from lakewright.run.kinds import registry
 from lakewright.run.session_settings import master_of_project, settings_of_project, storage_of_project
 from lakewright.slices.result import SliceReport
-from lakewright.spark.session import OwnSession, Sessions, sessions_for
+from lakewright.spark.connect import sessions_for
+from lakewright.spark.session import OwnSession, Sessions
 from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project

@@ -32,6 +32,7 @@ from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session import Sessions
 from lakewright.spec.loading.case_setup import CaseSetup
 from lakewright.spec.models.job import Job
 from lakewright.targets.context import Context
@@ -74,7 +75,7 @@ def redirects_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
 
 
 @dataclass(frozen=True, slots=True)
-class _SessionOf:
+class _SessionOf(Sessions):
     """Uses the session of another lake, which is also the one to stop it."""
 
     lake: Lake

@@ -24,7 +24,7 @@ from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.java import find_java
 from lakewright.spark.releases import Jar
-from lakewright.spark.session import ContextJobs, OwnSession
+from lakewright.spark.session import OwnSession, Sessions
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -127,15 +127,12 @@ class _ResidentJvm:
         return self._code
 
 
-class AttachedSession(ContextJobs):
+class AttachedSession(Sessions):
     """Takes sessions from a resident JVM; if it can't have one there, starts a JVM of this process.
 
     Attributes:
         folder: The working folder of the JVM.
-        is_shared: False: catalog, settings and jobs of an attached session are its own.
     """
-
-    is_shared = False
 
     def __init__(self, connect: Callable[[], socket.socket | None], folder: Path) -> None:
         """Make it; `connect` returns a connection to the process that has the JVM, or None."""
@@ -146,9 +143,6 @@ class AttachedSession(ContextJobs):
         self._asked: socket.socket | None = None
         self._is_abandoned = False
 
-    def check(self) -> None:
-        """Do nothing: a session that can't be had is an error when it starts."""
-
     def master(self, settings: SessionSettings) -> str:
         """Return the master of the session that runs in this process, or of the one that `start` returns."""
         return self._own.master(settings)
@@ -157,7 +151,7 @@ class AttachedSession(ContextJobs):
         """Return a session with these settings."""
         if self._attached is not None:
             self._attached.users += 1
-            return self._own.derive(self._attached.session, settings)
+            return self.derive(self._attached.session, settings)
         self._is_abandoned = False
         self._attached = self._attach(settings)
         return self._own.start(settings) if self._attached is None else self._attached.session
@@ -172,10 +166,6 @@ class AttachedSession(ContextJobs):
             with suppress(OSError):  # the other side has closed it
                 self._asked.shutdown(socket.SHUT_RDWR)
         self._own.abandon()
-
-    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
-        """Return a new session with the settings."""
-        return self._own.derive(session, settings)
 
     def stop(self, session: SparkSession) -> None:
         """Detach from the JVM when the last one stops; a JVM of this process is stopped."""

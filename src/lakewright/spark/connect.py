@@ -1,5 +1,7 @@
 """Sessions of Spark Connect: Spark is elsewhere, and this process has no JVM.
 
+The master, or the session that is given, decides between them and those of a JVM.
+
 What only a JVM of this process gives is asked in other ways, or left out
 (docs/decisions/029-spark-connect.md).
 """
@@ -16,10 +18,12 @@ from weakref import WeakSet
 
 from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.cluster import check_master
-from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
+from lakewright.spark.conf import SessionSettings, is_connect, master_of, runtime_conf
+from lakewright.spark.engine import is_of_connect
 from lakewright.spark.jvm import has_stopped
 from lakewright.spark.query_logs import filter_query_logs
 from lakewright.spark.releases import check_release
+from lakewright.spark.session import OwnSession, Sessions, SharedSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +40,7 @@ _LONGEST_PAUSE = 10_000
 _PROBED = "DELTA_MISSING_DELTA_TABLE"
 
 
-class ConnectSessions:
+class ConnectSessions(Sessions):
     """Sessions of a server of Spark Connect, each with settings and temporary views of its own.
 
     They are made by the address of the server, or like a session that is there already, as on Databricks,
@@ -87,9 +91,6 @@ class ConnectSessions:
             session.stop()
             raise
         return self._prepared(session, settings)
-
-    def abandon(self) -> None:
-        """Do nothing: a connection fails by itself."""
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         """Return a new session of the same server, with the settings."""
@@ -147,6 +148,16 @@ class ConnectSessions:
                     each.interruptAll()
                 for tag in tags or ():
                     each.interruptTag(tag)
+
+
+def sessions_for(master: str) -> Sessions:
+    """Return where a project gets its session from: a server of Spark Connect, or a JVM of this process."""
+    return ConnectSessions() if is_connect(master) else OwnSession()
+
+
+def sessions_like(given: SparkSession) -> Sessions:
+    """Return where a project gets its session from that has to work like a given one."""
+    return ConnectSessions(given) if is_of_connect(given) else SharedSession(given)
 
 
 class _Thread(threading.local):

@@ -1,7 +1,6 @@
 """Spark sessions: built for this process, derived from a session that is already running, or refused.
 
-The master decides where a session runs: in a JVM of this process (`local[...]`, the default), on a cluster,
-or on a server of Spark Connect (`sc://host:port`), which `connect` has.
+Those on a server of Spark Connect (`sc://host:port`), and the choice between both, are in `connect`.
 """
 
 from __future__ import annotations
@@ -9,15 +8,14 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, SparkUnavailable
 from lakewright.spark.cluster import executor_cores, is_cluster
-from lakewright.spark.conf import SessionSettings, is_connect, master_of, runtime_conf
-from lakewright.spark.connect import ConnectSessions
-from lakewright.spark.engine import is_of_connect
+from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
 from lakewright.spark.given_session import CATALOG_KEY, DELTA_CATALOG, check_given_session, check_jvm
 from lakewright.spark.jvm import active_context
 from lakewright.spark.launch import end_launched_jvm, forget_jvm, has_jvm, launched_jvms
@@ -34,67 +32,59 @@ log = logging.getLogger(__name__)
 _POOL = "spark.scheduler.pool"
 
 
-class Sessions(Protocol):
-    """Where a lake gets its Spark session from."""
+class Sessions(ABC):
+    """Where a lake gets its Spark session from: by default one whose Spark context is in this process."""
 
     @property
     def is_shared(self) -> bool:
         """Whether another program uses the session too: its catalog and its jobs are not only ours."""
-        ...
+        return False
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - most find it out at the start only
         """Raise an error if it is known already that `start` would fail; nothing is started.
 
         Raises:
             SparkUnavailable: A session that is there lacks what Lakewright needs.
         """
-        ...
 
     def master(self, settings: SessionSettings) -> str:
         """Return Spark's master in the session that `start` returns, without starting it."""
-        ...
+        return master_of(settings)
 
+    @abstractmethod
     def start(self, settings: SessionSettings) -> SparkSession:
         """Return a session with these settings.
 
         Raises:
             LakewrightError: There is no such session.
         """
-        ...
 
-    def abandon(self) -> None:
+    def abandon(self) -> None:  # noqa: B027 - most starts can't be interrupted, or end at once
         """Make a `start` that is in progress in another thread fail soon, if that is possible."""
-        ...
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
-        """Return a new session like one that `start` returned, with temporary views of its own."""
-        ...
+        """Return a new session like one that `start` returned, with temporary views of its own.
 
-    def stop(self, session: SparkSession) -> None:
+        Those settings that Spark can change while it runs are set. Spark gives a new session the settings
+        with which the context was started, not those of `session`.
+        """
+        derived = session.newSession()
+        master = str(session.sparkContext.master)
+        cores = executor_cores(session) if is_cluster(master) else 0
+        for key, value in runtime_conf(settings, master, cores).items():
+            if derived.conf.get(key, None) != value:
+                _set_if_possible(derived, key, value)
+        if derived.conf.get(CATALOG_KEY, None) is None:
+            derived.conf.set(CATALOG_KEY, DELTA_CATALOG)
+        return derived
+
+    def stop(self, session: SparkSession) -> None:  # noqa: B027 - a derived session holds nothing
         """End a session that `start` returned."""
-        ...
 
     def tag(self, session: SparkSession, tag: str) -> str | None:
-        """Tag the jobs that this thread starts, so that `cancel` finds them; return what `untag` needs."""
-        ...
+        """Tag the jobs that this thread starts, so that `cancel` finds them; return what `untag` needs.
 
-    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
-        """Undo `tag`, which returned `before`."""
-        ...
-
-    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
-        """Cancel the jobs with these tags; None for all jobs of the session's application."""
-        ...
-
-
-class ContextJobs:
-    """Tags and cancels the jobs of a session whose Spark context is in this process."""
-
-    def tag(self, session: SparkSession, tag: str) -> str | None:
-        """Tag the thread's jobs, and give them a scheduler pool, so that threads share Spark fairly.
-
-        Returns:
-            The pool that the thread had before.
+        The thread gets a scheduler pool too, so that threads share Spark fairly.
         """
         context = session.sparkContext
         before = context.getLocalProperty(_POOL)
@@ -105,14 +95,14 @@ class ContextJobs:
         return before
 
     def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
-        """Undo `tag`, which returned the pool before."""
+        """Undo `tag`, which returned `before`."""
         context = session.sparkContext
         context.removeJobTag(tag)
         # PySpark's signature has no None, which removes a property.
         context.setLocalProperty(_POOL, cast("str", before))
 
     def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
-        """Cancel the jobs with these tags, or all."""
+        """Cancel the jobs with these tags; None for all jobs of the session's application."""
         if tags is None:
             session.sparkContext.cancelAllJobs()
         for each in tags or ():
@@ -125,7 +115,7 @@ _own_contexts: WeakKeyDictionary[SparkContext, int] = WeakKeyDictionary()
 _own_lock = threading.Lock()
 
 
-class OwnSession(ContextJobs):
+class OwnSession(Sessions):
     """Builds the session of this process, and stops it with its JVM.
 
     If another program has started a session in this process, a new one is derived from that, and nothing is
@@ -195,10 +185,6 @@ class OwnSession(ContextJobs):
             self._is_abandoned = True
             end_launched_jvm(self._others)
 
-    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
-        """Return a new session with the settings."""
-        return _derived(session, settings)
-
     def stop(self, session: SparkSession) -> None:
         """Stop the session and its JVM, unless another program or another project uses it."""
         with _own_lock:
@@ -211,7 +197,7 @@ class OwnSession(ContextJobs):
                 session.stop()
 
 
-class SharedSession(ContextJobs):
+class SharedSession(Sessions):
     """Derives new sessions from one that is already running, and never changes or stops that one.
 
     A derived session shares the JVM, the catalog, global temporary views and cached tables with the given
@@ -239,7 +225,7 @@ class SharedSession(ContextJobs):
     def start(self, settings: SessionSettings) -> SparkSession:
         """Return a new session with those settings that Spark can change while it runs."""
         self.check()
-        derived = _derived(self.session, settings)
+        derived = self.derive(self.session, settings)
         for key, value in settings.conf.items():
             present = derived.conf.get(key, None)
             if present != value:
@@ -250,32 +236,6 @@ class SharedSession(ContextJobs):
                     "its default" if present is None else present,
                 )
         return derived
-
-    def abandon(self) -> None:
-        """Do nothing: a session is derived at once."""
-
-    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
-        """Return a new session with the settings."""
-        return _derived(session, settings)
-
-    def stop(self, session: SparkSession) -> None:
-        """Leave the given session running; a derived one holds nothing that must be released."""
-
-
-def _derived(session: SparkSession, settings: SessionSettings) -> SparkSession:
-    """Return a new session; those settings that Spark can change while it runs are set.
-
-    Spark gives a new session the settings with which the context was started, not those of `session`.
-    """
-    derived = session.newSession()
-    master = str(session.sparkContext.master)
-    cores = executor_cores(session) if is_cluster(master) else 0
-    for key, value in runtime_conf(settings, master, cores).items():
-        if derived.conf.get(key, None) != value:
-            _set_if_possible(derived, key, value)
-    if derived.conf.get(CATALOG_KEY, None) is None:
-        derived.conf.set(CATALOG_KEY, DELTA_CATALOG)
-    return derived
 
 
 def _set_if_possible(session: SparkSession, key: str, value: str) -> None:
@@ -307,50 +267,12 @@ def _running_session() -> SparkSession:
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
-def sessions_for(master: str) -> Sessions:
-    """Return where a project gets its session from: a server of Spark Connect, or a JVM of this process."""
-    return ConnectSessions() if is_connect(master) else OwnSession()
-
-
-def sessions_like(given: SparkSession) -> Sessions:
-    """Return where a project gets its session from that has to work like a given one."""
-    return ConnectSessions(given) if is_of_connect(given) else SharedSession(given)
-
-
-class NoSession:
-    """Refuses to start Spark with a given error."""
-
-    is_shared = False
+class NoSession(Sessions):
+    """Refuses to start Spark with a given error; work that needs no session may run."""
 
     def __init__(self, error: LakewrightError) -> None:
         self.error = error
 
-    def check(self) -> None:
-        """Do nothing: work that needs no session may run."""
-
-    def master(self, settings: SessionSettings) -> str:
-        """Return the master that the settings name."""
-        return master_of(settings)
-
     def start(self, settings: SessionSettings) -> NoReturn:
         """Raise the error."""
         raise self.error
-
-    def abandon(self) -> None:
-        """Do nothing: nothing starts."""
-
-    def derive(self, session: SparkSession, settings: SessionSettings) -> NoReturn:
-        """Raise the error."""
-        raise self.error
-
-    def stop(self, session: SparkSession) -> None:
-        """Do nothing: there is no session."""
-
-    def tag(self, session: SparkSession, tag: str) -> None:
-        """Do nothing: there is no session."""
-
-    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
-        """Do nothing: there is no session."""
-
-    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
-        """Do nothing: there is no session."""

@@ -18,7 +18,8 @@ from lakewright.due.plan import Code, Plan, State
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spark.session import Sessions, sessions_like
+from lakewright.spark.connect import sessions_like
+from lakewright.spark.session import Sessions
 from lakewright.spec.grants import Grant
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project

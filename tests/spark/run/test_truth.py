@@ -20,7 +20,7 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spark.session import sessions_like
+from lakewright.spark.connect import sessions_like
 from lakewright.usecases.run_job import plan_job, run_job
 
 if TYPE_CHECKING:

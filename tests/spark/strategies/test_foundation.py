@@ -19,7 +19,7 @@ from lakewright import Processing, Project
 from lakewright.app import App
 from lakewright.errors import DuplicateBusinesskeyException, UsageError
 from lakewright.lake.table import drop_table
-from lakewright.spark.session import sessions_like
+from lakewright.spark.connect import sessions_like
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
