@@ -23,12 +23,12 @@ from urllib.parse import unquote
 from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compression
 from lakewright.lake.frames import empty_frame
 from lakewright.lake.partition import NULL_FOLDER
-from lakewright.lake.paths import FileEntry
+from lakewright.lake.paths import FileEntry, is_stored
 from lakewright.reader.avro import read_avro
 from lakewright.reader.json import read_json, with_inferred_types
-from lakewright.reader.lines import check_encoding, ends_of_lines
+from lakewright.reader.lines import begin_record, check_encoding, ends_of_lines
 from lakewright.reader.orc import read_orc
-from lakewright.reader.parquet import read_parquet
+from lakewright.reader.parquet import read_footers, read_parquet
 from lakewright.reader.source import TEXTS, FileFault, Form, Reading, Source, uri
 from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
@@ -37,6 +37,8 @@ from lakewright.transform.bad_rows import NO_COLUMN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from lakewright.lake.files import Files
 
 
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -184,6 +186,35 @@ def names_of_header(
         taken.add(name.lower())
         names.append(name or f"_c{place}")
     return tuple(names)
+
+
+def column_names(system: Files, source: Source, form: Form) -> list[str] | None:
+    """Return the names of the columns in files, found without Spark; None if only Spark knows them.
+
+    Args:
+        system: Where the files are.
+        source: The files.
+        form: How they are written.
+
+    Raises:
+        OSError: A file can't be read.
+        ValueError: A CSV file has no header, or one that has a name twice or none for a column.
+        LakewrightError: A Parquet file is damaged.
+    """
+    if not (source.is_local or is_stored(source.place)):
+        return None
+    if source.kind == "parquet":
+        footers = read_footers(system, source)
+        return None if footers is None else [each.name for _, own in footers for each in own.columns.fields]
+    names: list[str] = []
+    for path in source.paths:
+        first = begin_record(system, path, form) if form.kind == "csv" and form.header else None
+        if first is None:
+            return None
+        if not first.values:
+            raise ValueError(f"{path} has no line with the names of the columns")
+        names += names_of_header(first.values, form, path)
+    return names
 
 
 def read_csv(reading: Reading, schema_of: Callable[[CsvGroup], str | None] | None = None) -> DataFrame:

@@ -24,6 +24,7 @@ from typing import IO, NamedTuple
 from urllib.parse import unquote
 
 from lakewright.lake.file_probe import DAMAGED, begin_of_text, is_examinable, is_near, opened
+from lakewright.lake.files import Files
 from lakewright.lake.paths import local_path, parent
 from lakewright.reader.source import FileFault, Form, Reading
 from lakewright.schema.sql import text_sql
@@ -174,31 +175,6 @@ def scan(path: Path, form: Form) -> Lines | None:
     except DAMAGED:
         return None  # Spark reports the error when it reads the file
     return look.lines(str(path), inside)
-
-
-def first_of(path: Path, form: Form) -> tuple[str, ...] | None:
-    """Return the values of the first record of a file; None if Python can't read it.
-
-    It is read no further.
-
-    Raises:
-        OSError: The file can't be opened.
-        FileFault: It has bytes that its encoding does not have.
-    """
-    look = _Look(form)
-    stream = opened(path)
-    if stream is None:
-        return None
-    try:
-        with stream:
-            for block in _plain_blocks(stream, form):
-                look.add(block)
-                if look.first is not None:
-                    break
-    except UnicodeDecodeError as error:
-        raise FileFault("undecodable", str(path), encoding=form.encoding) from error
-    look.finish()
-    return look.lines(str(path), dict.fromkeys(_NAMES, 0)).first
 
 
 class _Look:
@@ -560,18 +536,27 @@ def _far_lines(reading: Reading, paths: Sequence[str]) -> dict[str, Lines]:
 
 def _far_first_record(reading: Reading, path: str) -> FirstRecord:
     """Return the first record of a file."""
-    name, form = parent(path)[1], reading.form
+    found = begin_record(reading.system, path, reading.form)
+    if found is not None:
+        return found
+    lines = (
+        reading.session.read.option("__globPaths__", "false").text(path).where("trim(value) <> ''").take(2)
+    )
+    text = "".join(f"{line[0]}\n" for line in lines)
+    return first_record(text, reading.form, is_whole=len(lines) < 2) or FirstRecord((), is_alone=True)
+
+
+def begin_record(system: Files, path: str, form: Form) -> FirstRecord | None:
+    """Return the first record of a file, which is read no further; None if Python can't decompress it.
+
+    Raises:
+        FileFault: It is too long.
+    """
+    name = parent(path)[1]
     if not is_examinable(Path(name)):
-        lines = (
-            reading.session.read.option("__globPaths__", "false")
-            .text(path)
-            .where("trim(value) <> ''")
-            .take(2)
-        )
-        text = "".join(f"{line[0]}\n" for line in lines)
-        return first_record(text, form, is_whole=len(lines) < 2) or FirstRecord((), is_alone=True)
+        return None
     for size in _SIZES:
-        content = reading.system.begin(path, size)
+        content = system.begin(path, size)
         try:
             text, is_whole = begin_of_text(content, name, form.codec or "latin-1")
         except DAMAGED:
