@@ -10,17 +10,15 @@ written as `%2F`.
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import re
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compression
+from lakewright.lake.file_probe import ARCHIVES, DAMAGED, begin_of_text, compression_of, named_compression
 from lakewright.lake.frames import empty_frame
 from lakewright.lake.partition import NULL_FOLDER
 from lakewright.lake.paths import FileEntry, is_stored
@@ -49,13 +47,8 @@ _SUFFIXES: Mapping[str, str] = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst"}
 _BLOCKS = frozenset({"snappy", "lz4"})
 _LARGEST_BLOCK = 1 << 26
 
-_MARKS = (
-    codecs.BOM_UTF8,
-    codecs.BOM_UTF32_LE,
-    codecs.BOM_UTF32_BE,
-    codecs.BOM_UTF16_LE,
-    codecs.BOM_UTF16_BE,
-)
+# The mark of UTF-32 begins with that of UTF-16.
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
 """Names that are the same in the URI of a file."""
@@ -339,37 +332,20 @@ def with_content(source: Source, firsts: Mapping[str, bytes]) -> Source:
         source: The source.
         firsts: The first bytes of its files, by their names.
     """
-    filled = [
-        file
-        for file in source.files
-        if file.size and not is_blank(firsts.get(file.name, b""), is_all=len(firsts[file.name]) == file.size)
-    ]
-    return source.only(filled)
 
+    def has_content(file: FileEntry) -> bool:
+        first = firsts.get(file.name, b"")
+        if not file.size or len(first) < file.size:
+            return file.size > 0
+        try:
+            text, is_whole = begin_of_text(first, file.name, "latin-1")
+        except DAMAGED:
+            return True  # reading it raises the error
+        for mark in _MARKS:
+            text = text.removeprefix(mark.decode("latin-1"))
+        return not is_whole or bool(text.strip("\r\n\0"))
 
-def is_blank(first: bytes, *, is_all: bool) -> bool:
-    r"""Return whether the bytes of a file, all of which are given, are a byte order mark and line breaks.
-
-    Example:
-        >>> is_blank(b"\xef\xbb\xbf\r\n", is_all=True), is_blank(b"\n", is_all=False)
-        (True, False)
-    """
-    if not is_all:
-        return False
-    try:
-        text = _plain(first)
-    except (OSError, ValueError, zlib.error):
-        return False  # it is damaged, and reading it raises the error
-    for mark in _MARKS:
-        text = text.removeprefix(mark)
-    return not text.strip(b"\r\n\0")
-
-
-def _plain(content: bytes) -> bytes:
-    kind = compression_of(content)
-    if kind == "gzip":
-        return zlib.decompressobj(31).decompress(content, 1 << 16)
-    return bz2.decompress(content) if kind == "bzip2" else content
+    return source.only(filter(has_content, source.files))
 
 
 def folder_values(name: str) -> dict[str, str | None]:
