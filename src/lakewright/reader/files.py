@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -358,19 +358,24 @@ def folder_values(name: str) -> dict[str, str | None]:
         >>> folder_values("plant=007/05/at=12%3A30/code=__HIVE_DEFAULT_PARTITION__/part=1.csv")
         {'plant': '007', 'at': '12:30', 'code': None}
     """
-    found: dict[str, str | None] = {}
+    return {column: value for _, column, value in _folder_parts(name)}
+
+
+def _folder_parts(name: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield each column of the folders in a path: as the folder writes its name, that name, and the value."""
+    taken = set()
     for folder in name.split("/")[:-1]:
-        column, sign, text = folder.partition("=")
-        if not (column and sign):
+        written, sign, text = folder.partition("=")
+        if not (written and sign):
             continue
         try:
-            column, value = unquote(column, errors="strict"), unquote(text, errors="strict")
+            column, value = unquote(written, errors="strict"), unquote(text, errors="strict")
         except UnicodeDecodeError:
             raise ValueError(f"the name of the folder {folder} has signs of an encoding but UTF-8") from None
-        if column.lower() in {each.lower() for each in found}:
+        if column.lower() in taken:
             raise ValueError(f"{name}: two folders are of the column {column!r}")
-        found[column] = None if text == NULL_FOLDER else value
-    return found
+        taken.add(column.lower())
+        yield written, column, None if text == NULL_FOLDER else value
 
 
 def folder_columns(source: Source) -> Mapping[str, frozenset[str]]:
@@ -383,15 +388,10 @@ def folder_columns(source: Source) -> Mapping[str, frozenset[str]]:
     names: dict[str, str] = {}
     for folder in sorted({file.name.rpartition("/")[0] for file in source.files if "=" in file.name}):
         try:
-            columns = folder_values(f"{folder}/")
+            for written, column, _ in _folder_parts(f"{folder}/"):
+                spelled.setdefault(names.setdefault(column.lower(), column), set()).add(written)
         except ValueError as error:
             raise source.error(str(error), "Rename the folder") from error
-        for column in columns:
-            spelled.setdefault(names.setdefault(column.lower(), column), set())
-        for part in folder.split("/"):
-            written, sign, _ = part.partition("=")
-            if written and sign:
-                spelled[names[unquote(written).lower()]].add(written)
     return {column: frozenset(texts) for column, texts in spelled.items()}
 
 
