@@ -166,15 +166,8 @@ def _frames(
 
 def reader_of(entity: Entity, history: HistoryFrom) -> Entity:
     """Return a copy of the entity that reads the exports: with their format, and without a quarantine."""
-    changed: dict[str, Any] = {
-        "on_bad_rows": "fail",
-        "format": history.format or entity.settings.slice_format,
-    }
-    settings = entity.settings.model_copy(update=changed)
-    settings.__dict__.pop("slice_format", None)
-    copy = entity.model_copy(update={"settings": settings})
-    copy._scope = entity._scope
-    return copy
+    own = history.format or entity.settings.slice_format
+    return entity.with_settings(on_bad_rows="fail", format=own)
 
 
 def _read_table(lake: Lake, session: SparkSession, history: HistoryFrom) -> DataFrame:
@@ -325,8 +318,7 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
     request = LoadRequest(name, entity.strategy, context.clock().astimezone(UTC), token=token)
     try:
         frame = read_slice(lake, session, slice_, entity)
-        fit = fit_slice(lake, session, entity, frame, request)
-        return adopt(lake, session, entity, fit.prepared, fit.state, request=request)
+        return adopt_first(lake, session, entity, frame, request) or {}
     except Exception as error:
         raise translate_error(error, entity, name) from error
 
