@@ -259,8 +259,8 @@ def test_a_story_of_a_past_in_exports(
     assert shop.json("doctor", "prices")["ok"]
 
     compared = shop.run("rebuild", "prices", "--check", "-o", "json")
-    assert "4 versions of 3 records from exports stand before the first slice" in compared.err
-    assert "the column fax is left out: the slice lacks it" in compared.err
+    assert "before the first slice, exports gives 4 versions of 3 records" in compared.err
+    assert "columns left out, which the slice lacks: fax" in compared.err
     difference = json.loads(compared.out)["difference"]
     assert (difference["rows_equal"], difference["rows_only_before"], difference["rows_only_after"]) == (
         *(len(without_files(shop, "prices")), 0),

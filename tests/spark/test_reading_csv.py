@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.projects import make_workspace
+from tests.reading import local_reading
 from tests.sessions import same
 from tests.spark.relations.relations import rows
 from tests.spark.strategies.bench import SmallLake, entity
@@ -50,7 +51,7 @@ def read(lake: SmallLake, paths: list[Path], form: Form) -> list[dict[str, str |
     files = tuple(FileEntry(path.name, path.stat().st_size) for path in paths)
     source = Source("the files", str(paths[0].parent), files, "csv", is_whole=False)
     lake.spark.conf.set("spark.sql.legacy.javaCharsets", "false")
-    return [row.asDict() for row in read_csv(lake.lake, lake.spark, source, form).collect()]
+    return [row.asDict() for row in read_csv(local_reading(lake.spark, source, form)).collect()]
 
 
 def write(path: Path, header: list[str], table: list[list[str]], form: Form, rng: random.Random) -> None:

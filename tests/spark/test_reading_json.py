@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.reading import local_reading
 
 from lakewright.errors import SliceError
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.json import read_json
-from lakewright.reader.source import Source
+from lakewright.reader.source import Form, KnownColumns, Source
 from lakewright.schema.types import StructField
 from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.transform.typed_columns import INFERRED
@@ -47,9 +48,14 @@ def read(spark: SparkSession, tmp_path: Path) -> Read:
             str(tmp_path),
             tuple(FileEntry(name, len(text)) for name, text in files.items()),
             "json",
+            given=options.pop("options", {}),
         )
-        of_reader = {**source.options, **options.pop("options", {})}
-        return read_json(spark, source, lambda name: kinds.get(name.lower()), options=of_reader, **options)
+        known = KnownColumns(
+            "UTC",
+            type_of=lambda name: kinds.get(name.lower()),
+            without_rows=options.pop("empty", ()),
+        )
+        return read_json(local_reading(spark, source, Form("json"), known, **options))
 
     return read
 

@@ -12,12 +12,12 @@ import json
 import random
 import zlib
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.mutations import mutated
+from tests.reading import local_reading
 from tests.spark.strategies.bench import SmallLake, entity, pa, pq
 from tests.spark.test_reading_json import check
 
@@ -94,7 +94,7 @@ def plain_records(content: bytes) -> list[dict[str, str]] | None:
 def check_csv(lake: SmallLake, file: Path, content: bytes, packed: bytes) -> None:
     form = Form("csv")
     session = strict_session(lake.lake)
-    frame = rows_or_fault(file, packed, lambda source: read_csv(lake.lake, session, source, form))
+    frame = rows_or_fault(file, packed, lambda source: read_csv(local_reading(session, source, form)))
     try:
         plain = plain_records(content)
     except ValueError:
@@ -133,7 +133,7 @@ def test_json(lake: SmallLake, tmp_path: Path, seed: int) -> None:
         content = mutated(JSON.encode(), rng)
 
         def read(source: Source) -> DataFrame:
-            return read_json(session, source, lambda _: None, options={})
+            return read_json(local_reading(session, source, Form("json")))
 
         frame = rows_or_fault(tmp_path / "wrong.json", content, read)
         if frame is None or b"\r" in content or not _is_plain(content):
@@ -172,8 +172,9 @@ def test_parquet(lake: SmallLake, tmp_path: Path, seed: int) -> None:
             content = whole[:4] + mutated(whole[4:footer], rng) + whole[footer:]
         else:
             content = whole[:footer] + mutated(whole[footer:], rng)
-        read = partial(read_parquet, lake.lake, session, zone="UTC")
-        frame = rows_or_fault(file, content, read)
+        frame = rows_or_fault(
+            file, content, lambda source: read_parquet(local_reading(session, source, Form("parquet")))
+        )
         try:
             plain = pq.read_table(io.BytesIO(content), page_checksum_verification=True)
         except (pa.ArrowException, OSError, ValueError, OverflowError):

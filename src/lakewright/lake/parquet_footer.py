@@ -19,9 +19,8 @@ T = TypeVar("T")
 _MAGIC = b"PAR1"
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
-# Numbers of fields in the structs FileMetaData and SchemaElement.
+# Numbers of fields in the struct FileMetaData.
 SCHEMA, _ROWS = 2, 3
-_NAME, _CHILDREN = 4, 5
 
 _TAIL = 1 << 14
 """Bytes at the end that are read first; most footers are shorter."""
@@ -40,15 +39,6 @@ def count_rows(path: Path) -> int:
         ValueError: The file isn't Parquet, or its footer is damaged.
     """
     return _read(path, lambda footer: _field_of(footer, _ROWS, int))
-
-
-def column_names(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's columns, without those inside other columns.
-
-    Raises:
-        ValueError: The file isn't Parquet, or its footer is damaged.
-    """
-    return _read(path, _column_names)
 
 
 def schema_fingerprint(path: Path) -> str:
@@ -88,27 +78,6 @@ def sparks_schema(footer: bytes) -> bytes | None:
     # It is the value that follows this key.
     _, text = next(CompactReader(footer, start + len(_SPARKS_SCHEMA)).fields())
     return expect(text, bytes)
-
-
-def _column_names(footer: bytes) -> tuple[str, ...]:
-    elements = (element for element, depth in _schema_elements(footer) if depth == 1)
-    return tuple(expect(element.get(_NAME), bytes).decode("utf-8", "replace") for element in elements)
-
-
-def _schema_elements(footer: bytes) -> Iterator[tuple[Struct, int]]:
-    """Yield the nodes of the schema below its root, each with its depth; depth first."""
-    root, *elements = _field_of(footer, SCHEMA, list)
-    open_nodes = [_children(root)]
-    for element in elements:
-        open_nodes[-1] -= 1
-        yield element, len(open_nodes)
-        open_nodes.append(_children(element))
-        while open_nodes and not open_nodes[-1]:
-            open_nodes.pop()
-
-
-def _children(element: Struct) -> int:
-    return expect(element.get(_CHILDREN, 0), int)
 
 
 def _schema_fingerprint(footer: bytes) -> str:

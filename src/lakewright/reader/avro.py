@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakewright.lake.files import files_at
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.groups import read_parts
-from lakewright.reader.source import Begin, Source
+from lakewright.reader.source import Reading
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from lakewright.lake.lake import Lake
+    from pyspark.sql import DataFrame
 
 
 _MAGIC = b"Obj\x01"
@@ -23,37 +20,31 @@ _HEADER = 1 << 16
 _LARGEST_HEADER = 1 << 24
 
 
-def read_avro(
-    lake: Lake, session: SparkSession, source: Source, *, zone: str | None, corrupt: str | None = None
-) -> DataFrame:
+def read_avro(reading: Reading) -> DataFrame:
     """Return the rows of Avro files, lazily; columns of several files are merged by name.
 
     Raises:
         LakewrightError: A file is no Avro file.
         LakewrightError: A column has types that no type holds.
     """
-    reader = session.read.format("avro").options(**source.options)
-    by_schema: dict[bytes, list[FileEntry]] = {}
+    source, by_schema = reading.source, dict[bytes, list[FileEntry]]()
     if len(source.files) > 1:
-        begin = files_at(source.place, lake).begin
-        firsts = source.first_bytes(begin, _HEADER)
+        firsts = source.first_bytes(reading.system.begin, _HEADER)
         for file in source.files:
-            by_schema.setdefault(_schema_of(source, file, firsts[file.name], begin), []).append(file)
-    if len(by_schema) < 2:
-        return reader.load(source.places)
-    return read_parts(session, source, by_schema.values(), zone=zone, corrupt=corrupt)
+            by_schema.setdefault(_schema_of(reading, file, firsts[file.name]), []).append(file)
+    return reading.load() if len(by_schema) < 2 else read_parts(reading, by_schema.values())
 
 
-def _schema_of(source: Source, file: FileEntry, first: bytes, begin: Begin) -> bytes:
-    path = source.path(file)
+def _schema_of(reading: Reading, file: FileEntry, first: bytes) -> bytes:
+    path = reading.source.path(file)
     try:
         try:
             return schema_text(first)
         except IndexError:
-            return schema_text(begin(path, _LARGEST_HEADER))
+            return schema_text(reading.system.begin(path, _LARGEST_HEADER))
     except (IndexError, ValueError) as error:
         why = f"{path} is no complete Avro file"
-        raise source.error(why, "Deliver it again", may_skip=True) from error
+        raise reading.source.error(why, "Deliver it again", may_skip=True) from error
 
 
 def schema_text(content: bytes) -> bytes:

@@ -10,36 +10,33 @@ written as `%2F`.
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import re
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compression
-from lakewright.lake.files import Files, files_at
+from lakewright.lake.file_probe import ARCHIVES, DAMAGED, begin_of_text, compression_of, named_compression
 from lakewright.lake.frames import empty_frame
 from lakewright.lake.partition import NULL_FOLDER
-from lakewright.lake.paths import FileEntry
+from lakewright.lake.paths import FileEntry, is_stored
 from lakewright.reader.avro import read_avro
 from lakewright.reader.json import read_json, with_inferred_types
-from lakewright.reader.lines import check_encoding, ends_of_lines
+from lakewright.reader.lines import begin_record, check_encoding, ends_of_lines
 from lakewright.reader.orc import read_orc
-from lakewright.reader.parquet import read_parquet
-from lakewright.reader.source import TEXTS, FileFault, Form, KnownColumns, Source, uri
+from lakewright.reader.parquet import read_footers, read_parquet
+from lakewright.reader.source import TEXTS, FileFault, Form, Reading, Source, uri
 from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.engine import analyzed
 from lakewright.transform.bad_rows import NO_COLUMN
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from lakewright.lake.lake import Lake
+    from lakewright.lake.files import Files
 
 
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -50,13 +47,8 @@ _SUFFIXES: Mapping[str, str] = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst"}
 _BLOCKS = frozenset({"snappy", "lz4"})
 _LARGEST_BLOCK = 1 << 26
 
-_MARKS = (
-    codecs.BOM_UTF8,
-    codecs.BOM_UTF32_LE,
-    codecs.BOM_UTF32_BE,
-    codecs.BOM_UTF16_LE,
-    codecs.BOM_UTF16_BE,
-)
+# The mark of UTF-32 begins with that of UTF-16.
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
 """Names that are the same in the URI of a file."""
@@ -66,77 +58,44 @@ _SCALARS |= {"string", "date", "timestamp", "timestamp_ntz"}
 
 
 def read_files(
-    lake: Lake,
-    session: SparkSession,
-    source: Source,
-    form: Form,
-    known: KnownColumns,
+    reading: Reading,
     *,
-    others: Sequence[str] = (),
-    corrupt: str | None = None,
     schema_of: Callable[[CsvGroup], str | None] | None = None,
     schema: str | None = None,
     is_by_spark: bool = False,
-    note: Callable[[str], None] = lambda _: None,
 ) -> DataFrame:
     """Return the rows of files in raw values, lazily; columns of several files are merged by name.
 
     Args:
-        lake: The lake.
-        session: A session.
-        source: The files.
-        form: How they are written.
-        known: What is known of their columns.
-        others: Folders or files of Parquet whose columns are the same, which are read with them.
-        corrupt: Column for the text of records that do not parse, or have a value that does not fit the type
-            of all files; without it, they fail.
+        reading: The files.
         schema_of: Returns the columns of CSV files; see `read_csv`.
         schema: The columns of lines of text, and of JSON that Spark converts; None if it is to infer them.
         is_by_spark: Whether Spark converts the values of JSON.
-        note: Receives what a user must know of columns that are left out, or are of several kinds.
 
     Raises:
         LakewrightError: A file can't be read as it is declared to be written, or is compressed in another way
             than its name says; or a column has types in two files that no type holds.
     """
-    source.check_names()
-    source = source.visible
+    reading.source.check_names()
+    session, source = reading.session, reading.source.visible
     filled = source.only(file for file in source.files if file.size)
     if source.kind in (*TEXTS, "text"):
-        firsts = source.first_bytes(files_at(source.place, lake).begin)
+        firsts = source.first_bytes(reading.system.begin)
         check_compression(source, firsts)
         filled = with_content(source, firsts) if source.kind in TEXTS else filled
     if source.kind in TEXTS and not filled.files:
-        nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in known.without_rows)
-        return session.range(0).selectExpr(*nulls)
-    source = filled if filled.files else source
+        return reading.without_rows
+    reading = reading.of(filled if filled.files else source)
     # By default a job of as many tasks as there are files lists them.
     session.conf.set(_LISTING, str(_MOST_LISTED if source.is_local else 32))
-    session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
+    session.conf.set("spark.sql.legacy.javaCharsets", "false" if reading.form.is_of_spark else "true")
     if source.kind == "csv":
-        frame = read_csv(lake, session, source, form, corrupt=corrupt, schema_of=schema_of)
+        frame = read_csv(reading, schema_of)
     elif source.kind == "text" or is_by_spark:
-        reader = session.read.format(source.kind).options(**form.options, **source.options)
-        frame = (reader if schema is None else reader.schema(schema)).load(source.places)
-    elif source.kind == "json":
-        frame = _read_json(session, source, form, known, corrupt=corrupt, note=note)
-    elif source.kind == "parquet":
-        frame = read_parquet(
-            lake,
-            session,
-            source,
-            others=others,
-            wanted=known.names,
-            keys=known.keys,
-            zone=known.zone,
-            corrupt=corrupt,
-            note=note,
-        )
-    elif source.kind == "avro":
-        frame = read_avro(lake, session, source, zone=known.zone, corrupt=corrupt)
+        frame = reading.load(schema=schema)
     else:
-        frame = read_orc(session, source, zone=known.zone, corrupt=corrupt)
-    return with_folder_columns(frame, source)
+        frame = _READERS[source.kind](reading)
+    return with_folder_columns(frame, reading.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,19 +121,13 @@ class CsvGroup:
         return found if self.end is None else {**found, "lineSep": self.end}
 
 
-def groups_of(session: SparkSession, paths: Sequence[str], form: Form, files: Files) -> list[CsvGroup]:
+def groups_of(reading: Reading) -> list[CsvGroup]:
     """Return the files with records, in groups that can be read together.
-
-    Args:
-        session: A session, for files that Python cannot read.
-        paths: The files.
-        form: How they are written.
-        files: Where the files are.
 
     Raises:
         FileFault: A file can't be read as it is declared to be written.
     """
-    found = ends_of_lines(session, paths, form, files)
+    form, found = reading.form, ends_of_lines(reading)
     filled = {path: lines for path, lines in found.items() if lines.first}
     if form.header and not all(lines.is_alone for lines in filled.values()):
         filled = {path: lines for path, lines in filled.items() if not lines.is_alone}
@@ -228,24 +181,41 @@ def names_of_header(
     return tuple(names)
 
 
-def read_csv(
-    lake: Lake,
-    session: SparkSession,
-    source: Source,
-    form: Form,
-    *,
-    corrupt: str | None = None,
-    schema_of: Callable[[CsvGroup], str | None] | None = None,
-) -> DataFrame:
+def column_names(system: Files, source: Source, form: Form) -> list[str] | None:
+    """Return the names of the columns in files, found without Spark; None if only Spark knows them.
+
+    Args:
+        system: Where the files are.
+        source: The files.
+        form: How they are written.
+
+    Raises:
+        OSError: A file can't be read.
+        ValueError: A CSV file has no header, or one that has a name twice or none for a column.
+        LakewrightError: A Parquet file is damaged.
+    """
+    if not (source.is_local or is_stored(source.place)):
+        return None
+    if source.kind == "parquet":
+        footers = read_footers(system, source)
+        return None if footers is None else [each.name for _, own in footers for each in own.columns.fields]
+    names: list[str] = []
+    for path in source.paths:
+        first = begin_record(system, path, form) if form.kind == "csv" and form.header else None
+        if first is None:
+            return None
+        if not first.values:
+            raise ValueError(f"{path} has no line with the names of the columns")
+        names += names_of_header(first.values, form, path)
+    return names
+
+
+def read_csv(reading: Reading, schema_of: Callable[[CsvGroup], str | None] | None = None) -> DataFrame:
     """Return the rows of CSV files with all values as texts; a column that a file lacks is null there.
 
     Args:
-        lake: The lake.
-        session: A session.
-        source: The files.
-        form: How they are written.
-        corrupt: Column for the text of a record with too many or too few fields, whose other columns don't
-            count. Without it, such a record fails the query.
+        reading: The files. Its column `corrupt` is for records with too many or too few fields, whose other
+            columns don't count.
         schema_of: Returns the columns of files as a schema in Spark's SQL, None if Spark is to infer their
             types; by default these are texts.
 
@@ -253,6 +223,7 @@ def read_csv(
         LakewrightError: A file can't be read as it is declared to be written, or has a name twice in its
             header, or none for a column.
     """
+    form, corrupt = reading.form, reading.corrupt
     mode = {"mode": "FAILFAST"}
     if corrupt is not None:
         mode = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": corrupt}
@@ -263,22 +234,21 @@ def read_csv(
 
     alike: dict[object, tuple[CsvGroup, str | None]] = {}
     try:
-        for group in groups_of(session, source.paths, form, files_at(source.place, lake)):
+        for group in groups_of(reading):
             schema = (schema_of or texts)(group)
             key = (group.first if schema is None else schema, group.end, group.has_breaks)
             known = alike[key][0].paths if key in alike else ()
             alike[key] = replace(group, paths=(*known, *group.paths)), schema
     except FileFault as fault:
-        raise source.fault_error(fault, form) from fault
+        raise reading.source.fault_error(fault, form) from fault
     frames = []
     for group, schema in alike.values():
+        places = [] if len(alike) == 1 else list(map(uri, group.paths))
         # With column pruning, a query over a few columns takes rows with too many fields for right ones.
-        own = {**form.options, **group.options, "columnPruning": "false", **mode, **source.options}
-        reader = session.read.format("csv").options(**own)
-        reader = reader if schema is None else reader.schema(schema)
-        frame = reader.load(source.places if len(alike) == 1 else list(map(uri, group.paths)))
+        defaults = {**group.options, "columnPruning": "false", **mode}
+        frame = reading.load(places, schema=schema, defaults=defaults)
         frames.append(frame.toDF(*names_of(group, form, is_numbered=True)) if schema is None else frame)
-    return union_of(frames) if frames else empty_frame(session, ())
+    return union_of(frames) if frames else empty_frame(reading.session, ())
 
 
 def union_of(frames: Iterable[DataFrame]) -> DataFrame:
@@ -286,32 +256,24 @@ def union_of(frames: Iterable[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
 
-def _read_json(
-    session: SparkSession,
-    source: Source,
-    form: Form,
-    known: KnownColumns,
-    *,
-    corrupt: str | None,
-    note: Callable[[str], None],
-) -> DataFrame:
+def _read_json(reading: Reading) -> DataFrame:
     """Return the records of JSON: raw where types are known, else in inferred types."""
     try:
-        check_encoding(session, source.paths, form)
+        check_encoding(reading)
     except FileFault as fault:
-        raise source.fault_error(fault, form) from fault
-    frame = read_json(
-        session,
-        source,
-        known.type_of,
-        options={**form.options, **source.options},
-        corrupt=corrupt,
-        empty=known.without_rows,
-        note=note,
-    )
-    if frame.columns == [corrupt]:
+        raise reading.source.fault_error(fault, reading.form) from fault
+    frame = read_json(reading)
+    if frame.columns == [reading.corrupt]:
         return frame.selectExpr("*", f"cast(null as string) as {NO_COLUMN}")
-    return with_inferred_types(frame, known)
+    return with_inferred_types(frame, reading.known)
+
+
+_READERS: Mapping[str, Callable[[Reading], DataFrame]] = {
+    "json": _read_json,
+    "parquet": read_parquet,
+    "avro": read_avro,
+    "orc": read_orc,
+}
 
 
 def check_compression(source: Source, firsts: Mapping[str, bytes]) -> None:
@@ -370,37 +332,20 @@ def with_content(source: Source, firsts: Mapping[str, bytes]) -> Source:
         source: The source.
         firsts: The first bytes of its files, by their names.
     """
-    filled = [
-        file
-        for file in source.files
-        if file.size and not is_blank(firsts.get(file.name, b""), is_all=len(firsts[file.name]) == file.size)
-    ]
-    return source.only(filled)
 
+    def has_content(file: FileEntry) -> bool:
+        first = firsts.get(file.name, b"")
+        if not file.size or len(first) < file.size:
+            return file.size > 0
+        try:
+            text, is_whole = begin_of_text(first, file.name, "latin-1")
+        except DAMAGED:
+            return True  # reading it raises the error
+        for mark in _MARKS:
+            text = text.removeprefix(mark.decode("latin-1"))
+        return not is_whole or bool(text.strip("\r\n\0"))
 
-def is_blank(first: bytes, *, is_all: bool) -> bool:
-    r"""Return whether the bytes of a file, all of which are given, are a byte order mark and line breaks.
-
-    Example:
-        >>> is_blank(b"\xef\xbb\xbf\r\n", is_all=True), is_blank(b"\n", is_all=False)
-        (True, False)
-    """
-    if not is_all:
-        return False
-    try:
-        text = _plain(first)
-    except (OSError, ValueError, zlib.error):
-        return False  # it is damaged, and reading it raises the error
-    for mark in _MARKS:
-        text = text.removeprefix(mark)
-    return not text.strip(b"\r\n\0")
-
-
-def _plain(content: bytes) -> bytes:
-    kind = compression_of(content)
-    if kind == "gzip":
-        return zlib.decompressobj(31).decompress(content, 1 << 16)
-    return bz2.decompress(content) if kind == "bzip2" else content
+    return source.only(filter(has_content, source.files))
 
 
 def folder_values(name: str) -> dict[str, str | None]:
@@ -413,19 +358,24 @@ def folder_values(name: str) -> dict[str, str | None]:
         >>> folder_values("plant=007/05/at=12%3A30/code=__HIVE_DEFAULT_PARTITION__/part=1.csv")
         {'plant': '007', 'at': '12:30', 'code': None}
     """
-    found: dict[str, str | None] = {}
+    return {column: value for _, column, value in _folder_parts(name)}
+
+
+def _folder_parts(name: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield each column of the folders in a path: as the folder writes its name, that name, and the value."""
+    taken = set()
     for folder in name.split("/")[:-1]:
-        column, sign, text = folder.partition("=")
-        if not (column and sign):
+        written, sign, text = folder.partition("=")
+        if not (written and sign):
             continue
         try:
-            column, value = unquote(column, errors="strict"), unquote(text, errors="strict")
+            column, value = unquote(written, errors="strict"), unquote(text, errors="strict")
         except UnicodeDecodeError:
             raise ValueError(f"the name of the folder {folder} has signs of an encoding but UTF-8") from None
-        if column.lower() in {each.lower() for each in found}:
+        if column.lower() in taken:
             raise ValueError(f"{name}: two folders are of the column {column!r}")
-        found[column] = None if text == NULL_FOLDER else value
-    return found
+        taken.add(column.lower())
+        yield written, column, None if text == NULL_FOLDER else value
 
 
 def folder_columns(source: Source) -> Mapping[str, frozenset[str]]:
@@ -438,15 +388,10 @@ def folder_columns(source: Source) -> Mapping[str, frozenset[str]]:
     names: dict[str, str] = {}
     for folder in sorted({file.name.rpartition("/")[0] for file in source.files if "=" in file.name}):
         try:
-            columns = folder_values(f"{folder}/")
+            for written, column, _ in _folder_parts(f"{folder}/"):
+                spelled.setdefault(names.setdefault(column.lower(), column), set()).add(written)
         except ValueError as error:
             raise source.error(str(error), "Rename the folder") from error
-        for column in columns:
-            spelled.setdefault(names.setdefault(column.lower(), column), set())
-        for part in folder.split("/"):
-            written, sign, _ = part.partition("=")
-            if written and sign:
-                spelled[names[unquote(written).lower()]].add(written)
     return {column: frozenset(texts) for column, texts in spelled.items()}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.paths import FileEntry
-from lakewright.reader.source import Source
+from lakewright.reader.source import Reading, Source
 from lakewright.schema.conversion import Conversion, convert, first_of
 from lakewright.schema.fault import Owner, all_faults_sql
 from lakewright.schema.fits import merge
@@ -24,7 +24,7 @@ from lakewright.schema.types import Struct, StructField, Type
 from lakewright.transform.bad_rows import FAULT
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 @dataclass(slots=True)
@@ -109,20 +109,21 @@ def _where(place: str, one: Type, other: Type) -> tuple[str, str, str]:
 
 
 def union_of_groups(
+    reading: Reading,
     frames: Sequence[tuple[DataFrame, dict[str, StructField]]],
     columns: dict[str, StructField],
-    rules: ValueRules,
-    corrupt: str | None = None,
 ) -> DataFrame:
     """Return the rows of all groups with the same columns; a value that does not fit fails the query.
 
+    If rows are put aside, the JSON of one with such values is in the reading's column `corrupt`, and the
+    values are in the column `FAULT`. Both are left out if all values of the types fit.
+
     Args:
+        reading: What is read.
         frames: The rows of each group, with the types that they have.
         columns: The columns of all, by names in lower case.
-        rules: How values are converted.
-        corrupt: Column for the JSON of a row with values that do not fit, which are in the column `FAULT`;
-            without it, the query fails. Both are left out if all values of the types fit.
     """
+    rules, corrupt = ValueRules(reading.known.zone, Owner.SLICE), reading.corrupt
 
     def converted(own: dict[str, StructField]) -> dict[str, Conversion]:
         return {
@@ -151,33 +152,21 @@ def union_of_groups(
     return reduce(lambda one, other: one.unionAll(other), parts)
 
 
-def read_parts(
-    session: SparkSession,
-    source: Source,
-    parts: Iterable[Sequence[FileEntry]],
-    *,
-    zone: str | None,
-    corrupt: str | None = None,
-) -> DataFrame:
+def read_parts(reading: Reading, parts: Iterable[Sequence[FileEntry]]) -> DataFrame:
     """Return the rows of parts of a source, each read in the types that Spark finds in its first file.
 
     Args:
-        session: A strict session.
-        source: The source.
+        reading: What is read.
         parts: Files with the same columns.
-        zone: Time zone of times without an offset; None if these are no instants.
-        corrupt: Column for the JSON of a row with a value that does not fit; see `union_of_groups`.
 
     Raises:
         LakewrightError: A column has types that no type holds.
     """
     frames, groups = [], []
     for files in parts:
-        part = source.only(files)
-        frame = session.read.format(source.kind).options(**part.options).load(part.places)
+        frame = reading.of(reading.source.only(files)).load()
         kind = type_of(frame.schema)
         fields = kind.fields if isinstance(kind, Struct) else ()
         groups.append(Group({each.name.lower(): each for each in fields}, list(files)))
         frames.append((frame, groups[-1].columns))
-    columns = columns_of(source, groups, lambda kind: kind)
-    return union_of_groups(frames, columns, ValueRules(zone=zone, owner=Owner.SLICE), corrupt)
+    return union_of_groups(reading, frames, columns_of(reading.source, groups, lambda kind: kind))

@@ -9,7 +9,7 @@ Source: the rules of reading, "Two steps", "Places" and "Inference, where nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from lakewright.reader.json_types import (
     same_names,
     with_doubles,
 )
-from lakewright.reader.source import KnownColumns, Source
+from lakewright.reader.source import KnownColumns, Reading, Source
 from lakewright.schema.fits import widened
 from lakewright.schema.scalars import class_of
 from lakewright.schema.shape import NESTED, has_part, parts, with_parts
@@ -37,7 +37,7 @@ from lakewright.spec.words import counted
 from lakewright.transform.typed_columns import INFERRED
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 
 _END = "lakewright: the end of the line"
@@ -50,38 +50,20 @@ _DEEPEST = 250
 """Levels that a record may have; the JVM's stack overflows some hundred levels deeper."""
 
 
-def read_json(
-    session: SparkSession,
-    source: Source,
-    wanted: Callable[[str], Type | None],
-    *,
-    options: Mapping[str, str],
-    corrupt: str | None = None,
-    empty: Sequence[StructField] = (),
-    note: Callable[[str], None] = lambda _: None,
-) -> DataFrame:
-    """Return the records of JSON files in raw types, lazily.
+def read_json(reading: Reading) -> DataFrame:
+    """Return the records of JSON files in raw types, lazily; each line is a record or a list of records.
 
     No value is lost: see `json_types`. A column without values is of the type `void`. The metadata of others
-    name, under `INFERRED`, what type they have if nothing is known of them, unless it is their own.
-
-    Args:
-        session: The session.
-        source: The files, each line a record or a list of records.
-        wanted: Returns the type that is declared for a column, or that the table's has; None without one.
-        options: The options of Spark's reader.
-        corrupt: Name of the column for the text of what is no record; None if that fails. The column is left
-            out if everything is a record.
-        empty: The columns of files without records.
-        note: Receives what a user must know of columns with values of several kinds.
+    name, under `INFERRED`, what type they have if nothing is known of them, unless it is their own. The
+    column `corrupt`, for the text of what is no record, is left out if everything is one.
 
     Raises:
         LakewrightError: Something in the files is no record; or fields whose names differ only by case have
             values in one record.
     """
-    files = _Files(session, source, options)
-    look = look_at(source, options)
-    found = _kinds(files) if look is None else _Kinds(look.kind, has_records=True)
+    source, corrupt = reading.source, reading.corrupt
+    look = look_at(source, reading.options)
+    found = _kinds(reading) if look is None else _Kinds(look.kind, has_records=True)
     if found.bad and corrupt is None:
         raise source.error(
             f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice, "
@@ -91,9 +73,8 @@ def read_json(
             else "Correct them, or put them aside by `on_bad_rows: quarantine` in the entity's settings",
         )
     if not found.has_records and not found.bad:
-        nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in empty)
-        return session.range(0).selectExpr(*nulls)
-    columns = json_columns(found.kind, wanted, is_exact=look is not None and look.is_exact)
+        return reading.without_rows
+    columns = json_columns(found.kind, reading.known.type_of, is_exact=look is not None and look.is_exact)
     if not all(column.name for column in columns):
         raise source.error("there is a column without a name", "Name it at the source")
     if len(columns) > _MOST_COLUMNS:
@@ -103,50 +84,38 @@ def read_json(
         )
     for column in columns:
         if not column.is_known and is_mixed(column.raw):
-            note(
+            reading.note(
                 f"the column {column.name} has values of several kinds, such as texts and numbers; where "
                 "they mix, it has texts, unless its type is declared"
             )
     clashes = tuple(_clashes(_RECORD, found.kind, Struct(tuple(column.field for column in columns))))
     is_by_variants = bool(found.bad or clashes)
     if not is_by_variants:
-        columns = columns if look else _without_long_variants(files, columns)
-        return _with_metadata(_parsed(files, columns), columns)
-    if look is None and _has_long_numbers(files):
+        columns = columns if look else _without_long_variants(reading, columns)
+        return _with_metadata(_parsed(reading, columns), columns)
+    if look is None and _has_long_numbers(reading):
         raise source.error(
             "numbers of more than 38 digits can't be read beside bad records, or beside names that are equal "
             "but for case",
             "Deliver these numbers as texts",
         )
-    records = _records(_variants(files))
+    records = _records(_variants(reading))
     _check_clashes(source, records, clashes)
     return _with_metadata(_of_variants(records, columns, corrupt if found.bad else None), columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The files, with what they are read with."""
+def _has_own_syntax(options: Mapping[str, str]) -> bool:
+    """Return whether an option says of records or values what only Spark's reader of JSON knows."""
+    given = {name.lower() for name, text in options.items() if text.lower() == "true"}
+    return any(name == "multiline" or name.startswith("allow") for name in given)
 
-    session: SparkSession
-    source: Source
-    options: Mapping[str, str]
 
-    @property
-    def has_own_syntax(self) -> bool:
-        """Whether an option says of records or values what only Spark's reader of JSON knows."""
-        given = {name.lower() for name, text in self.options.items() if text.lower() == "true"}
-        return any(name == "multiline" or name.startswith("allow") for name in given)
+def _load(reading: Reading, schema: str, options: Mapping[str, str]) -> DataFrame:
+    """Return the files with some columns, read with options that count more than their own."""
+    from pyspark.sql.types import StructType
 
-    def load(self, schema: str, options: Mapping[str, str]) -> DataFrame:
-        """Return them with some columns, read with options that count more than their own."""
-        from pyspark.sql.types import StructType
-
-        return self.reader(options).schema(schema or StructType()).load(self.source.places)
-
-    def reader(self, options: Mapping[str, str]) -> DataFrameReader:
-        """Return what reads them, with options that count more than their own."""
-        own = {**self.options, "maxNestingDepth": str(_DEEPEST), **options}
-        return self.session.read.format("json").options(**own)
+    depth = {"maxNestingDepth": str(_DEEPEST)}
+    return reading.load(schema=schema or StructType(), options={**depth, **options})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +133,9 @@ class _Kinds:
     bad: int = 0
 
 
-def _kinds(files: _Files) -> _Kinds:
+def _kinds(reading: Reading) -> _Kinds:
     """Return the kinds of all values, found by one query; by two if a line is no object, but a list."""
-    lines = _variants(files)
+    lines = _variants(reading)
     is_bad = f"{_RECORD} is null or is_variant_null({_RECORD})"
     kind, bad, count = _facts(lines, _RECORD, is_bad)
     if isinstance(kind, Struct):
@@ -184,30 +153,30 @@ def _facts(frame: DataFrame, record: str, is_bad: str) -> tuple[Type, int, int]:
     return parse_kind(kind), bad, count
 
 
-def _variants(files: _Files) -> DataFrame:
+def _variants(reading: Reading) -> DataFrame:
     """Return a row for each line: its value, or its text if it does not parse."""
-    if not files.has_own_syntax:
-        return _exact_variants(files)
+    if not _has_own_syntax(reading.options):
+        return _exact_variants(reading)
     options = {
         "mode": "PERMISSIVE",
         "singleVariantColumn": _RECORD,
         "columnNameOfCorruptRecord": _TEXT,
     }
-    return files.load(f"{_RECORD} variant, {_TEXT} string", options)
+    return _load(reading, f"{_RECORD} variant, {_TEXT} string", options)
 
 
-def _lines(files: _Files) -> DataFrame:
+def _lines(reading: Reading) -> DataFrame:
     """Return the text of each line, which Spark's reader of text does not decode."""
-    lines = files.session.read.format("text").options(**files.options).load(files.source.places)
-    encoding, text = files.options.get("encoding"), "value"
+    lines = reading.load(kind="text")
+    encoding, text = reading.options.get("encoding"), "value"
     if encoding is not None:
         text = f"ltrim('\ufeff', decode(cast(value as binary), {text_sql(encoding)}))"
     return lines.selectExpr(f"{text} as {_TEXT}")
 
 
-def _exact_variants(files: _Files) -> DataFrame:
+def _exact_variants(reading: Reading) -> DataFrame:
     """Return a row for each line: its value, or its text if it is not exactly one; Spark's skips the rest."""
-    filled = _lines(files).where(f"trim(both ' \t\r\n' from {_TEXT}) <> ''")
+    filled = _lines(reading).where(f"trim(both ' \t\r\n' from {_TEXT}) <> ''")
     parsed = filled.selectExpr(f"{_alone_sql(_TEXT, _DEEPEST)} as {_RECORD}", _TEXT)
     return parsed.selectExpr(_RECORD, f"if({_RECORD} is null, {_TEXT}, null) as {_TEXT}")
 
@@ -220,28 +189,28 @@ def _records(lines: DataFrame) -> DataFrame:
     return lines.select(*(name for name in lines.columns if name != _RECORD), functions.expr(items))
 
 
-def _parsed(files: _Files, columns: Sequence[JsonColumn]) -> DataFrame:
+def _parsed(reading: Reading, columns: Sequence[JsonColumn]) -> DataFrame:
     """Return the records as Spark's reader of JSON makes them."""
     unused = _TEXT
     while any(column.name.lower() == unused for column in columns):
         unused += "_"
     fields = (f"{name_sql(column.name)} {column.raw.ddl}" for column in columns if not column.is_void)
     options = {"mode": "FAILFAST", "columnNameOfCorruptRecord": unused}
-    return files.load(", ".join(fields), options)
+    return _load(reading, ", ".join(fields), options)
 
 
-def _has_long_numbers(files: _Files) -> bool:
+def _has_long_numbers(reading: Reading) -> bool:
     """Return whether a number may have more digits than a variant holds."""
-    return not _lines(files).where(f"{_TEXT} rlike '(^|[:,\\\\[])[ \\\\t]*-?{_LONG_NUMBER}'").isEmpty()
+    return not _lines(reading).where(f"{_TEXT} rlike '(^|[:,\\\\[])[ \\\\t]*-?{_LONG_NUMBER}'").isEmpty()
 
 
-def _without_long_variants(files: _Files, columns: Sequence[JsonColumn]) -> tuple[JsonColumn, ...]:
+def _without_long_variants(reading: Reading, columns: Sequence[JsonColumn]) -> tuple[JsonColumn, ...]:
     """Return columns with texts in place of variants if a number in one has more digits than these hold."""
     mixed = {each.name: each.as_written() for each in columns if is_mixed(each.raw)}
     if not mixed:
         return tuple(columns)
     texts = (f"to_json(struct({name_sql(name)} as x)) rlike '{_LONG_NUMBER}'" for name in mixed)
-    row = _parsed(files, list(mixed.values())).selectExpr(*(f"bool_or({sql})" for sql in texts)).first()
+    row = _parsed(reading, list(mixed.values())).selectExpr(*(f"bool_or({sql})" for sql in texts)).first()
     long = {name for name, is_long in zip(mixed, row or (), strict=True) if is_long}
     return tuple(mixed[each.name] if each.name in long else each for each in columns)
 

@@ -18,20 +18,16 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, NamedTuple
 from urllib.parse import unquote
 
 from lakewright.lake.file_probe import DAMAGED, begin_of_text, is_examinable, is_near, opened
 from lakewright.lake.files import Files
 from lakewright.lake.paths import local_path, parent
-from lakewright.reader.source import Begin, FileFault, Form
+from lakewright.reader.source import FileFault, Form, Reading
 from lakewright.schema.sql import text_sql
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 _SIZES = (1 << 16, 1 << 22)
 """How much of a distant file is read to find its first record: the second size if the first is too small."""
@@ -179,31 +175,6 @@ def scan(path: Path, form: Form) -> Lines | None:
     except DAMAGED:
         return None  # Spark reports the error when it reads the file
     return look.lines(str(path), inside)
-
-
-def first_of(path: Path, form: Form) -> tuple[str, ...] | None:
-    """Return the values of the first record of a file; None if Python can't read it.
-
-    It is read no further.
-
-    Raises:
-        OSError: The file can't be opened.
-        FileFault: It has bytes that its encoding does not have.
-    """
-    look = _Look(form)
-    stream = opened(path)
-    if stream is None:
-        return None
-    try:
-        with stream:
-            for block in _plain_blocks(stream, form):
-                look.add(block)
-                if look.first is not None:
-                    break
-    except UnicodeDecodeError as error:
-        raise FileFault("undecodable", str(path), encoding=form.encoding) from error
-    look.finish()
-    return look.lines(str(path), dict.fromkeys(_NAMES, 0)).first
 
 
 class _Look:
@@ -514,79 +485,78 @@ def lines_of(path: Path, encoding: str) -> Iterator[str]:
         return
 
 
-def ends_of_lines(session: SparkSession, paths: Sequence[str], form: Form, files: Files) -> dict[str, Lines]:
+def ends_of_lines(reading: Reading) -> dict[str, Lines]:
     """Return how the lines of CSV files end, in the order of their paths.
-
-    Args:
-        session: A session, for files that Python cannot read.
-        paths: The files.
-        form: How they are written.
-        files: Where the files are.
 
     Raises:
         FileFault: A file can't be read as it is declared to be written.
     """
     near: dict[str, Lines] = {}
+    paths = reading.source.paths
     for path in filter(is_near, paths):
-        found = scan(local_path(path) or Path(path), form)
+        found = scan(local_path(path) or Path(path), reading.form)
         if found is not None:
             near[path] = found
-    far = _far_lines(session, [path for path in paths if path not in near], form, files)
+    far = _far_lines(reading, [path for path in paths if path not in near])
     return {path: near[path] if path in near else far[path] for path in paths}
 
 
-def check_encoding(session: SparkSession, paths: Sequence[str], form: Form) -> None:
+def check_encoding(reading: Reading) -> None:
     """Raise `FileFault` if a file has bytes that its encoding does not have; Spark would replace them."""
-    far = []
-    for path in paths:
+    far, form = [], reading.form
+    for path in reading.source.paths:
         local = local_path(path)
         if local is None or not is_examinable(local):
             far.append(path)
         elif form.codec is not None and (line := undecodable_line(local, form.codec)) is not None:
             raise FileFault("undecodable", path, line, encoding=form.encoding)
     if far and form.is_utf8:
-        _odd_files(session, far, form)
+        _odd_files(reading, far)
 
 
-def _far_lines(session: SparkSession, paths: Sequence[str], form: Form, files: Files) -> dict[str, Lines]:
+def _far_lines(reading: Reading, paths: Sequence[str]) -> dict[str, Lines]:
     """Return how the lines of files end that Python cannot read.
-
-    Args:
-        session: A session.
-        paths: The files.
-        form: How they are written.
-        files: Where the files are.
 
     Raises:
         FileFault: A file can't be read as it is declared to be written.
     """
     if not paths:
         return {}
-
-    def first(path: str) -> FirstRecord:
-        return _far_first_record(session, path, form, files.begin)
-
     with ThreadPoolExecutor(_AT_ONCE) as workers:
-        firsts = dict(zip(paths, workers.map(first, paths), strict=True))
-    has_blanks = not form.separator.strip() or any(len(each.values) < 2 for each in firsts.values())
-    odd = _odd_files(session, paths, form, has_blanks=has_blanks)
-    return {path: _far_lines_of(files, path, form, firsts[path], is_odd=path in odd) for path in paths}
+        firsts = list(workers.map(partial(_far_first_record, reading), paths))
+    has_blanks = not reading.form.separator.strip() or any(len(each.values) < 2 for each in firsts)
+    odd = _odd_files(reading, paths, has_blanks=has_blanks)
+    found = {}
+    for path, first in zip(paths, firsts, strict=True):
+        is_odd = path in odd
+        lines = _scan_copy(reading, path) if is_odd and is_examinable(Path(parent(path)[1])) else None
+        found[path] = lines or Lines(first.values, first.is_alone, None, is_odd)
+    return found
 
 
-def _far_lines_of(files: Files, path: str, form: Form, first: FirstRecord, *, is_odd: bool) -> Lines:
-    found = _scan_copy(files, path, form) if is_odd and is_examinable(Path(parent(path)[1])) else None
-    return found or Lines(first.values, first.is_alone, None, is_odd)
-
-
-def _far_first_record(session: SparkSession, path: str, form: Form, begin: Begin) -> FirstRecord:
+def _far_first_record(reading: Reading, path: str) -> FirstRecord:
     """Return the first record of a file."""
+    found = begin_record(reading.system, path, reading.form)
+    if found is not None:
+        return found
+    lines = (
+        reading.session.read.option("__globPaths__", "false").text(path).where("trim(value) <> ''").take(2)
+    )
+    text = "".join(f"{line[0]}\n" for line in lines)
+    return first_record(text, reading.form, is_whole=len(lines) < 2) or FirstRecord((), is_alone=True)
+
+
+def begin_record(system: Files, path: str, form: Form) -> FirstRecord | None:
+    """Return the first record of a file, which is read no further; None if Python can't decompress it.
+
+    Raises:
+        FileFault: It is too long.
+    """
     name = parent(path)[1]
     if not is_examinable(Path(name)):
-        lines = session.read.option("__globPaths__", "false").text(path).where("trim(value) <> ''").take(2)
-        text = "".join(f"{line[0]}\n" for line in lines)
-        return first_record(text, form, is_whole=len(lines) < 2) or FirstRecord((), is_alone=True)
+        return None
     for size in _SIZES:
-        content = begin(path, size)
+        content = system.begin(path, size)
         try:
             text, is_whole = begin_of_text(content, name, form.codec or "latin-1")
         except DAMAGED:
@@ -599,25 +569,23 @@ def _far_first_record(session: SparkSession, path: str, form: Form, begin: Begin
     raise FileFault("long_header", path, size=str(_SIZES[-1]))
 
 
-def _odd_files(
-    session: SparkSession, paths: Sequence[str], form: Form, *, has_blanks: bool = False
-) -> set[str]:
+def _odd_files(reading: Reading, paths: Sequence[str], *, has_blanks: bool = False) -> set[str]:
     """Return the files of which a line has an odd number of quotes, a field left open, or a carriage return.
 
     These are all if the bytes of a file don't show it.
 
     Args:
-        session: A session.
-        paths: The files.
-        form: How they are written.
+        reading: What is read.
+        paths: Some of its files.
         has_blanks: Whether a line that has nothing but spaces counts, too.
 
     Raises:
         FileFault: A line has bytes that are not UTF-8.
     """
+    form = reading.form
     if not form.has_plain_bytes:
         return set(paths)
-    reader = session.read.option("__globPaths__", "false").option("lineSep", form.line_end or "\n")
+    reader = reading.session.read.option("__globPaths__", "false").option("lineSep", form.line_end or "\n")
     quote = text_sql(form.quote)
     conditions = ["contains(trim(trailing '\\r' from value), '\\r')" if form.line_end is None else "false"]
     if has_blanks:
@@ -653,9 +621,9 @@ def _plain_path(path: str) -> str:
     return unquote(path.partition(":")[2] if ":/" in path else path).lstrip("/")
 
 
-def _scan_copy(files: Files, path: str, form: Form) -> Lines | None:
+def _scan_copy(reading: Reading, path: str) -> Lines | None:
     """Return how the lines of a file end, of which a temporary copy is made if it is elsewhere."""
-    local = local_path(path)
+    local, files, form = local_path(path), reading.system, reading.form
     if local is not None:
         return scan(local, form)
     with tempfile.TemporaryDirectory() as folder:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.groups import read_parts
-from lakewright.reader.source import Source, uri
+from lakewright.reader.source import Reading, uri
 from lakewright.spark.jvm import is_jvm_failure
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
-def read_orc(
-    session: SparkSession, source: Source, *, zone: str | None, corrupt: str | None = None
-) -> DataFrame:
+def read_orc(reading: Reading) -> DataFrame:
     """Return the rows of ORC files, lazily; columns of several files are merged by name.
 
     Only Spark reads their schemas. It merges them at once, unless a column has several types.
@@ -26,16 +24,16 @@ def read_orc(
     Raises:
         LakewrightError: A column has types that no type holds.
     """
-    reader = session.read.format("orc").options(**source.options)
-    if len(source.files) == 1:
-        return reader.load(source.places)
+    files = reading.source.files
+    if len(files) == 1:
+        return reading.load()
     try:
-        return reader.option("mergeSchema", "true").load(source.places)
+        return reading.load(options={"mergeSchema": "true"})
     except Exception as error:
         if is_jvm_failure(error):
             raise
     by_schema: dict[str, list[FileEntry]] = {}
-    for file in source.files:
-        own = session.read.format("orc").options(**source.options).load(uri(source.path(file)))
+    for file in files:
+        own = reading.load([uri(reading.source.path(file))])
         by_schema.setdefault(own.schema.json(), []).append(file)
-    return read_parts(session, source, by_schema.values(), zone=zone, corrupt=corrupt)
+    return read_parts(reading, by_schema.values())

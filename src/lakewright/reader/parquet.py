@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakewright.lake.files import Files, files_at
+from lakewright.lake.files import Files
 from lakewright.lake.parquet_footer import footer_of
 from lakewright.lake.paths import FileEntry, is_stored
 from lakewright.reader.groups import Group, columns_of, grouped, union_of_groups
@@ -24,18 +24,14 @@ from lakewright.reader.parquet_types import (
     true_sql,
     true_type,
 )
-from lakewright.reader.source import Source, uri
-from lakewright.schema.fault import Owner
-from lakewright.schema.rules import ValueRules
+from lakewright.reader.source import Reading, Source, uri
 from lakewright.schema.shape import parts, without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Struct, StructField, Type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from lakewright.lake.lake import Lake
+    from pyspark.sql import DataFrame
 
 
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
@@ -52,51 +48,28 @@ _INDEX = re.compile(r"__index_level_\d+__")
 """The columns in which pandas keeps the numbers of its rows."""
 
 
-def read_parquet(
-    lake: Lake,
-    session: SparkSession,
-    source: Source,
-    *,
-    others: Sequence[str] = (),
-    wanted: Collection[str] = (),
-    keys: Collection[str] = (),
-    zone: str | None,
-    corrupt: str | None = None,
-    note: Callable[[str], None] = lambda _: None,
-) -> DataFrame:
+def read_parquet(reading: Reading) -> DataFrame:
     """Return the rows of Parquet files, lazily; columns of several files are merged by name.
 
     A column that has only nulls, and no type in any file, has none in the frame; parts inside other columns
     that have no type are left out.
 
-    Args:
-        lake: The lake.
-        session: A strict session.
-        source: The files.
-        others: Folders or files whose columns are the same, which are read with them.
-        wanted: Names of columns that are declared.
-        keys: Names of columns that have a type in any case.
-        zone: Time zone of times without an offset; None if these are no instants.
-        corrupt: Column for the JSON of a row with a value that does not fit the type of all files.
-        note: Receives what a user must know of columns that are left out.
-
     Raises:
         LakewrightError: A file is damaged.
         LakewrightError: A column has a type that can't be read, or types that no type holds.
     """
+    source, known = reading.source, reading.known
     is_chosen = any(name.lower() in _CHOOSING for name in source.given)
     is_read = (source.is_local or is_stored(source.place)) and not is_chosen
-    footers = read_footers(files_at(source.place, lake), source) if is_read else None
-    options = dict(_OPTIONS)
+    footers = read_footers(reading.system, source) if is_read else None
     if footers is None:
-        options |= {"mergeSchema": "true"} if len(source.files) > 1 else {}
-        return _load(session, source, [*source.places, *others], options=options)
+        merging = {"mergeSchema": "true"} if len(source.files) > 1 else {}
+        return reading.load(options={**_OPTIONS, **merging})
     schemas = _schemas(footers)
     if len(schemas) == 1 and schemas[0].is_sparks_own:
-        return _load(session, source, [*source.places, *others], options=options)
-    schemas = [each.known(session, source) for each in schemas]
-    declared = {name.lower() for name in wanted}
-    order = _names(schemas, declared, note)
+        return reading.load(options=_OPTIONS)
+    schemas = [each.known(reading) for each in schemas]
+    order = _names(schemas, {name.lower() for name in known.names}, reading.note)
     for each in schemas:
         _check(source, each, order)
     # Files in which a column has no type are not read together with those in which it has one.
@@ -108,10 +81,9 @@ def read_parquet(
     for each in schemas:  # a file without rows says nothing of types, but has its columns
         for lower, column in _readable(_by_name(each.with_columns(order))).items():
             columns.setdefault(lower, replace(column, type=true_type(column.type)))
-    frames = [(_group_frame(session, source, group, others), _true_columns(group)) for group in groups]
-    rules = ValueRules(zone, Owner.SLICE)
-    frame = union_of_groups(frames, columns, rules, corrupt)
-    kept = {name.lower() for name in keys}
+    frames = [(_group_frame(reading, group), _true_columns(group)) for group in groups]
+    frame = union_of_groups(reading, frames, columns)
+    kept = {name.lower() for name in known.keys}
     if list(columns) == list(order):
         return frame
     return frame.selectExpr(
@@ -119,7 +91,7 @@ def read_parquet(
             name_sql(columns[lower].name) if lower in columns else _typeless_sql(name, is_key=lower in kept)
             for lower, name in order.items()
         ),
-        *(name_sql(name) for name in frame.columns if name == corrupt),
+        *(name_sql(name) for name in frame.columns if name == reading.corrupt),
     )
 
 
@@ -150,11 +122,11 @@ class _Schema:
         """Return those of its columns whose names, in lower case, are given."""
         return Struct(tuple(each for each in self.columns.fields if each.name.lower() in names))
 
-    def known(self, session: SparkSession, source: Source) -> _Schema:
+    def known(self, reading: Reading) -> _Schema:
         """Return the schema with the types that only Spark knows."""
         if not is_foreign(self.columns):
             return self
-        kind = type_of(_load(session, source, [uri(source.path(self.files[0]))], options={}).schema)
+        kind = type_of(reading.load([uri(reading.source.path(self.files[0]))]).schema)
         return replace(self, columns=kind) if isinstance(kind, Struct) else self
 
 
@@ -279,29 +251,16 @@ def _true_columns(group: Group) -> dict[str, StructField]:
     return {name: replace(each, type=true_type(each.type)) for name, each in group.columns.items()}
 
 
-def _group_frame(session: SparkSession, source: Source, group: Group, others: Sequence[str]) -> DataFrame:
+def _group_frame(reading: Reading, group: Group) -> DataFrame:
     """Return the rows of the files of a group, in their true types."""
     from pyspark.sql import functions
 
-    part = source.only(group.files)
-    columns = group.columns.values()
+    part, columns = reading.of(reading.source.only(group.files)), group.columns.values()
     schema = ", ".join(f"{name_sql(each.name)} {read_type(each.type).ddl}" for each in columns)
-    frame = _load(session, part, [*part.places, *others], options=_OPTIONS, schema=schema)
+    frame = part.load(options=_OPTIONS, schema=schema or None)
     changed = {each.name: each.type for each in columns if true_type(each.type) != each.type}
     made = {name: functions.expr(true_sql(name_sql(name), kind, name)) for name, kind in changed.items()}
     return frame.withColumns(made) if made else frame
-
-
-def _load(
-    session: SparkSession,
-    source: Source,
-    places: list[str],
-    *,
-    options: Mapping[str, str],
-    schema: str = "",
-) -> DataFrame:
-    reader = session.read.format("parquet").options(**source.options, **options)
-    return (reader.schema(schema) if schema else reader).load(places)
 
 
 def _typeless_sql(name: str, *, is_key: bool) -> str:

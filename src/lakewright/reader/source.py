@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SliceError, TargetError
 from lakewright.lake.file_probe import DAMAGED, PROBE, opened
+from lakewright.lake.frames import empty_frame
 from lakewright.lake.paths import FileEntry, join, local_path
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.types import StructField, Type
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from lakewright.lake.files import Files
     from lakewright.spec.models.slice_format import SliceFormat
 
 
@@ -365,6 +370,70 @@ class KnownColumns:
     keys: Collection[str] = ()
     is_used: Callable[[str], bool] = lambda _: False
     without_rows: Sequence[StructField] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Files that are read to raw values, with all that their reader must know.
+
+    Attributes:
+        session: A session; of slices a strict one.
+        system: Where the files are.
+        source: The files.
+        form: How they are written.
+        known: What is known of their columns.
+        corrupt: Column for the text of records that do not parse, or have a value that does not fit the type
+            of all files; without it, they fail the query.
+        others: Folders or files of Parquet whose columns are the same, which are read with them.
+        note: Receives what a user must know of columns that are left out, or are of several kinds.
+    """
+
+    session: SparkSession
+    system: Files
+    source: Source
+    form: Form
+    known: KnownColumns
+    corrupt: str | None = None
+    others: Sequence[str] = ()
+    note: Callable[[str], None] = lambda _: None
+
+    def of(self, source: Source) -> Reading:
+        """Return what reads other files in the same way."""
+        return replace(self, source=source)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of Spark's reader; those that the project declares win over that of the form."""
+        return {**self.form.options, **self.source.options}
+
+    @property
+    def without_rows(self) -> DataFrame:
+        """No rows, with the columns that are known of files without records."""
+        columns = ((field.name, field.type.ddl) for field in self.known.without_rows)
+        return empty_frame(self.session, columns)
+
+    def load(
+        self,
+        places: Sequence[str] = (),
+        *,
+        kind: str | None = None,
+        schema: str | StructType | None = None,
+        defaults: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> DataFrame:
+        """Return the rows of the files as Spark's reader makes them, lazily.
+
+        Args:
+            places: What Spark reads; by default all files.
+            kind: The reader; by default that of their format.
+            schema: The columns; None if Spark is to find them.
+            defaults: Options over which those that the project declares win.
+            options: Options that win over those.
+        """
+        own = {**self.form.options, **(defaults or {}), **self.source.options, **(options or {})}
+        reader = self.session.read.format(kind or self.source.kind).options(**own)
+        reader = reader if schema is None else reader.schema(schema)
+        return reader.load(list(places) or [*self.source.places, *self.others])
 
 
 def marked_encoding(path: Path) -> str | None:

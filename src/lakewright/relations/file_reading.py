@@ -22,7 +22,7 @@ from lakewright.lake.frames import empty_frame
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import FileEntry, join, parent
 from lakewright.reader.files import CsvGroup, file_sql, folder_values, names_of, read_files
-from lakewright.reader.source import TEXTS, Form, KnownColumns, Source, form_of_options
+from lakewright.reader.source import TEXTS, Form, KnownColumns, Reading, Source, form_of_options
 from lakewright.schema.conversion import convert
 from lakewright.schema.names import look_alike, shown
 from lakewright.schema.rules import ValueRules
@@ -93,21 +93,25 @@ class FileReader:
         types = {
             name.lower(): each.type for each in declared for name in (each.renamed_from, each.name) if name
         }
-        frame = read_files(
-            self.workspace.lake,
+        known = KnownColumns(
+            self.workspace.lake.settings.timezone,
+            type_of=lambda name: types.get(name.lower()),
+            names=tuple(types),
+            without_rows=tuple(StructField(each.name, plain_type(each.type)) for each in declared),
+        )
+        reading = Reading(
             self.workspace.spark,
+            files_at(source.place, self.workspace.lake),
             source,
             self._form,
-            KnownColumns(
-                self.workspace.lake.settings.timezone,
-                type_of=lambda name: types.get(name.lower()),
-                names=tuple(types),
-                without_rows=tuple(StructField(each.name, plain_type(each.type)) for each in declared),
-            ),
+            known,
+            note=lambda text: self.workspace.note(f"{self.label}: {text}"),
+        )
+        frame = read_files(
+            reading,
             schema_of=self._csv_schema,
             schema=reader_schema(declared) or None,
             is_by_spark=self._is_by_spark,
-            note=lambda text: self.workspace.note(f"{self.label}: {text}"),
         )
         return self._typed(frame)
 

@@ -271,9 +271,9 @@ class _Place:
         if isinstance(target, Struct):
             return self._object_of_variant(value, target)
         if isinstance(target, Array):
-            return self._list_of_variant(value, target)
+            return self._parts_of_variant(value, target, Array(VARIANT), self._array)
         if isinstance(target, MapOf):
-            return self._map_of_variant(value, target)
+            return self._parts_of_variant(value, target, MapOf(TEXT, VARIANT), self._map)
         text = f"cast({value} as string)"
         if class_of(target) == "text":
             return replace(self._leaf(text, TEXT, target), value=text)
@@ -307,17 +307,13 @@ class _Place:
         made = f"if({fields} is null, null, named_struct({', '.join(parts)}))"
         return Conversion(value, made, tuple(faults), is_nested=True)
 
-    def _list_of_variant(self, value: str, target: Array) -> Conversion:
-        elements = f"try_cast({value} as array<variant>)"
-        inner = self._deeper().converted(self._item, VARIANT, target.element)
-        faults = (self._misshapen(value, elements, target), *_first_in(elements, self._item, inner.faults))
-        made = f"transform({elements}, {self._item} -> {inner.sql})"
-        return Conversion(value, made, faults, is_nested=True)
-
-    def _map_of_variant(self, value: str, target: MapOf) -> Conversion:
-        fields = f"try_cast({value} as map<string, variant>)"
-        inner = self._map(fields, MapOf(TEXT, VARIANT), target)
-        return replace(inner, value=value, faults=(self._misshapen(value, fields, target), *inner.faults))
+    def _parts_of_variant(
+        self, value: str, target: Type, shape: Type, rule: Callable[[str, Any, Any], Conversion]
+    ) -> Conversion:
+        """Return a list or map in a variant, whose parts a rule converts once it has that shape."""
+        found = f"try_cast({value} as {shape.ddl})"
+        inner = rule(found, shape, target)
+        return replace(inner, value=value, faults=(self._misshapen(value, found, target), *inner.faults))
 
 
 def _first_in(list_: str, item: str, faults: Sequence[str]) -> tuple[str, ...]:

@@ -172,15 +172,13 @@ def _limited(text: str, target: Type, rules: ValueRules) -> Leaf:
     return Leaf(f"if({fits}, {made}, null)", Reason.TOO_LONG)
 
 
-def _text_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, rules
+def _text_to_whole(value: str, _source: Type, target: Type, _rules: ValueRules) -> Leaf:
     # Spark's cast takes digits only, but also spaces and control characters around them.
     digits = f"{value} >= '!' and right({value}, 1) between '0' and '9'"
     return Leaf(f"if({digits}, try_cast({value} as {target.ddl}), null)", Reason.NOT_WRITTEN_SO)
 
 
-def _text_to_decimal(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source
+def _text_to_decimal(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf:
     _, scale = _precision(target)
     cast = f"try_cast({value} as {target.ddl})"
     if rules.rounds:
@@ -203,8 +201,7 @@ def _has_no_more_places(value: str, scale: int) -> str:
     return f"case when {may_fit} then {is_zero} or {places} <= {scale} else false end"
 
 
-def _text_to_float(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, rules
+def _text_to_float(value: str, _source: Type, target: Type, _rules: ValueRules) -> Leaf:
     cast = f"try_cast({value} as {target.ddl})"
     limit = "3.4028235e38D" if target.ddl == "float" else "1.7976931348623157e308D"
     return Leaf(
@@ -214,8 +211,7 @@ def _text_to_float(value: str, source: Type, target: Type, rules: ValueRules) ->
     )
 
 
-def _text_to_boolean(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, target
+def _text_to_boolean(value: str, _source: Type, _target: Type, rules: ValueRules) -> Leaf:
     if rules.booleans:
         true, false = (
             [text for text, each in rules.booleans.items() if each is wanted] for wanted in (True, False)
@@ -249,12 +245,12 @@ def _text_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> 
     if rules.format is not None:
         local = f"try_to_timestamp({value}, {text_sql(rules.format)})"
         if target.ddl == "timestamp_ntz":
-            return _bounded_time(f"cast({local} as timestamp_ntz)", target, Reason.NOT_WRITTEN_SO)
+            return Leaf(_bounded(f"cast({local} as timestamp_ntz)", target), Reason.NOT_WRITTEN_SO)
         has_zone = any(letter in rules.format for letter in "XxVzZO")
         if has_zone or rules.zone == "UTC":
-            return _bounded_time(local, target, Reason.NOT_WRITTEN_SO)
+            return Leaf(_bounded(local, target), Reason.NOT_WRITTEN_SO)
         naive = f"cast({local} as timestamp_ntz)"
-        return _bounded_time(_instant(naive, rules.zone), target, Reason.NO_SUCH_TIME)
+        return Leaf(_bounded(_instant(naive, rules.zone), target), Reason.NO_SUCH_TIME)
     is_time = f"{value} rlike '{_IS_TIME}'"
     # No zone moves these out of the years that are taken, so that the time is computed once.
     is_inside = f"{value} >= '0001-01-03' and {value} < '9999-12-30'"
@@ -270,24 +266,18 @@ def _text_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> 
     return Leaf(f"if({is_time}, if({is_inside}, {made}, {bounded}), null)", Reason.NOT_WRITTEN_SO)
 
 
-def _bounded_time(made: str, target: Type, reason: Reason) -> Leaf:
-    return Leaf(_bounded(made, target), reason)
-
-
 def _bounded(made: str, target: Type) -> str:
     return within_years_sql(made, target) or made
 
 
-def _text_to_counted(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
+def _text_to_counted(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf:
     """Return a date or time of a text that is a number in a unit."""
-    del source
     number = Decimal(38, 9)
     found = _text_to_decimal(value, Scalar("string"), number, rules).sql
     return _number_to_counted(found, number, target, rules) or Leaf("null", Reason.NO_UNIT)
 
 
-def _text_to_binary(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, target, rules
+def _text_to_binary(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
     return Leaf(f"cast({value} as binary)")
 
 
@@ -311,8 +301,7 @@ def _number_to_text(value: str, source: Type, target: Type, rules: ValueRules) -
     return _limited(plain_number_sql(value, source), target, rules)
 
 
-def _whole_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del rules
+def _whole_to_whole(value: str, source: Type, target: Type, _rules: ValueRules) -> Leaf:
     if WHOLE.index(source.ddl) <= WHOLE.index(target.ddl):
         return Leaf(f"cast({value} as {target.ddl})")
     return Leaf(f"try_cast({value} as {target.ddl})", Reason.OUT_OF_RANGE)
@@ -328,8 +317,8 @@ def _exact_to_decimal(value: str, source: Type, target: Type, rules: ValueRules)
     return Leaf(cast, Reason.OUT_OF_RANGE)
 
 
-def _decimal_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del rules  # only fractions are rounded, to fewer places
+def _decimal_to_whole(value: str, source: Type, target: Type, _rules: ValueRules) -> Leaf:
+    # Only fractions are rounded, to fewer places.
     cast = f"try_cast({value} as {target.ddl})"
     _, places = _precision(source)
     if places == 0:
@@ -337,8 +326,7 @@ def _decimal_to_whole(value: str, source: Type, target: Type, rules: ValueRules)
     return Leaf(f"if({value} % 1 = 0, {cast}, null)", Reason.INEXACT)
 
 
-def _float_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, rules
+def _float_to_whole(value: str, _source: Type, target: Type, _rules: ValueRules) -> Leaf:
     wide = f"cast({value} as double)"
     is_whole = _is_whole(wide, _BITS[target.ddl])
     return Leaf(f"if({is_whole}, try_cast({wide} as {target.ddl}), null)", Reason.INEXACT)
@@ -390,8 +378,7 @@ def _float_to_float(value: str, source: Type, target: Type, rules: ValueRules) -
     return Leaf(f"if({again} = {value}, {narrow}, null)", Reason.INEXACT)
 
 
-def _number_to_boolean(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, target, rules
+def _number_to_boolean(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
     return Leaf(f"case when {value} = 1 then true when {value} = 0 then false end", Reason.OUT_OF_RANGE)
 
 
@@ -443,8 +430,7 @@ def _days_to_date(value: str, source: Type, unit: Unit) -> Leaf:
 # Booleans, dates, times
 
 
-def _boolean_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source
+def _boolean_to_text(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf:
     return _limited(f"cast({value} as string)", target, rules)
 
 
@@ -453,8 +439,7 @@ def _date_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> 
     return Leaf(made.sql, made.reason or Reason.OUT_OF_RANGE)
 
 
-def _date_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf | None:
-    del source
+def _date_to_time(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf | None:
     midnight = f"cast({value} as timestamp_ntz)"
     if target.ddl == "timestamp_ntz":
         return Leaf(midnight)
@@ -472,8 +457,7 @@ def _time_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> 
     return Leaf(made.sql, made.reason or Reason.OUT_OF_RANGE)
 
 
-def _time_to_date(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del target
+def _time_to_date(value: str, source: Type, _target: Type, rules: ValueRules) -> Leaf:
     local = _local(value, rules.zone) if source.ddl == "timestamp" else value
     day = f"cast({local} as date)"
     is_midnight = f"cast({day} as timestamp_ntz) = {local} and {day} between {_FIRST} and {_LAST}"
@@ -522,18 +506,15 @@ def _instant(local: str, zone: str | None) -> str:
     return f"cast(if({before} = {after}, {one}, {either}) as timestamp)"
 
 
-def _same(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, target, rules
+def _same(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
     return Leaf(value)
 
 
-def _variant_of(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, target, rules
+def _variant_of(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
     return Leaf(f"cast({value} as variant)")
 
 
-def _binary_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source
+def _binary_to_text(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf:
     made = _limited(f"cast({value} as string)", target, rules)
     return Leaf(f"if(is_valid_utf8({made.sql}), {made.sql}, null)", Reason.NOT_WRITTEN_SO)
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field as Declared
-
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
-from lakewright.schemas.text import TextSchema
+from lakewright.schemas.text import NullableSchema
 from lakewright.spec.models.fields import Field
 
 _PRIMITIVES = {
@@ -36,25 +34,23 @@ _LOGICAL = {
 }
 
 
-class AvroSchema(TextSchema):
+class AvroSchema(NullableSchema):
     """The columns are the fields of a record; a field whose type is a union with null may be null."""
 
-    nullable: bool = Declared(
-        default=False, description="Allow nulls in every column, whatever the record says."
-    )
-
-    def parse(self, document: Any) -> tuple[Field, ...]:
+    def parse(self, document: Any) -> Struct:
         """Return the record's fields."""
-        named: dict[str, Type] = {}
-        return tuple(
-            Field(
-                name=field["name"],
-                type=_type(field["type"], named),
-                nullable=self.nullable or _is_nullable(field["type"]),
-                description=field.get("doc"),
+        return _record(document, {})
+
+
+def _record(found: Mapping[str, Any], named: dict[str, Type]) -> Struct:
+    return Struct(
+        tuple(
+            StructField(
+                field["name"], _type(field["type"], named), _is_nullable(field["type"]), field.get("doc")
             )
-            for field in document["fields"]
+            for field in found["fields"]
         )
+    )
 
 
 def _is_nullable(found: Any) -> bool:
@@ -87,14 +83,7 @@ def _complex(found: Mapping[str, Any], named: dict[str, Type]) -> Type:
     if kind == "map":
         return MapOf(Scalar("string"), _type(found["values"], named))
     if kind == "record":
-        return Struct(
-            tuple(
-                StructField(
-                    field["name"], _type(field["type"], named), _is_nullable(field["type"]), field.get("doc")
-                )
-                for field in found["fields"]
-            )
-        )
+        return _record(found, named)
     return _type(kind, named)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import Field as Declared
 
 from lakewright.schema.types import Array, MapOf, Scalar, Struct, StructField, Type
-from lakewright.schemas.text import TextSchema
-from lakewright.spec.models.fields import Field
+from lakewright.schemas.text import NullableSchema, TextSchema
 
 _TYPES = {"string": "string", "integer": "bigint", "number": "double", "boolean": "boolean", "null": "void"}
 _FORMATS = {"date": "date", "date-time": "timestamp", "int32": "int", "int64": "bigint", "float": "float"}
@@ -20,28 +19,9 @@ _DEEPEST = 20
 class JsonSchema(TextSchema):
     """The columns are the properties of the object; those that aren't required may be null."""
 
-    def parse(self, document: Any) -> tuple[Field, ...]:
+    def parse(self, document: Any) -> Struct:
         """Return the properties, in their order."""
-        return json_fields(document, document)
-
-
-def json_fields(document: Any, found: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Return the properties of an object that a document describes.
-
-    Raises:
-        ValueError, KeyError, TypeError: It isn't the description of an object.
-    """
-    reader = _Reader(document)
-    root = reader.merged(found)
-    return tuple(
-        Field(
-            name=name,
-            type=reader.type_of(inner, 0),
-            nullable=name not in root.get("required", ()) or reader.is_nullable(inner),
-            description=inner.get("description"),
-        )
-        for name, inner in root["properties"].items()
-    )
+        return _Reader(document).columns(document)
 
 
 class _Reader:
@@ -106,16 +86,27 @@ class _Reader:
         values = found.get("additionalProperties")
         if "properties" not in found and isinstance(values, Mapping):
             return MapOf(Scalar("string"), self.type_of(values, depth + 1))
+        return self._fields({"properties": {}, **found}, depth + 1)
+
+    def columns(self, found: Mapping[str, Any]) -> Struct:
+        """Return the properties of an object as columns.
+
+        Raises:
+            ValueError, KeyError, TypeError: It isn't the description of an object.
+        """
+        return self._fields(self.merged(found), 0)
+
+    def _fields(self, found: Mapping[str, Any], depth: int) -> Struct:
         required = found.get("required", ())
         return Struct(
             tuple(
                 StructField(
                     name,
-                    self.type_of(inner, depth + 1),
+                    self.type_of(inner, depth),
                     name not in required or self.is_nullable(inner),
                     inner.get("description"),
                 )
-                for name, inner in found.get("properties", {}).items()
+                for name, inner in found["properties"].items()
             )
         )
 
@@ -124,13 +115,10 @@ _PLACES = (("components", "schemas"), ("definitions",))
 """Where OpenAPI 3 and Swagger 2 keep entities."""
 
 
-class OpenApiSchema(TextSchema):
+class OpenApiSchema(NullableSchema):
     """The columns are the properties of an entity of an OpenAPI document, in YAML or JSON."""
 
     entity: str = Declared(description="Name of the entity in the document.")
-    nullable: bool = Declared(
-        default=False, description="Allow nulls in every column, whatever the document says."
-    )
 
     def document(self, text: str) -> Any:
         """Return the document, which is YAML; JSON is YAML, too.
@@ -145,7 +133,7 @@ class OpenApiSchema(TextSchema):
         except yaml.YAMLError as error:
             raise ValueError(" ".join(str(error).split())) from error
 
-    def parse(self, document: Any) -> tuple[Field, ...]:
+    def parse(self, document: Any) -> Struct:
         """Return the properties of the entity, and those that `allOf` adds."""
         entities: dict[str, Any] = {}
         for place in _PLACES:
@@ -157,7 +145,4 @@ class OpenApiSchema(TextSchema):
             raise ValueError(
                 f"it has no entity {self.entity!r}, only {', '.join(sorted(entities)) or 'none'}"
             )
-        fields = json_fields(document, entities[self.entity])
-        if not self.nullable:
-            return fields
-        return tuple(field.model_copy(update={"nullable": True}) for field in fields)
+        return _Reader(document).columns(entities[self.entity])

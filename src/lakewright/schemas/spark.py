@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
@@ -12,17 +13,9 @@ from lakewright.spec.models.fields import Field, parse_type
 class SparkSchema(TextSchema):
     """The columns are the fields of a struct in Spark's JSON form."""
 
-    def parse(self, document: Any) -> tuple[Field, ...]:
+    def parse(self, document: Any) -> Struct:
         """Return the struct's fields."""
-        return tuple(
-            Field(
-                name=field["name"],
-                type=_type(field["type"]),
-                nullable=bool(field.get("nullable", True)),
-                description=field.get("metadata", {}).get("comment"),
-            )
-            for field in document["fields"]
-        )
+        return _struct(document)
 
 
 def as_spark_json(fields: tuple[Field, ...]) -> dict[str, Any]:
@@ -42,9 +35,18 @@ def _type(found: Any) -> Type:
         return Array(_type(found["elementType"]))
     if found["type"] == "map":
         return MapOf(_type(found["keyType"]), _type(found["valueType"]))
+    return _struct(found)
+
+
+def _struct(found: Mapping[str, Any]) -> Struct:
     return Struct(
         tuple(
-            StructField(field["name"], _type(field["type"]), bool(field.get("nullable", True)))
+            StructField(
+                field["name"],
+                _type(field["type"]),
+                bool(field.get("nullable", True)),
+                field.get("metadata", {}).get("comment"),
+            )
             for field in found["fields"]
         )
     )

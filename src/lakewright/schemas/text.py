@@ -12,6 +12,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import SpecError
+from lakewright.schema.types import Struct, StructField
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.text_marks import FileText
@@ -65,7 +66,8 @@ class TextSchema(Schema):
         """
         where = self.file or self.url or f"the schema of kind {self.kind!r}"
         try:
-            return self.parse(self.document(self._text(workspace)))
+            found = self.parse(self.document(self._text(workspace)))
+            return tuple(self._field(each) for each in found.fields)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SpecError.of(f"{where} is not a schema of kind {self.kind!r}: {error}") from error
 
@@ -82,10 +84,32 @@ class TextSchema(Schema):
         """
         return json.loads(text)
 
+    @property
+    def allows_nulls(self) -> bool:
+        """Whether every column may be null, whatever the document says."""
+        return False
+
+    def _field(self, column: StructField) -> Field:
+        nullable = self.allows_nulls or column.nullable
+        return Field(name=column.name, type=column.type, nullable=nullable, description=column.description)
+
     @abstractmethod
-    def parse(self, document: Any) -> tuple[Field, ...]:
+    def parse(self, document: Any) -> Struct:
         """Return the columns that a document describes.
 
         Raises:
             ValueError, KeyError, TypeError: It isn't a schema of this kind.
         """
+
+
+class NullableSchema(TextSchema):
+    """A schema in a format of other tools, whose columns may be declared to allow nulls."""
+
+    nullable: bool = Declared(
+        default=False, description="Allow nulls in every column, whatever the document says."
+    )
+
+    @property
+    def allows_nulls(self) -> bool:
+        """Whether that is declared."""
+        return self.nullable

@@ -9,22 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import reduce
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, MigrationError
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.file_probe import is_examinable
+from lakewright.lake.files import files_at
 from lakewright.lake.observation import observe_table, read_table
-from lakewright.lake.parquet_footer import column_names
 from lakewright.lake.paths import is_stored, join, local_path, parent
-from lakewright.reader.files import names_of_header
-from lakewright.reader.lines import first_of as first_line_of
-from lakewright.reader.source import Form, form_of_slices
+from lakewright.reader.files import column_names, folder_columns
+from lakewright.reader.source import form_of_slices
 from lakewright.schema.sql import text_sql
 from lakewright.slices.discovery import find_unchanged_slice, list_bronze, slice_name
-from lakewright.slices.reading import read_slice, read_together, same_columns
+from lakewright.slices.reading import read_slice, read_together, same_columns, source_of
 from lakewright.slices.result import NOT_OF_SLICE
 from lakewright.spark.engine import analyzed
 from lakewright.spec.models.entity import Strategy
@@ -169,15 +166,8 @@ def _frames(
 
 def reader_of(entity: Entity, history: HistoryFrom) -> Entity:
     """Return a copy of the entity that reads the exports: with their format, and without a quarantine."""
-    changed: dict[str, Any] = {
-        "on_bad_rows": "fail",
-        "format": history.format or entity.settings.slice_format,
-    }
-    settings = entity.settings.model_copy(update=changed)
-    settings.__dict__.pop("slice_format", None)
-    copy = entity.model_copy(update={"settings": settings})
-    copy._scope = entity._scope
-    return copy
+    own = history.format or entity.settings.slice_format
+    return entity.with_settings(on_bad_rows="fail", format=own)
 
 
 def _read_table(lake: Lake, session: SparkSession, history: HistoryFrom) -> DataFrame:
@@ -300,39 +290,14 @@ def _columns(lake: Lake, entity: Entity, history: HistoryFrom) -> Iterator[tuple
         return
     form = form_of_slices(reader_of(entity, history).settings.slice_format)
     for export in exports_of(lake, history):
-        columns: dict[str, None] = {}
-        for place in export.paths:
-            path = local_path(place)
-            found = None if path is None or not is_examinable(path) else _columns_of(path, form, history)
-            if found is None:
-                return
-            columns |= dict.fromkeys(found)
-        yield export.name, (*columns, *_partitions(export.paths))
-
-
-def _columns_of(path: Path, form: Form, history: HistoryFrom) -> Sequence[str] | None:
-    """Return the columns of a file; None if only Spark knows them."""
-    try:
-        if form.kind == "parquet":
-            return column_names(path)
-        if form.kind == "csv" and form.header:
-            first = first_line_of(path, form)
-            return (
-                first if first is None else names_of_header(first, form, str(path)) or _without_header(path)
-            )
-    except (OSError, ValueError, LakewrightError) as error:
-        raise unreadable_past(history, str(error)) from error
-    return None
-
-
-def _without_header(path: Path) -> Sequence[str]:
-    raise ValueError(f"{path} has no line with the names of the columns")
-
-
-def _partitions(paths: Sequence[str]) -> Iterator[str]:
-    """Yield the columns that the names of folders give, as in `day=2022-01-01`."""
-    for path in paths:
-        yield from (part.partition("=")[0] for part in path.split("/")[:-1] if "=" in part)
+        source = source_of(export, form.kind)
+        try:
+            columns = column_names(files_at(source.place, lake), source, form)
+        except (OSError, ValueError, LakewrightError) as error:
+            raise unreadable_past(history, str(error)) from error
+        if columns is None:
+            return
+        yield export.name, (*columns, *folder_columns(source))
 
 
 def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mapping[str, int]:
@@ -353,8 +318,7 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
     request = LoadRequest(name, entity.strategy, context.clock().astimezone(UTC), token=token)
     try:
         frame = read_slice(lake, session, slice_, entity)
-        fit = fit_slice(lake, session, entity, frame, request)
-        return adopt(lake, session, entity, fit.prepared, fit.state, request=request)
+        return adopt_first(lake, session, entity, frame, request) or {}
     except Exception as error:
         raise translate_error(error, entity, name) from error
 

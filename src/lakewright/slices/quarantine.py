@@ -131,8 +131,7 @@ def name_bad_rows(
     """
     if not isinstance(error, (SliceError, SchemaDriftError, NullKeyError)):
         return error
-    settings = entity.settings.model_copy(update={"on_bad_rows": "quarantine"})
-    lenient = entity.model_copy(update={"settings": settings})
+    lenient = entity.with_settings(on_bad_rows="quarantine")
     try:
         frame = read_slice(lake, session, slice_, lenient, known=table_types(lake, entity))
         bad = unparsed_rows(frame)

@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from lakewright.lake.files import files_at
 from lakewright.lake.observation import observe_table
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.reader.files import folder_columns, read_files
-from lakewright.reader.source import KnownColumns, Source, form_of_slices
+from lakewright.reader.source import KnownColumns, Reading, Source, form_of_slices
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import text_sql
 from lakewright.schema.types import TEXT, Scalar, Struct, StructField, Type
@@ -74,23 +75,25 @@ def read_slice(
     is_json, wanted = entity.reads_json, _wanted_types(entity, known or {})
     used = {word for _, text in expressions_of(entity) for word in re.findall(r"\w+", text.lower())}
     form = form_of_slices(entity.settings.slice_format)
-    return read_files(
-        lake,
+    known_columns = KnownColumns(
+        entity.settings.naive_zone(lake.settings.timezone),
+        type_of=wanted,
+        names=(*(each.source for each in entity.columns), *entity.names_with_values),
+        keys=entity.business_keys,
+        is_used=lambda name: not used.isdisjoint(re.findall(r"\w+", name.lower())),
+        without_rows=_columns_without_rows(entity, wanted if is_json else lambda _: TEXT),
+    )
+    reading = Reading(
         session,
+        files_at(slice_.path, lake),
         source_of(slice_, form.kind),
         form,
-        KnownColumns(
-            entity.settings.naive_zone(lake.settings.timezone),
-            type_of=wanted,
-            names=(*(each.source for each in entity.columns), *entity.names_with_values),
-            keys=entity.business_keys,
-            is_used=lambda name: not used.isdisjoint(re.findall(r"\w+", name.lower())),
-            without_rows=_columns_without_rows(entity, wanted if is_json else lambda _: TEXT),
-        ),
-        others=[each.path for each in others],
+        known_columns,
         corrupt=CORRUPT if entity.settings.on_bad_rows == "quarantine" else None,
+        others=[each.path for each in others],
         note=note,
     )
+    return read_files(reading)
 
 
 def read_together(

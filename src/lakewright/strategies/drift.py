@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SchemaDriftError
 from lakewright.schema.conversion import convert
@@ -19,6 +19,9 @@ from lakewright.schema.sql import name_sql
 from lakewright.schema.types import VOID, StructField, Type
 from lakewright.transform.steps import incompatible_type_error
 from lakewright.transform.typed_columns import target_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _RULES = DiffRules(nullability=False, case=False, order=False, are_inside_named=True)
 
@@ -91,6 +94,12 @@ class Alignment:
     drift: Drift
     evolves: bool
     widens: bool
+
+    def applied(self, frame: DataFrame, *others: str) -> DataFrame:
+        """Return the slice's rows with the columns of the table, and others of their own."""
+        return frame.selectExpr(
+            *(f"{sql} as {name_sql(name)}" for name, sql in self.columns.items()), *others
+        )
 
 
 def align(

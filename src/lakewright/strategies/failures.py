@@ -19,7 +19,6 @@ from lakewright.errors import (
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.spark_errors import (
     EVERYWHERE,
-    STORAGE,
     Meaning,
     condition,
     file_of,
@@ -66,22 +65,6 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
     found = translated(text, f"while the {what} was processed", EVERYWHERE)
     found = found or translated(text, what, _MEANINGS)
     return found or TargetError(f"the {what} could not be processed: {condition(text)}")
-
-
-def storage_error(error: Exception, doing: str) -> LakewrightError | None:
-    """Return the error for a storage that failed while something was done to a table; None if it did not.
-
-    Args:
-        error: An error of Spark.
-        doing: What was done, such as `undo orders`.
-    """
-    if isinstance(error, LakewrightError):
-        return None
-    found = STORAGE.search(full_text(error))
-    return found and StorageUnavailable(
-        f"the storage failed during `{doing}`: {found[0]}",
-        remedy="Free space or repair the storage, then type the command again.",
-    )
 
 
 def _expression_error(text: str, entity: Entity) -> TargetError | None:

@@ -111,24 +111,14 @@ class PastLoad:
     def text(self) -> str:
         """A sentence on what was loaded, and what was not."""
         counts = self.counts
-        versions, late = counts["versions"], counts["late"]
-        said = [
-            f"{counted(versions, 'version')} of {counted(counts['records'], 'record')} from {self.place} "
-            f"{'stands' if versions == 1 else 'stand'} before the first slice"
-        ]
-        if late:
-            begins, is_ = ("begins", "is") if late == 1 else ("begin", "are")
-            said.append(
-                f"{counted(late, 'row')} that {begins} at its processing time or later {is_} left out"
-            )
-        for names, one, many in (
-            (self.left_out, "is left out: the slice lacks it", "are left out: the slice lacks them"),
-            (self.missing, "has no values there", "have no values there"),
-        ):
-            if names:
-                columns, verb = ("column", one) if len(names) == 1 else ("columns", many)
-                said.append(f"the {columns} {first_of(names, MOST_NAMED)} {verb}")
-        return "; ".join(said)
+        found = f"{counted(counts['versions'], 'version')} of {counted(counts['records'], 'record')}"
+        notes = {
+            "rows left out, which begin at its processing time or later": counts["late"] or None,
+            "columns left out, which the slice lacks": first_of(self.left_out, MOST_NAMED),
+            "columns of the slice that have no values there": first_of(self.missing, MOST_NAMED),
+        }
+        said = [f"{name}: {value}" for name, value in notes.items() if value]
+        return "; ".join([f"before the first slice, {self.place} gives {found}", *said])
 
 
 def past_app(app: str) -> str:
@@ -281,21 +271,16 @@ def load_past(
 
 def _carrying(entity: Entity) -> Entity:
     """Return the entity as it prepares rows of the past: all rows, with their times, which are not hashed."""
-    changed = {
-        "hash_exclude": (*entity.settings.hash_exclude, *CARRIED),
-        "duplicates": "refuse",
-        "on_bad_rows": "fail",
-    }
+    carrying = entity.with_settings(
+        hash_exclude=(*entity.settings.hash_exclude, *CARRIED), duplicates="refuse", on_bad_rows="fail"
+    )
     steps = tuple(
         step.model_copy(update={"select": (*step.select, *CARRIED)})
         if step.select and "*" not in step.select
         else step
         for step in entity.transformations
     )
-    settings = entity.settings.model_copy(update=changed)
-    copy = entity.model_copy(update={"settings": settings, "transformations": steps})
-    copy._scope = entity._scope
-    return copy
+    return carrying.model_copy(update={"transformations": steps})
 
 
 def _checks(prepared: PreparedSlice, entity: Entity) -> Iterator[RowCheck]:

@@ -315,11 +315,8 @@ def lookup_sql(values: Iterable[str], number: str) -> str:
 
 def _aligned(part: _Part, after: StructType) -> DataFrame:
     """Return the rows of a part with the columns that the table has after the fold."""
-    fit = part.fit
-    rows = part.rows
-    if fit.alignment is not None:
-        columns = fit.alignment.columns.items()
-        rows = rows.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in columns), NUMBER)
+    fit, rows = part.fit, part.rows
+    rows = rows if fit.alignment is None else fit.alignment.applied(rows, NUMBER)
     return with_columns_of(rows, after, fit.prepared.form.zone)
 
 

@@ -105,6 +105,7 @@ def patch_of(load: SliceLoad) -> dict[str, str]:
 
 
 _MEASURES: Mapping[Strategy, Mapping[str, tuple[str, ...]]] = {
+    Strategy.FULL: {"insert": ("inserted",), "delete": ("deleted",), "unknown": ("deleted", "without_row")},
     Strategy.MERGE: {
         "insert": ("inserted",),
         "update": ("updated", "changed"),

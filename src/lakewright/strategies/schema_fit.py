@@ -12,7 +12,6 @@ from lakewright.lake.columns import fields_of
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.schema.spark import column_types, type_of
-from lakewright.schema.sql import name_sql
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.drift import Alignment, align
@@ -53,10 +52,7 @@ class SchemaFit:
     def schema_after(self) -> StructType:
         """The columns of the table once the slice is processed."""
         frame = self.prepared.frame
-        if self.alignment is None:
-            return frame.schema
-        columns = self.alignment.columns.items()
-        return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in columns)).schema
+        return (frame if self.alignment is None else self.alignment.applied(frame)).schema
 
     @property
     def state_after(self) -> TableState:
@@ -143,10 +139,8 @@ def prepare_rows(
         state: The table.
         table: The columns whose types the values are converted to; None if there are none.
     """
-    system, policy = (
-        SystemColumns(lake.settings.systemfield_prefix, entity.destination),
-        entity.settings.schema_drift,
-    )
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    policy = entity.settings.schema_drift
     fixed = frozenset(name.lower() for name in (*system.all, *state.partition_columns))
     types = {} if table is None else column_types(table)
     return prepare(

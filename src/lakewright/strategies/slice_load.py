@@ -198,7 +198,7 @@ class SliceLoad:
 
     def aligned(self, frame: DataFrame) -> DataFrame:
         """Return rows of the slice with the columns of the existing table."""
-        return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in self.fit.columns.items()))
+        return self.fit.applied(frame)
 
     @property
     def column_notes(self) -> tuple[str, ...]:

@@ -69,10 +69,8 @@ def apply_slice(load: SliceLoad) -> Summary:
             ends.
         DeleteBrakeError: Delete inference would delete too large a share of the window.
     """
-    if load.request.strategy is Strategy.FULL:
-        return _replace(load)
-    if load.is_first or not load.statistics.records:
-        return _load_first(load)
+    if load.request.strategy is Strategy.FULL or load.is_first or not load.statistics.records:
+        return _load_whole(load)
     changes = compare(load)
     check_delete_brake(load, changes.inferred_deletes, changes.expected)
     summary = load.summary(**measures(load.request.strategy, changes.counts)).checked()
@@ -83,40 +81,27 @@ def apply_slice(load: SliceLoad) -> Summary:
     return load.commit(summary, write_changes(load, changes))
 
 
-def _replace(load: SliceLoad) -> Summary:
-    """Replace the table's rows, or those of the slice's partitions.
+def _load_whole(load: SliceLoad) -> Summary:
+    """Write all rows of the slice: the first of the table, or with Full those in place of its former ones.
 
-    If the table is one of Merge or Historic, records that arrive deleted are left out, as on a first run.
+    Records that arrive deleted are left out, or kept as tombstones, unless the table is one of Full. The
+    table is created if necessary, also by a slice without rows; such a slice makes no commit to an existing
+    one unless Full empties that.
     """
+    strategy, is_full = load.request.strategy, load.request.strategy is Strategy.FULL
     deleted = load.statistics.arrived_deleted if load.prepared.shape is not Strategy.FULL else 0
     rows = _rows(load, deleted)
-    summary = load.summary(
-        inserted=load.statistics.used - deleted,
-        deleted=deleted,
-        without_row=0 if load.state.exists else deleted,
-    )
+    label = "delete" if is_full and load.state.exists else "unknown"
+    counts = {"insert": load.statistics.used - deleted, label: deleted}
+    summary = load.summary(**measures(strategy, counts))
     if not load.state.exists:
         return load.commit(summary, create(load, rows))
-    _check_not_outdated(load)
-    if not summary.inserted and not _empties_table(load):
+    if is_full:
+        _check_not_outdated(load)
+    if not summary.inserted and not (_empties_table(load) if is_full else deleted and load.keeps_tombstones):
         return summary
-    return load.commit(summary, overwrite(load, load.aligned(rows)))
-
-
-def _load_first(load: SliceLoad) -> Summary:
-    """Write the slice's rows as the first of the table, which is created if necessary.
-
-    A slice without rows creates the table too, but makes no commit to an existing one.
-    """
-    deleted = load.statistics.arrived_deleted
-    counts = {"insert": load.statistics.used - deleted, "unknown": deleted}
-    summary = load.summary(**measures(load.request.strategy, counts))
-    rows = _rows(load, deleted)
-    if not load.state.exists:
-        return load.commit(summary, create(load, rows))
-    if not summary.inserted and not (deleted and load.keeps_tombstones):
-        return summary
-    return load.commit(summary, append(load, load.aligned(rows)))
+    write = overwrite if is_full else append
+    return load.commit(summary, write(load, load.aligned(rows)))
 
 
 def _rows(load: SliceLoad, deleted: int) -> DataFrame:

@@ -14,6 +14,7 @@ from lakewright.due.plan import Code
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.delta_warnings import without_id_warnings
+from lakewright.lake.spark_errors import EVERYWHERE, translated
 from lakewright.manifest.item import is_changed
 from lakewright.manifest.journal import UNFIT, Run
 from lakewright.manifest.lease import find_lease
@@ -39,7 +40,7 @@ from lakewright.slices.rewind.plan import (
 )
 from lakewright.slices.rewind.settlement import conclude, settle_rewind
 from lakewright.slices.slice_replay import UNFIT_SLICE
-from lakewright.strategies.failures import storage_error
+from lakewright.spark.jvm import full_text
 from lakewright.strategies.summary import plain_names
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
@@ -350,7 +351,8 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
         status = "ABORTED"
         raise
     except Exception as error:
-        ours = storage_error(error, job)
+        is_ours = isinstance(error, LakewrightError)
+        ours = None if is_ours else translated(full_text(error), f"during `{job}`", EVERYWHERE)
         if ours is None:
             raise
         raise ours from error

@@ -17,10 +17,11 @@ from tests.spark.strategies.bench import SmallLake, entity, pa
 from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
 from lakewright.errors import CommitConflict, DataLossError, StorageUnavailable
+from lakewright.lake.spark_errors import EVERYWHERE, translated
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.rewind.settlement import settle_rewind
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild, plan_undo
-from lakewright.strategies.failures import storage_error
+from lakewright.spark.jvm import full_text
 from lakewright.targets.entity.maintenance import look_at_silver, maintain
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def test_a_disk_that_is_full_in_a_replay_leaves_the_table_whole(lake: SmallLake)
             if error is None:
                 break
             failures += 1
-            ours = storage_error(error, "rebuild things") or error
+            ours = translated(full_text(error), "during `rebuild things`", EVERYWHERE) or error
             assert isinstance(ours, StorageUnavailable), ours
             assert "No space left on device" in ours.message
             assert not ended(lake, things)

@@ -115,16 +115,34 @@ MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_U
 
 
 @pytest.mark.parametrize(
-    "blank", [b"", b"\n", b"\r\n\r\n", *MARKS, b"\xef\xbb\xbf\r\n", gzip.compress(b"\n", mtime=0)]
+    ("name", "blank"),
+    [
+        *(("a.csv", each) for each in (b"", b"\n", b"\r\n\r\n", *MARKS, b"\xef\xbb\xbf\r\n")),
+        ("a.csv.gz", gzip.compress(b"\n", mtime=0)),
+        ("a.csv.bz2", bz2.compress(b"\n")),
+    ],
 )
-def test_files_without_content_are_left_out(blank: bytes) -> None:
-    contents = {"a.csv": blank, "b.csv": TEXT}
+def test_files_without_content_are_left_out(name: str, blank: bytes) -> None:
+    contents = {name: blank, "b.csv": TEXT}
     files = tuple(FileEntry(name, len(content)) for name, content in contents.items())
     source = Source("the slice s1", "/lake/s1", files, "csv")
-    firsts = source.first_bytes(lambda path, size: contents[path[-5:]][:size])
+    firsts = source.first_bytes(lambda path, size: contents[path.rpartition("/")[2]][:size])
     assert [file.name for file in with_content(source, firsts).files] == ["b.csv"]
     alone = Source("the slice s1", "/lake/s1", files[:1], "csv")
     assert with_content(alone, firsts).files == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        ("a.csv.gz", gzip.compress(b"", mtime=0) + gzip.compress(TEXT, mtime=0)),
+        ("a.csv.gz", gzip.compress(TEXT, mtime=0)[:12]),
+        ("a.csv.bz2", bz2.compress(TEXT)[:20]),
+    ],
+)
+def test_files_of_several_parts_and_damaged_ones_have_content(name: str, packed: bytes) -> None:
+    source = Source("the slice s1", "/lake/s1", (FileEntry(name, len(packed)),), "csv")
+    assert with_content(source, {name: packed}).files == source.files
 
 
 def test_a_file_that_is_gone_is_left_to_spark() -> None:

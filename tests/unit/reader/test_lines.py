@@ -15,8 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lakewright.lake.files import LocalFiles
 from lakewright.reader import lines
-from lakewright.reader.lines import Lines, first_of, lines_of, scan, undecodable_line
+from lakewright.reader.lines import Lines, begin_record, lines_of, scan, undecodable_line
 from lakewright.reader.source import FileFault, Form, marked_encoding
 
 PLAIN = (None, False)
@@ -187,7 +188,7 @@ def test_files_that_cannot_be_looked_into(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b'a\n"b\n')
         assert scan(tmp_path / name, Form("csv")) is None
     assert scan(tmp_path / "gone.csv", Form("csv")) is None
-    assert first_of(tmp_path / "s.csv.zst", Form("csv")) is None
+    assert begin_record(LocalFiles(), str(tmp_path / "s.csv.zst"), Form("csv")) is None
 
 
 def test_a_first_record_that_never_ends_is_named(tmp_path: Path) -> None:

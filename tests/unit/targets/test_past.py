@@ -333,7 +333,7 @@ def test_validate_names_columns_that_the_past_lacks(tmp_path: Path) -> None:
 def test_what_is_loaded_and_left_out_is_a_sentence() -> None:
     counts = {"rows": 9, "versions": 7, "records": 1, "late": 1}
     assert PastLoad("exports", counts, ("v",), ("a", "b")).text == (
-        "7 versions of 1 record from exports stand before the first slice; 1 row that begins at its "
-        "processing time or later is left out; the columns a, b are left out: the slice lacks them; the "
-        "column v has no values there"
+        "before the first slice, exports gives 7 versions of 1 record; rows left out, which begin at its "
+        "processing time or later: 1; columns left out, which the slice lacks: a, b; columns of the slice "
+        "that have no values there: v"
     )

@@ -66,9 +66,7 @@ def side_of(entity: Entity, lake: Lake, suffix: str = SUFFIX) -> Entity:
     key = "silver_table" if "silver_table" in templates else "silver_path"
     other = {"silver_path", "silver_table"} - {key}
     changed = {key: f"{templates[key].rstrip('/')}{suffix}", **dict.fromkeys(other)}
-    side = entity.model_copy(update={"settings": entity.settings.model_copy(update=changed)})
-    side._scope = entity._scope
-    return side
+    return entity.with_settings(**changed)
 
 
 def side_address(address: Address, suffix: str = SUFFIX) -> Address:

@@ -269,6 +269,12 @@ class Entity(Named):
         copy._called = called
         return copy
 
+    def with_settings(self, **changed: Any) -> Entity:
+        """Return the entity with other values of some settings, which are not validated."""
+        settings = self.settings.model_copy(update=changed)
+        settings.__dict__.pop("slice_format", None)  # the copy has what the original has computed
+        return self.model_copy(update={"settings": settings})
+
     def as_declared(self) -> Entity:
         """Return the entity with its expressions as the file has them, before they are evaluated.
 

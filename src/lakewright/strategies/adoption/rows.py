@@ -16,10 +16,9 @@ from lakewright.lake.commit import Token
 from lakewright.lake.delta_sql import table_detail
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import read_table
-from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Scalar, StructField
+from lakewright.schema.types import TEXT, VOID, StructField
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import AdoptedColumns, adopted_columns
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
@@ -51,13 +50,6 @@ _KEY, _CURRENT, _DELETED, _SEEN, _FORMER, _FLAG, _OPEN, _NEXT_FLAG = (
     for name in ("key", "current", "deleted", "seen", "former", "flag", "open", "next_flag")
 )
 """Further columns of the rows while their intervals are derived."""
-
-_SLICE_KEY, _SLICE_ROW, _OWN_KEY, _OWN_ROW, _SLICE_PK, _SLICE_HASH = (
-    f"_lakewright_{name}"
-    for name in ("slice_key", "slice_row", "own_key", "own_row", "slice_pk", "slice_hash")
-)
-"""Columns of the rows while they are compared with the slice."""
-
 
 _INTERNAL = ("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized", "delta.feature.")
 
@@ -184,50 +176,41 @@ class _Rows:
                 details={"missing": missing},
             )
 
-    def _silver(self, source: str) -> str:
-        return self.prepared.names.get(source, source)
-
-    def _hash(self, fields: tuple[StructField, ...], types: Mapping[str, StructField]) -> str:
-        """Return SQL of the hash of a table's row, with its values cast to the source's types."""
-        form = self.prepared.form
-        return form.hash_of(_hashables(form, types, fields, self._silver))
-
     def keyed(self, table: DataFrame) -> DataFrame:
         """Return the rows with primary key and hash, under silver names; columns with roles are unchanged.
 
-        If the silver values are equal to those of a record of the slice, they are that record's.
+        A row with the values of a record of the slice has the primary key and the hash of that.
         """
-        from pyspark.sql import functions
-
-        form = self.prepared.form
         table = table.toDF(*(self.columns.kept.get(name, name) for name in table.columns))
         types = {field.name.lower(): field for field in columns_of(table.schema)}
         self._require_keys(types)
-        silver = {field.name: field for field in columns_of(self.prepared.frame.schema)}
-        counted = [silver[self._silver(field.name)] for field in self.prepared.hashed]
-        keys = [silver[name] for name in self.prepared.key_columns]
-        own_key, own_row, theirs_key, theirs_row = (
-            form.hash_of(_hashables(form, types, keys)),
-            form.hash_of(_hashables(form, types, counted)),
-            form.hash_sql(keys),
-            form.hash_sql(counted),
-        )
-        theirs = self.prepared.frame.selectExpr(
-            f"{theirs_key} as {_SLICE_KEY}",
-            f"{theirs_row} as {_SLICE_ROW}",
-            f"{name_sql(self.prepared.system.key)} as {_SLICE_PK}",
-            f"{name_sql(self.prepared.system.hash)} as {_SLICE_HASH}",
-        ).dropDuplicates([_SLICE_KEY])
-        joined = with_columns(
-            table.drop(*self.columns.replaced), {_OWN_KEY: own_key, _OWN_ROW: own_row}
-        ).join(theirs, functions.expr(f"{_OWN_KEY} = {_SLICE_KEY}"), "left")
-        key = self._hash(self.prepared.key_fields, types)
-        row = self._hash(self.prepared.hashed, types)
+        form = self.prepared.form
         found = {
-            _KEY: f"coalesce({_SLICE_PK}, {key})",
-            self.prepared.system.hash: f"if({_OWN_ROW} = {_SLICE_ROW}, {_SLICE_HASH}, {row})",
+            _KEY: form.hash_of(self._hashable(self.prepared.key_fields, types)),
+            self.prepared.system.hash: form.hash_of(self._hashable(self.prepared.hashed, types)),
         }
-        return with_columns(joined, found)
+        return with_columns(table.drop(*self.columns.replaced), found)
+
+    def _hashable(
+        self, fields: Iterable[StructField], types: Mapping[str, StructField]
+    ) -> Iterator[tuple[StructField, str]]:
+        """Yield the values of the table that are hashed, under the names that columns have in the source.
+
+        A value is in its own type if equal values have equal hashes in both, otherwise in the slice's; one
+        that cannot be cast is added as text, so that it differs from null.
+        """
+        form = self.prepared.form
+        for field in fields:
+            own = types.get(self.prepared.names.get(field.name, field.name).lower())
+            if own is None:
+                continue
+            value = name_sql(own.name)
+            if field.type == VOID or form.class_of(own.type) == form.class_of(field.type):
+                yield StructField(field.name, own.type), value
+                continue
+            cast = f"try_cast({value} as {field.type.ddl})"
+            yield field, cast
+            yield StructField(field.name, TEXT), f"if({cast} is null, cast({value} as string), null)"
 
     def flagged(self, rows: DataFrame) -> DataFrame:
         """Return rows of Merge with the deleted flag and the time when they were last seen."""
@@ -331,32 +314,3 @@ class _Rows:
         return rows.selectExpr(
             *kept, name_sql(system.hash), *(f"{sql} as {name_sql(name)}" for name, sql in made.items())
         )
-
-
-def _hashable(
-    form: CanonicalForm, own: StructField, wanted: StructField
-) -> Iterator[tuple[StructField, str]]:
-    """Yield a table's value under another name: in its own type if equal values have equal hashes in both.
-
-    Otherwise in the wanted type; a value that cannot be cast is added as text, so that it differs from null.
-    """
-    value = name_sql(own.name)
-    if wanted.type == Scalar("void") or form.class_of(own.type) == form.class_of(wanted.type):
-        yield StructField(wanted.name, own.type), value
-        return
-    cast = f"try_cast({value} as {wanted.type.ddl})"
-    yield wanted, cast
-    yield StructField(wanted.name, Scalar("string")), f"if({cast} is null, cast({value} as string), null)"
-
-
-def _hashables(
-    form: CanonicalForm,
-    types: Mapping[str, StructField],
-    wanted: Iterable[StructField],
-    silver: Callable[[str], str] = str,
-) -> Iterator[tuple[StructField, str]]:
-    """Yield the table's values to hash; `silver` maps a wanted column to its name in the table."""
-    for field in wanted:
-        own = types.get(silver(field.name).lower())
-        if own is not None:
-            yield from _hashable(form, own, field)
