@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import cast
 
 from starlette.testclient import TestClient
 
@@ -120,8 +119,7 @@ def measure(folder: Path) -> dict[str, float]:
     site = Site(
         WatchedProject(lambda on_read: App.open(folder, environ={}, on_read=on_read)),
         Access("bench"),
-        Commands(cast("Requests", None), {}, folder),
-        {},
+        Commands(Requests(folder / "none", {}, folder)),
     )
     headers = {"authorization": f"Bearer {site.access.token}", "accept": "text/html"}
     entity = "entity_000"

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from lakewright.serve.page.routes import Pages
 from lakewright.serve.requests import Requests
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import ServeOptions, Serving
+from lakewright.serve.watched_project import WatchedProject
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1200, 700, 1050
@@ -64,18 +65,13 @@ def _lakewright(*arguments: str, succeeds: bool) -> None:
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """Serve the page of a project, and yield the link to it."""
-
-    def open_app(on_read: Callable[[Path], None] = lambda _: None) -> App:
-        return App.open(folder, environ={}, on_read=on_read)
-
     files, said = ServerFiles.of(folder), list[str]()
     files.folder.mkdir(exist_ok=True)
     serving = Serving(
         options=ServeOptions(port=0, allow_actions=True),
         files=files,
-        environ={},
-        open_app=open_app,
-        requests=Requests(files.socket),
+        project=WatchedProject(lambda on_read: App.open(folder, environ={}, on_read=on_read)),
+        requests=Requests(files.socket, {}, folder),
         runner="",
         report=said.append,
     )
@@ -85,6 +81,7 @@ def serving(folder: Path) -> Iterator[str]:
         yield said[0].split()[1]
     finally:
         service.stop()
+        serving.project.close()
         files.token.unlink(missing_ok=True)
 
 

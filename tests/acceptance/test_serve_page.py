@@ -16,12 +16,12 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 from tests.acceptance.lake import SmallLake
 
-from lakewright.app import App
+from lakewright.app import TRIGGER, App
 from lakewright.serve.http.service import HttpService, make_service
 from lakewright.serve.page.routes import Pages
-from lakewright.serve.requests import TRIGGER
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import ServeOptions, Serving
+from lakewright.serve.watched_project import WatchedProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ class InThread:
     def __init__(self, lake: SmallLake) -> None:
         self.lake = lake
 
-    def begin(self, arguments: Sequence[str], environ: Mapping[str, str], folder: Path, **given: Any) -> Any:
+    def begin(self, arguments: Sequence[str], **given: Any) -> Any:
         return Running(self.lake, arguments, given)
 
 
@@ -68,12 +68,12 @@ def page_of(lake: SmallLake) -> Iterator[tuple[HttpService, str]]:
     files = ServerFiles.of(lake.folder)
     files.folder.mkdir(exist_ok=True)
     said: list[str] = []
+    project = WatchedProject(lambda on_read: App.open(lake.folder, environ={}, on_read=on_read))
     service = make_service(
         Serving(
             options=ServeOptions(port=0, allow_actions=True, allow_data=True),
             files=files,
-            environ={},
-            open_app=lambda on_read=lambda _: None: App.open(lake.folder, environ={}, on_read=on_read),
+            project=project,
             requests=InThread(lake),  # type: ignore[arg-type]
             runner="",
             report=said.append,
@@ -85,6 +85,7 @@ def page_of(lake: SmallLake) -> Iterator[tuple[HttpService, str]]:
         yield service, said[0].split()[1]
     finally:
         service.stop()
+        project.close()
 
 
 @contextmanager

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import lakewright_client as client
+from lakewright.app import TRIGGER
 
 if TYPE_CHECKING:
     import _socket
@@ -23,16 +25,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TRIGGER = "LAKEWRIGHT_TRIGGER"
-"""The environment variable that names the trigger which began a command."""
-
 KILLED = 128 + signal.SIGKILL
 """The exit code of a request whose worker ended without one."""
 
 ENCODINGS = ["utf-8:strict", "utf-8:backslashreplace", "utf-8:backslashreplace"]
 
-Stream = int | IO[bytes] | None
-"""A file descriptor or an open file; None is the null device."""
+LONGEST_LOG = 200_000
+LONGEST_DOCUMENT = 50_000_000
+"""How many bytes of a request's output are read, from its end."""
 
 
 class Request(Protocol):
@@ -53,102 +53,67 @@ class Requests:
 
     Attributes:
         socket: Where the server's workers take requests.
+        environ: The environment variables that commands get.
+        folder: Their working folder.
         options: Global options that each command line gets: project, profiles, definitions, configuration.
         umask: That of what requests write.
     """
 
     socket: Path
+    environ: Mapping[str, str]
+    folder: Path
     options: tuple[str, ...] = ()
     umask: int = field(default_factory=client.current_umask)
 
     def begin(
         self,
         arguments: Sequence[str],
-        environ: Mapping[str, str],
-        folder: Path,
         *,
-        stdin: Stream = None,
-        stdout: Stream = None,
-        stderr: Stream = None,
+        stdout: IO[Any] | None = None,
+        stderr: IO[Any] | None = None,
         trigger: str | None = None,
     ) -> Request:
-        """Begin a command line, which the caller waits for.
+        """Begin a command line, which the caller waits for. It reads nothing.
 
         It runs in a worker, with Spark warm; if none can be had, in a process with a JVM of its own.
 
         Args:
             arguments: Without the command's own name, as in `["process", "orders"]`.
-            environ: The environment variables of the command.
-            folder: Its working folder.
-            stdin: What it reads.
             stdout: Where its results go.
             stderr: Where everything else goes.
             trigger: The name of the trigger that begins it.
         """
-        variables = {**environ, **({} if trigger is None else {TRIGGER: trigger})}
+        environ = {**self.environ, **({} if trigger is None else {TRIGGER: trigger})}
         line = [*self.options, *arguments]
-        streams = [
-            _Stream.of(stream, mode) for stream, mode in ((stdin, "rb"), (stdout, "wb"), (stderr, "wb"))
-        ]
-        numbers = (streams[0].number, streams[1].number, streams[2].number)
-        try:
-            return self._warm(line, variables, folder, numbers)
-        except client.Refused as refused:
-            log.info("a request runs without the warm session: %s", refused)
-            return self._cold(line, variables, folder, numbers)
-        finally:
-            for stream in streams:
-                stream.close()
+        with Path(os.devnull).open("r+b", buffering=0) as null:
+            streams = (null, stdout or null, stderr or null)
+            try:
+                return self._warm(line, environ, streams)
+            except client.Refused as refused:
+                log.info("a request runs without the warm session: %s", refused)
+            stdin, out, err = streams
+            process = subprocess.Popen(
+                [sys.executable, "-m", "lakewright", *line],
+                env={**environ, client.NO_SERVE: "1"},
+                cwd=self.folder,
+                stdin=stdin,
+                stdout=out,
+                stderr=err,
+            )
+            return _Cold(process)
 
     def _warm(
-        self, line: Sequence[str], environ: Mapping[str, str], folder: Path, streams: tuple[int, int, int]
+        self, line: list[str], environ: Mapping[str, str], streams: tuple[IO[Any], IO[Any], IO[Any]]
     ) -> Request:
         message = client.ask(
-            list(line),
+            line,
             {os.fsencode(name): os.fsencode(value) for name, value in environ.items()},
-            os.fsencode(folder),
+            os.fsencode(self.folder),
             umask=self.umask,
             encodings=ENCODINGS,
         )
-        return _Warm(client.begin(str(self.socket), message, streams))
-
-    def _cold(
-        self, line: Sequence[str], environ: Mapping[str, str], folder: Path, streams: tuple[int, int, int]
-    ) -> Request:
-        stdin, stdout, stderr = streams
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lakewright", *line],
-            env={**environ, client.NO_SERVE: "1"},
-            cwd=folder,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-        )
-        return _Cold(process)
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """A stream that a request gets, as a descriptor.
-
-    Attributes:
-        is_ours: Whether it was opened for the request.
-    """
-
-    number: int
-    is_ours: bool
-
-    @classmethod
-    def of(cls, stream: Stream, mode: str) -> _Stream:
-        """Return the descriptor of a stream."""
-        if stream is None:
-            return cls(os.open(os.devnull, os.O_RDONLY if mode == "rb" else os.O_WRONLY), is_ours=True)
-        return cls(stream if isinstance(stream, int) else stream.fileno(), is_ours=False)
-
-    def close(self) -> None:
-        """Close it, if it was opened here."""
-        if self.is_ours:
-            os.close(self.number)
+        stdin, stdout, stderr = (stream.fileno() for stream in streams)
+        return _Warm(client.begin(str(self.socket), message, (stdin, stdout, stderr)))
 
 
 class _Warm:
@@ -191,3 +156,64 @@ class _Cold:
         except subprocess.TimeoutExpired:
             return None
         return code if code >= 0 else 128 - code
+
+
+class KeptRequest:
+    """A request that prints a JSON document; what it has written is kept until it is closed.
+
+    Args:
+        requests: Begin it.
+        arguments: What follows `lakewright`, without `-o json`.
+        trigger: What its run's history names as its beginner.
+    """
+
+    def __init__(self, requests: Requests, arguments: Sequence[str], trigger: str) -> None:
+        self._out, self._err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - closed when it is forgotten
+        line = _with_json(arguments)
+        self._request = requests.begin(line, stdout=self._out, stderr=self._err, trigger=trigger)
+
+    def interrupt(self) -> None:
+        """Interrupt it, as Ctrl-C would; it ends after the present commit."""
+        with suppress(OSError):  # it has just ended
+            self._request.interrupt()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, for `timeout` seconds at most, and return its exit code."""
+        code = self._request.wait(timeout)
+        return 1 if code is None else code
+
+    @property
+    def printed(self) -> str:
+        """What it has written to stdout."""
+        return _tail(self._out, LONGEST_DOCUMENT)
+
+    @property
+    def log(self) -> str:
+        """The end of what it has written to stderr."""
+        return _tail(self._err, LONGEST_LOG)
+
+    def close(self) -> None:
+        """Remove its output."""
+        self._out.close()
+        self._err.close()
+
+
+def _with_json(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with those for a JSON document, before what must not be read as options.
+
+    Example:
+        >>> _with_json(["process", "--", "orders"])
+        ['process', '-o', 'json', '--', 'orders']
+    """
+    at = list(arguments).index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:at], "-o", "json", *arguments[at:]]
+
+
+def _tail(file: IO[bytes], longest: int) -> str:
+    """Return the end of a file that another process writes."""
+    try:
+        size = os.fstat(file.fileno()).st_size
+        read = os.pread(file.fileno(), longest, max(0, size - longest))
+    except (OSError, ValueError):  # it was closed when the command was forgotten
+        return ""
+    return read.decode("utf-8", "replace")

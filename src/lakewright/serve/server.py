@@ -7,17 +7,12 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled, ServiceEnded
 from lakewright.serve.service import Service, Serving
-
-if TYPE_CHECKING:
-    pass
-
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +40,7 @@ def serve(
     serving.options.check()
     with serving.files.locked():
         services = make_services(serving)
-        with running(services):
+        with closing(serving.project), running(services):
             addresses = {each.name: each.url for each in services if each.url is not None}
             serving.files.write_state({**_state(serving), **addresses})
             begun = clock()
@@ -70,9 +65,10 @@ def _check_alive(services: Sequence[Service]) -> None:
 
 def make_services(serving: Serving) -> tuple[Service, ...]:
     """Return the services that the project needs; they start in this order, and stop in the reverse one."""
-    from lakewright.serve import triggers, warm_service
+    from lakewright.serve.triggers import TriggerService
+    from lakewright.serve.warm_service import make_service
 
-    made = (warm_service.make(serving), _web(serving), triggers.make(serving))
+    made = (make_service(serving), _web(serving), TriggerService(serving))
     return tuple(service for service in made if service is not None)
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from lakewright.errors import UsageError
 
 if TYPE_CHECKING:
-    from lakewright.app import App
     from lakewright.serve.requests import Requests
     from lakewright.serve.server_files import ServerFiles
+    from lakewright.serve.watched_project import WatchedProject
 
 
 class Service(Protocol):
@@ -49,14 +48,6 @@ class Service(Protocol):
 
     def stop(self) -> None:
         """End its work and its threads. It is called once, also after a `start` that failed."""
-        ...
-
-
-class OpenProject(Protocol):
-    """Opens the project."""
-
-    def __call__(self, on_read: Callable[[Path], None] = ...) -> App:
-        """Return the open project; `on_read` receives each file and folder that it is read from."""
         ...
 
 
@@ -97,17 +88,16 @@ class Serving:
     """What services are made from.
 
     Attributes:
-        runner: The function that runs a command line in a worker, as `module:function`.
-        open_app: Opens the project as its files are now; the caller closes it. See `WatchedProject`.
+        project: The project, which the services share.
         requests: Runs command lines on the warm session.
+        runner: The function that runs a command line in a worker, as `module:function`.
         report: Prints a line for the person who started the server.
         gauges: What the warm session reports of itself.
     """
 
     options: ServeOptions
     files: ServerFiles
-    environ: Mapping[str, str]
-    open_app: OpenProject
+    project: WatchedProject
     requests: Requests
     runner: str
     report: Callable[[str], None]

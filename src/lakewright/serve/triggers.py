@@ -1,26 +1,24 @@
 """The triggers of a server: a thread that makes the scheduler's rounds, and one for each run.
 
-Runs are command lines, begun as requests. Their output goes to files that are removed at their end.
+Runs are command lines, begun as requests.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import IO, ClassVar
+from typing import ClassVar
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
-from lakewright.serve.requests import Request, Requests
+from lakewright.serve.requests import KeptRequest, Requests
 from lakewright.serve.service import Serving
-from lakewright.serve.watched_project import WatchedProject
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import command
@@ -43,13 +41,14 @@ IDLE_SECONDS = 2.0
 STOP_SECONDS = 20.0
 """How long a stopping server waits for runs that it has interrupted. Those that go on are repeated later."""
 
-LONGEST_OUTPUT = 50_000_000
-"""The largest document, in bytes, that is read from a run's output."""
 
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The triggers of the project as it was loaded last."""
 
-def make(serving: Serving) -> TriggerService:
-    """Return the service that runs the project's triggers."""
-    return TriggerService(WatchedProject(serving.open_app), serving)
+    app: App
+    triggers: Mapping[str, Trigger]
+    observer: Observer
 
 
 @dataclass
@@ -59,26 +58,23 @@ class TriggerService:
     name: ClassVar[str] = "triggers"
     url: ClassVar[None] = None
 
-    project: WatchedProject
     serving: Serving
     _stopping: Event = field(default_factory=Event, init=False)
     _thread: Thread | None = field(default=None, init=False)
     _runs: _Runs = field(init=False)
     _scheduler: Scheduler | None = field(default=None, init=False)
-    _observer: Observer | None = field(default=None, init=False)
-    _declared: dict[str, Trigger] = field(default_factory=dict, init=False)
-    _loads: int = field(default=-1, init=False)
+    _declared: _Declared | None = field(default=None, init=False)
     _logged: str = field(default="", init=False)
-    _app: App | None = field(default=None, init=False)
     _look_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        self._runs = _Runs(self.serving.requests, self.serving)
+        self._runs = _Runs(self.serving.requests)
 
     @property
     def is_busy(self) -> bool:
         """Whether the project has triggers: a server that waits for something does not stop by itself."""
-        return any(trigger.enabled for trigger in self._declared.values())
+        declared = self._declared
+        return declared is not None and any(each.enabled for each in declared.triggers.values())
 
     @property
     def has_ended(self) -> bool:
@@ -96,13 +92,12 @@ class TriggerService:
         if self._thread is not None:
             self._thread.join()
         self._runs.stop()
-        if self._scheduler is not None and self._observer is not None:
+        if self._scheduler is not None and self._declared is not None:
             try:
-                self._scheduler.settle(self._declared, self._observer)
+                self._scheduler.settle(self._declared.triggers, self._declared.observer)
                 self._scheduler.release()
             except LakewrightError as error:
                 log.warning("triggers are taken over when their leases end: %s", error)
-        self.project.close()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -119,43 +114,39 @@ class TriggerService:
             self._stopping.wait(self._pause())
 
     def _pause(self) -> float:
-        if self._logged or not self._declared:
+        declared = self._declared
+        if self._logged or declared is None or not declared.triggers:
             return IDLE_SECONDS
-        looks_at_bronze = any(trigger.on is TriggerEvent.ARRIVAL for trigger in self._declared.values())
-        if not looks_at_bronze or self._observer is None:
-            return ROUND_SECONDS
-        return min(ARRIVAL_SECONDS, self._observer.seconds_to_look())
+        if any(trigger.on is TriggerEvent.ARRIVAL for trigger in declared.triggers.values()):
+            return min(ARRIVAL_SECONDS, declared.observer.seconds_to_look())
+        return ROUND_SECONDS
 
     def _round(self) -> None:
-        app = self._present_app()
-        if self.project.loads != self._loads:
-            self._declared = {name: app.project.trigger(name) for name in app.project.triggers}
-            self._observer, self._loads, self._runs.app = Observer(app), self.project.loads, app
+        declared = self._present()
+        if self._scheduler is None and declared.triggers:
+            app = declared.app
+            app.make_store()
+            self._scheduler = Scheduler(
+                project=app.project.name, leases=app.leases(), start=self._runs.begin, clock=app.clock
+            )
+            self._runs.ended = self._scheduler.ended
+        if self._scheduler is not None:
+            self._scheduler.round(declared.triggers, declared.observer)
+
+    def _present(self) -> _Declared:
+        """Return the project's triggers; whether its files have changed is looked at each second."""
+        now = time.monotonic()
+        if self._declared is not None and now < self._look_at:
+            return self._declared
+        app = self.serving.project.app()
+        if self._declared is None or self._declared.app is not app:
+            triggers = {name: app.project.trigger(name) for name in app.project.triggers}
+            self._declared, self._runs.app = _Declared(app, triggers, Observer(app)), app
             _log_faults(app.project)
             if self._scheduler is not None:
                 self._scheduler.leases = app.leases()
-        if not self._declared and self._scheduler is None:
-            return
-        if self._scheduler is None:
-            app.make_store()
-            self._scheduler = self._new_scheduler(app)
-            self._runs.ended = self._scheduler.ended
-        scheduler, observer = self._scheduler, self._observer
-        if observer is not None:
-            scheduler.round(self._declared, observer)
-
-    def _present_app(self) -> App:
-        """Return the project; whether its files have changed is looked at each second."""
-        now = time.monotonic()
-        if self._app is None or now >= self._look_at:
-            self._app, self._look_at = None, now + ROUND_SECONDS
-            self._app = self.project.app()
-        return self._app
-
-    def _new_scheduler(self, app: App) -> Scheduler:
-        return Scheduler(
-            project=app.project.name, leases=app.leases(), start=self._runs.begin, clock=app.clock
-        )
+        self._look_at = now + ROUND_SECONDS
+        return self._declared
 
 
 def _log_faults(project: Project) -> None:
@@ -182,11 +173,10 @@ class _Runs:
     """
 
     requests: Requests
-    serving: Serving
     app: App | None = None
     ended: Callable[[Lane, Ending], None] = lambda _lane, _ending: None
     _pool: ThreadPoolExecutor = field(init=False)
-    _begun: dict[Lane, Request] = field(default_factory=dict, init=False)
+    _begun: dict[Lane, KeptRequest] = field(default_factory=dict, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
     _is_stopping: bool = field(default=False, init=False)
 
@@ -222,34 +212,18 @@ class _Runs:
         self.ended(lane, ending)
 
     def _perform(self, app: App, lane: Lane, trigger: Trigger, attempt: Attempt) -> Ending:
-        is_retry = attempt.number > 1
-        typed = command(app.project, trigger, attempt.due, lane.entity, is_retry=is_retry)
-        arguments = (*typed, "-o", "json")
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log_of_run:
-            with self._lock:
-                if self._is_stopping:
-                    return ending_of(attempt, 130, "", app.clock())
-                request = self.requests.begin(
-                    arguments,
-                    self.serving.environ,
-                    Path(app.project.basedir),
-                    stdout=out,
-                    stderr=log_of_run,
-                    trigger=str(lane.trigger),
-                )
-                self._begun[lane] = request
+        arguments = command(app.project, trigger, attempt.due, lane.entity, is_retry=attempt.number > 1)
+        with self._lock:
+            if self._is_stopping:
+                return ending_of(attempt, 130, "", app.clock())
+            request = self._begun[lane] = KeptRequest(self.requests, arguments, str(lane.trigger))
+        with closing(request):
             try:
                 code = request.wait()
             finally:
                 with self._lock:
                     del self._begun[lane]
-            ending = ending_of(attempt, 1 if code is None else code, _content(out), app.clock())
+            ending = ending_of(attempt, code, request.printed, app.clock())
             if ending.result is not Result.SUCCEEDED:
-                printed = _content(log_of_run)
-                log.warning("%s ended with code %s:\n%s", " ".join(arguments), code, printed)
+                log.warning("%s ended with code %s:\n%s", " ".join(arguments), code, request.log)
             return ending
-
-
-def _content(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read(LONGEST_OUTPUT).decode("utf-8", "replace")

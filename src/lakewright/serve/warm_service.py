@@ -34,13 +34,11 @@ SECONDS_TO_END = 5
 """Seconds to wait for a host without requests; with some, it ends later by itself."""
 
 
-def make(serving: Serving) -> WarmService:
+def make_service(serving: Serving) -> WarmService:
     """Return the service; unless a command waits for it, it starts Spark at once."""
 
     def warm_up() -> Request:
-        return serving.requests.begin(
-            WARM_UP, serving.environ, serving.files.basedir, stderr=sys.stderr.fileno()
-        )
+        return serving.requests.begin(WARM_UP, stderr=sys.stderr)
 
     return WarmService(
         serving.files,

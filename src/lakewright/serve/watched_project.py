@@ -12,15 +12,23 @@ from pathlib import Path
 from threading import Lock
 
 from lakewright.app import App
-from lakewright.errors import LakewrightError
+from lakewright.errors import LakewrightError, NotInstalled
+from lakewright.spark.session import NoSession
 
 Stamp = tuple[int, int, int, int] | None
 """What changes when a file or the listing of a folder changes; None for one that does not exist."""
 
 
+NO_SPARK = NoSession(
+    NotInstalled(
+        "the server's own process starts no Spark", remedy="Type the command instead: it may start Spark."
+    )
+)
+
+
 @dataclass(slots=True)
 class WatchedProject:
-    """A project of a process that runs for long; its threads may share it.
+    """A project of a process that runs for long, and starts no Spark; its threads may share it.
 
     Attributes:
         open_project: Opens the project; its argument receives each file and folder that is read.
@@ -30,7 +38,6 @@ class WatchedProject:
     _app: App | None = field(init=False, default=None)
     _error: LakewrightError | None = field(init=False, default=None)
     _stamps: Mapping[Path, Stamp] = field(init=False, default_factory=dict)
-    _loads: int = field(init=False, default=0)
     _lock: Lock = field(init=False, default_factory=Lock)
 
     def app(self) -> App:
@@ -40,7 +47,8 @@ class WatchedProject:
             LakewrightError: The project can't be loaded; a `SpecError` has every fault.
         """
         with self._lock:
-            if not self._loads or any(_stamp(path) != stamp for path, stamp in self._stamps.items()):
+            is_loaded = self._app is not None or self._error is not None
+            if not is_loaded or any(_stamp(path) != stamp for path, stamp in self._stamps.items()):
                 self._load()
             if self._error is not None:
                 # Each caller gets an error of its own: tracebacks grow with each `raise` of the same one.
@@ -49,24 +57,19 @@ class WatchedProject:
                 raise AssertionError("a load ends with a project or an error")
             return self._app
 
-    @property
-    def loads(self) -> int:
-        """How often the project has been loaded: what was derived from another load is out of date."""
-        return self._loads
-
     def close(self) -> None:
         """Close the project, if it is open."""
         with self._lock:
             if self._app is not None:
                 self._app.close()
-            self._app, self._loads = None, 0
+            self._app = None
 
     def _load(self) -> None:
         read: dict[Path, Stamp] = {}
         before, self._app, self._error = self._app, None, None
-        self._loads += 1
         try:
             self._app = self.open_project(lambda path: _note(read, path))
+            self._app.sessions = NO_SPARK
             _keep_store(before, self._app)
         except LakewrightError as error:
             self._error = error

@@ -12,14 +12,12 @@ from typing import Any, cast
 from starlette.testclient import TestClient
 
 from lakewright.app import App
-from lakewright.errors import NotInstalled
 from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
 from lakewright.serve.http.site import Commands, Site
 from lakewright.serve.page.routes import Pages
 from lakewright.serve.requests import Requests
 from lakewright.serve.watched_project import WatchedProject
-from lakewright.spark.session import NoSession
 
 PROJECT = """
 name: shop
@@ -76,13 +74,12 @@ class FakeRequest:
 class FakeRequests:
     """Keeps the commands that were begun."""
 
+    environ: Mapping[str, str] = field(default_factory=dict)
     begun: list[FakeRequest] = field(default_factory=list)
     out: bytes = b"{}"
     err: bytes = b""
 
-    def begin(
-        self, arguments: Sequence[str], environ: Mapping[str, str], folder: Path, **streams: Any
-    ) -> FakeRequest:
+    def begin(self, arguments: Sequence[str], **streams: Any) -> FakeRequest:
         made = FakeRequest(arguments, streams["trigger"], streams["stdout"], streams["stderr"], 0)
         made.out.write(self.out)
         made.err.write(self.err)
@@ -117,16 +114,12 @@ def write_project(folder: Path, model: str = MODEL, project: str = PROJECT) -> N
 
 def make_site(folder: Path, *, environ: Mapping[str, str] | None = None, **access: Any) -> Site:
     def open_project(on_read: Any) -> App:
-        app = App.open(folder, environ=environ or {}, on_read=on_read, despite_faults=True)
-        app.sessions = NoSession(NotInstalled("no Spark here"))
-        return app
+        return App.open(folder, environ=environ or {}, on_read=on_read, despite_faults=True)
 
-    requests = FakeRequests()
     return Site(
         WatchedProject(open_project),
         Access("ann", **access),
-        Commands(cast("Requests", requests), environ or {}, folder),
-        environ or {},
+        Commands(cast("Requests", FakeRequests(environ=environ or {}))),
         allows_data=False,
     )
 

@@ -11,6 +11,7 @@ from tests.unit.serve.sites import MODEL, Served, served, write_project
 from tests.unit.serve.slices import claim, discover, fail, process
 
 from lakewright.serve.http.application import ENDPOINTS, make_application
+from lakewright.serve.page.routes import Pages
 from lakewright.usecases.due.status import project_status
 
 
@@ -102,7 +103,7 @@ def test_the_openapi_document_has_every_route_and_no_other(shop: Served) -> None
     document = shop.get("/openapi.json")
     described = {(path, method.upper()) for path, of_path in document["paths"].items() for method in of_path}
     assert described == {(f"/api/v1{each.path}", each.method) for each in ENDPOINTS}
-    inner = make_application(shop.site).app  # type: ignore[attr-defined]
+    inner = make_application(shop.site, Pages).routes  # type: ignore[attr-defined]
     routed = {route.path for route in inner.routes if isinstance(route, Route)}
     assert {path for path in routed if path.startswith("/api/v1")} - {"/api/v1/openapi.json"} == {
         path for path, _ in described

@@ -16,8 +16,10 @@ from tests.unit.serve.sites import FakeRequests, write_project
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.serve.http import service as http
+from lakewright.serve.page.routes import Pages
 from lakewright.serve.server_files import ServerFiles, new_link
 from lakewright.serve.service import ServeOptions, Serving
+from lakewright.serve.watched_project import WatchedProject
 
 
 @pytest.fixture
@@ -30,6 +32,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[http.Ht
     made.start()
     yield made
     made.stop()
+    made.serving.project.close()
 
 
 def make(folder: Path, report: Callable[[str], None], port: int = 0) -> http.HttpService:
@@ -39,12 +42,12 @@ def make(folder: Path, report: Callable[[str], None], port: int = 0) -> http.Htt
         Serving(
             options=ServeOptions(port=port),
             files=files,
-            environ={},
-            open_app=lambda on_read=lambda _: None: App.open(folder, environ={}, on_read=on_read),
+            project=WatchedProject(lambda on_read: App.open(folder, environ={}, on_read=on_read)),
             requests=FakeRequests(),  # type: ignore[arg-type]
             runner="",
             report=report,
-        )
+        ),
+        Pages,
     )
 
 

@@ -352,11 +352,11 @@ def test_a_look_at_the_lake_neither_delays_the_inbox_nor_repeats_at_once(shop: S
         return Plan()
 
     observer = BackgroundObserver(look, lambda: now[0])
-    assert observer.latest(shop.app, 1) is None
+    assert observer.latest(shop.app) is None
     observer.wait(20)
     for at in (1.0, 29.0, 31.0):
         now[0] = at
-        assert observer.latest(shop.app, 1) is not None
+        assert observer.latest(shop.app) is not None
         observer.wait(20)
     assert looks == [0.0, 31.0]
 
@@ -370,7 +370,7 @@ def test_a_change_through_the_page_is_seen_at_once_and_not_again(shop: Served) -
 
     observer = BackgroundObserver(look, lambda: 0.0)
     for changes in (0, 1, 1, 2, 2):
-        found = observer.latest(shop.app, 1, changes)
+        found = observer.latest(shop.app, changes)
         observer.wait(20)
         assert changes == 0 or (found is not None and found.changes == changes)
     assert looks == [0, 1, 2]
@@ -387,7 +387,7 @@ def test_a_lake_that_can_not_be_looked_at_is_no_calm_inbox(shop: Served) -> None
     page = inbox.read()
     assert '<article class="concern unseen">' in page
     assert "1 thing needs you" in words(page)
-    found = inbox.pages.observer.latest(shop.app, shop.site.project.loads)
+    found = inbox.pages.observer.latest(shop.app)
     assert found is not None
     assert (found.plan, found.fault and found.fault.code) == (None, "unexpected")
     assert found.at <= datetime.now(UTC)

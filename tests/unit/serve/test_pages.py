@@ -132,7 +132,7 @@ def test_the_page_says_that_what_was_processed_is_due_again(shop: Served) -> Non
     client = browser(shop)
     form = {"csrf": csrf_of(client), "item": "orders/2022-01-01", "late": "1", "reason": "corrected"}
     for action, done in (("requeue", "requeue"), ("skip", "noted")):
-        answer = client.post(f"/do/{action}", data=form, follow_redirects=False)
+        answer = client.post(f"/do/item/{action}", data=form, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, f"/?done={done}")
     assert "the inbox shows what is due now" in read(shop, "/?done=noted")
 
@@ -144,7 +144,7 @@ def test_an_item_shows_each_record_with_who_and_why(shop: Served) -> None:
     assert "Size 101 B" in text
     client = browser(shop)
     form = {"csrf": csrf_of(client), "item": "orders/2022-01-02", "reason": "the source is mended"}
-    assert client.post("/do/resolve", data=form).status_code == 303
+    assert client.post("/do/item/resolve", data=form).status_code == 303
     text = read(shop, "/item?id=orders/2022-01-02&done=resolve")
     assert "Resolved: the slice is ready again." in text
     assert "by ann" in text
@@ -169,13 +169,13 @@ def test_a_job_is_begun_with_parameters_as_the_command_line_reads_them(shop: Ser
     client = browser(shop)
     form = {"csrf": csrf_of(client), "job": "daily", "phase": "build", "reason": "x"}
     given = "day=1,2 name='two words' other=\"a\""
-    begun = client.post("/do/job", data={**form, "parameters": given})
+    begun = client.post("/do/runs", data={**form, "parameters": given})
     assert begun.headers["location"].startswith("/commands/")
     arguments = list(shop.requests.begun[-1].arguments)
     assert arguments[arguments.index("build") + 1 :] == ["day=1,2", "name=two words", "other=a"]
-    wrong = client.post("/do/job", data={**form, "parameters": "name='two"})
+    wrong = client.post("/do/runs", data={**form, "parameters": "name='two"})
     assert (wrong.status_code, "has a quote that is not closed" in words(wrong.text)) == (400, True)
-    lacking = client.post("/do/job", data={**form, "job": "dated"})
+    lacking = client.post("/do/runs", data={**form, "job": "dated"})
     assert (lacking.status_code, "parameter day" in words(lacking.text)) == (422, True)
 
 
@@ -186,7 +186,7 @@ def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served)
     assert text.index(failure) < text.index("build 2 targets")
     assert "lakewright job daily build day=1,2 --resume" in text
     client = browser(shop)
-    begun = client.post("/do/resume", data={"csrf": csrf_of(client), "run": "run-1", "reason": "again"})
+    begun = client.post("/do/runs/run-1/resume", data={"csrf": csrf_of(client), "reason": "again"})
     assert begun.headers["location"].startswith("/commands/")
     assert list(shop.requests.begun[-1].arguments) == [
         "job",
@@ -213,7 +213,7 @@ def test_a_run_is_resumed_with_the_choices_that_it_had(shop: Served) -> None:
     shop.app.journal.finish_run(replace(run, facts=chosen), "FAILED", finished=shop.app.store.now())
     assert "lakewright job daily build -nl -t orders_target day=1,2 --resume" in read(shop, "/runs/run-1")
     client = browser(shop)
-    client.post("/do/resume", data={"csrf": csrf_of(client), "run": "run-1", "reason": "again"})
+    client.post("/do/runs/run-1/resume", data={"csrf": csrf_of(client), "reason": "again"})
     assert list(shop.requests.begun[-1].arguments) == [
         *("job", "--no-lifecycle", "--resume", "--target=orders_target", "-o", "json"),
         *("--", "daily", "build", "day=1,2"),
@@ -361,7 +361,7 @@ def test_an_item_leads_to_what_undo_would_do_before_it_is_done(tmp_path: Path) -
         assert "lakewright undo orders 2 --requeue" in again
         client = browser(shop)
         form = {"csrf": csrf_of(client), "entity": "orders", "slice": "2"}
-        assert client.post("/do/undo-preview", data={**form, "requeue": "1"}).status_code == 303
+        assert client.post("/do/undo/preview", data={**form, "requeue": "1"}).status_code == 303
         assert client.post("/do/undo", data=form).status_code == 400
         assert client.post("/do/undo", data={**form, "reason": "broken"}).status_code == 303
         previewed, undone = (list(each.arguments) for each in shop.requests.begun)
@@ -411,5 +411,5 @@ def test_an_undo_that_failed_is_done_again_by_its_own_command(tmp_path: Path) ->
             app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=app.store.now())
         page = shop.client.get("/runs/run-0", headers={"accept": "text/html"}).text
         assert "lakewright undo orders 'a slice' --requeue" in html.unescape(page)
-        assert "/do/resume" not in page
+        assert '/resume"' not in page
         assert "lakewright rebuild people --from=1" in read(shop, "/runs/run-1")

@@ -11,7 +11,8 @@ from tests.unit.serve.sites import BASE, MODEL, PROJECT, Served, browser, csrf_o
 from tests.unit.serve.slices import discover, fail
 
 from lakewright.errors import UsageError
-from lakewright.serve.http.access import LARGEST_BODY, Access, Asker
+from lakewright.serve.http.access import Access, Asker
+from lakewright.serve.http.application import LARGEST_BODY
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.service import ServeOptions
 
@@ -129,10 +130,10 @@ def test_a_browsers_change_needs_the_token_of_its_session(shop: Served) -> None:
     form = {"item": "orders/1", "reason": "mended"}
     for csrf in (None, "", "0" * 64, csrf_of(other)):
         given = form if csrf is None else {**form, "csrf": csrf}
-        assert client.post("/do/resolve", data=given).status_code == 403
+        assert client.post("/do/item/resolve", data=given).status_code == 403
         header = {} if csrf is None else {"x-csrf-token": csrf}
         assert client.post("/api/v1/item/resolve", json=form, headers=header).status_code == 403
-    assert client.post("/do/resolve", data={**form, "csrf": csrf_of(client)}).status_code == 303
+    assert client.post("/do/item/resolve", data={**form, "csrf": csrf_of(client)}).status_code == 303
     record = shop.app.store.records(shop.get("/item?id=orders/1")["item_id"])[-1]
     assert (record.author.agent.name, record.content["reason"]) == ("ann", "mended")
 
@@ -144,7 +145,7 @@ def test_a_form_goes_back_only_to_a_page_of_this_server(shop: Served) -> None:
         ("resolve", "http://evil.example//evil.example/x", "/?done=resolve"),
         ("skip", f"{BASE}/item?id=orders%2F1&done=%3Cb%3E", "/item?id=orders%2F1&done=skip"),
     ):
-        answer = client.post(f"/do/{action}", data=form, headers={"referer": referer})
+        answer = client.post(f"/do/item/{action}", data=form, headers={"referer": referer})
         assert answer.headers["location"] == path
 
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from lakewright.app import App
 from lakewright.errors import ServiceEnded, UsageError
 from lakewright.serve import server
 from lakewright.serve.requests import Requests
 from lakewright.serve.server import IDLE_SECONDS, running, serve
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import ServeOptions, Serving
+from lakewright.serve.watched_project import WatchedProject
 
 
 @dataclass
@@ -101,10 +103,11 @@ def serving(folder: Path, *, is_on_demand: bool) -> Serving:
     files = ServerFiles.of(folder)
     options = ServeOptions(is_on_demand=is_on_demand)
 
-    def nothing(*_: object) -> None:
+    def nothing(_: object) -> App:
         raise AssertionError
 
-    return Serving(options, files, {}, nothing, Requests(files.socket), "", print)  # type: ignore[arg-type]
+    requests = Requests(files.socket, {}, folder)
+    return Serving(options, files, WatchedProject(nothing), requests, "", print)
 
 
 def test_a_server_on_demand_stops_when_it_has_had_nothing_to_do(

@@ -18,7 +18,8 @@ from tests.sessions import no_session
 
 from lakewright.app import App
 from lakewright.serve.service import Serving
-from lakewright.serve.triggers import TriggerService, make
+from lakewright.serve.triggers import TriggerService
+from lakewright.serve.watched_project import WatchedProject
 from lakewright.triggers.records import Lane, TriggerRecords
 from lakewright.triggers.state import Result, TriggerState
 
@@ -63,16 +64,14 @@ class Requests:
     def begin(
         self,
         arguments: Sequence[str],
-        environ: Mapping[str, str],
-        folder: Path,
         *,
         stdout: IO[bytes],
         stderr: IO[bytes],
         trigger: str | None = None,
     ) -> Begun:
-        assert folder.is_dir()
         self.asked.append((tuple(arguments), trigger))
         stdout.write(json.dumps(self.document).encode())
+        stdout.flush()
         begun = Begun(self.code)
         if not self.hangs:
             begun.is_over.set()
@@ -104,13 +103,12 @@ class World:
         serving = Serving(
             options=cast("Any", None),
             files=cast("Any", None),
-            environ={},
-            open_app=self.open,
+            project=WatchedProject(self.open),
             requests=cast("Any", self.requests),
             report=print,
             runner=cast("Any", None),
         )
-        return make(serving)
+        return TriggerService(serving)
 
     def state(self, lane: Lane) -> TriggerState | None:
         app = self.open()

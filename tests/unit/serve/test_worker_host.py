@@ -27,7 +27,7 @@ import psutil
 import pytest
 
 import lakewright_client as client
-from lakewright.serve.requests import Requests, _Warm
+from lakewright.serve.requests import ENCODINGS, Requests, _Warm
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.warm_service import WarmService
 from lakewright.serve.worker_host import LIMIT, WorkerHost, _Worker
@@ -49,7 +49,7 @@ class Host:
 
     @property
     def requests(self) -> Requests:
-        return Requests(self.files.socket)
+        return Requests(self.files.socket, {"PYTHONPATH": PATHS}, self.files.basedir)
 
 
 @pytest.fixture(scope="module")
@@ -82,16 +82,17 @@ def run(host: Host, *arguments: str, folder: Path | None = None, stdin: bytes = 
     streams = [os.pipe() for _ in range(3)]
     with os.fdopen(streams[0][1], "wb") as given:
         given.write(stdin)
-    begun = host.requests.begin(
-        arguments,
-        {"PYTHONPATH": PATHS, **environ},
-        folder or host.files.basedir,
-        stdin=streams[0][0],
-        stdout=streams[1][1],
-        stderr=streams[2][1],
+    message = client.ask(
+        list(arguments),
+        {name.encode(): value.encode() for name, value in {"PYTHONPATH": PATHS, **environ}.items()},
+        bytes(folder or host.files.basedir),
+        umask=client.current_umask(),
+        encodings=ENCODINGS,
     )
+    numbers = (streams[0][0], streams[1][1], streams[2][1])
+    begun = _Warm(client.begin(str(host.files.socket), message, numbers))
     code = begun.wait()
-    for number in (streams[0][0], streams[1][1], streams[2][1]):
+    for number in numbers:
         os.close(number)
     with os.fdopen(streams[1][0]) as out, os.fdopen(streams[2][0]) as err:
         return Ended(1 if code is None else code, out.read(), err.read())
@@ -217,7 +218,7 @@ def test_a_command_that_is_killed_or_raises_ends_with_the_code_of_a_process(host
 
 
 def test_a_request_of_the_server_can_be_interrupted(host: Host) -> None:
-    begun = host.requests.begin(["stop"], {"PYTHONPATH": PATHS}, host.files.basedir)
+    begun = host.requests.begin(["stop"])
     assert begun.wait(0.5) is None
     begun.interrupt(signal.SIGTERM)
     assert begun.wait(60) == 115
@@ -239,8 +240,8 @@ def test_fifty_requests_at_once_all_end(host: Host) -> None:
 
 
 def test_requests_that_wait_for_their_turn_are_counted(host: Host) -> None:
-    gauges, environ = host.service.gauges, {"PYTHONPATH": PATHS}
-    begun = [host.requests.begin(["sleep", "2"], environ, host.files.basedir) for _ in range(LIMIT + 2)]
+    gauges = host.service.gauges
+    begun = [host.requests.begin(["sleep", "2"]) for _ in range(LIMIT + 2)]
     assert eventually(lambda: (gauges.running, gauges.waiting) == (LIMIT + 2, 2))
     assert [each.wait(60) for each in begun] == [0] * len(begun)
     assert eventually(lambda: (gauges.running, gauges.waiting) == (0, 0))

@@ -20,7 +20,7 @@ from lakewright.cli.progress import listening
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.serve.server_files import ServerFiles
-    from lakewright.serve.service import OpenProject, ServeOptions, Serving
+    from lakewright.serve.service import ServeOptions, Serving
 
 
 STOPPING = "Stopping the server; a second signal stops at once."
@@ -98,28 +98,26 @@ def server_files(call: Call) -> ServerFiles:
 def _serving(call: Call, options: ServeOptions) -> Serving:
     from lakewright.serve.requests import Requests
     from lakewright.serve.service import Serving
+    from lakewright.serve.watched_project import WatchedProject
+
+    files = server_files(call)
+
+    def open_project(on_read: Callable[[Path], None]) -> App:
+        # What no fault touches goes on; the page and the log show the rest.
+        settings = replace(call.settings, despite_faults=True)
+        return call.opener(settings, call.environ, call.output.say, on_read=on_read)
 
     def report(text: str) -> None:
         call.output.note(text)
 
     return Serving(
         options=options,
-        files=server_files(call),
-        environ=call.environ,
-        open_app=_opener(call),
+        files=files,
+        project=WatchedProject(open_project),
+        requests=Requests(files.socket, call.environ, files.basedir, global_arguments(call.settings)),
         runner="lakewright.cli.warm:run",
-        requests=Requests(server_files(call).socket, global_arguments(call.settings)),
         report=report,
     )
-
-
-def _opener(call: Call) -> OpenProject:
-    def open_project(on_read: Callable[[Path], None] = lambda _: None) -> App:
-        # What no fault touches goes on; the page and the log show the rest.
-        settings = replace(call.settings, despite_faults=True)
-        return call.opener(settings, call.environ, call.output.say, on_read=on_read)
-
-    return open_project
 
 
 @serve.add(name="status", examples=["lakewright serve status", "lakewright serve status -o json"])

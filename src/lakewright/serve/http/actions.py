@@ -19,7 +19,7 @@ from lakewright.serve.http.reads import found
 from lakewright.serve.http.site import BegunCommand
 from lakewright.spec.grants import Grant
 from lakewright.usecases.due.decide import decide
-from lakewright.usecases.history import find_run, run_as_json
+from lakewright.usecases.history import find_run, is_resumable, resume_command, run_as_json
 from lakewright.usecases.items import find_item
 from lakewright.usecases.operate_items import ACTIONS as ITEM_ACTIONS
 from lakewright.usecases.run_job import check_request
@@ -151,17 +151,17 @@ def _set(
 ) -> Any:
     """Set a watermark, even to a lower value."""
     who = {"author": call.asker.user, "reason": _checked(reason)}
-    return set_watermark(call.app, entity, column, value, kind=type, **who).as_json()
+    return set_watermark(call.app, entity, column, value, kind=type, **who)
 
 
 @ACTIONS.post("/watermarks/reset", "state", form="lakewright/watermark-reset/1")
 def _reset(call: ApiCall, entity: EntityName, column: ColumnName, reason: Reason) -> Any:
     """Remove a watermark, as if no slice had set one."""
     who = {"author": call.asker.user, "reason": _checked(reason)}
-    return reset_watermark(call.app, entity, column, **who).as_json()
+    return reset_watermark(call.app, entity, column, **who)
 
 
-def begin_job(
+def _begin_job(
     call: ApiCall,
     verb: Literal["job", "plan"],
     reason: str,
@@ -213,8 +213,33 @@ def _begin_run(
 ) -> BegunCommand:
     """Begin a run of a job."""
     flags = {"no_lifecycle": no_lifecycle, "resume": resume, "retry": retry, "force": force}
-    return begin_job(
+    return _begin_job(
         call, "job", _checked(reason), job=job, phase=phase, parameters=parameters, targets=targets, **flags
+    )
+
+
+@ACTIONS.post("/runs/{run_id}/resume", "runs", **_BEGUN)
+def _resume_run(call: ApiCall, run_id: str, reason: Reason) -> BegunCommand:
+    """Begin to resume a run, with the choices that it had.
+
+    Raises:
+        HttpFault: There is no such run, or it is not resumed.
+    """
+    with unknown():
+        run = find_run(call.app, run_id)
+    if not is_resumable(run):
+        message = f"run {run.run_id} is not resumed: it removes rows"
+        raise HttpFault(409, "not_resumed", message, Phrase("Type ", resume_command(run), "."))
+    return _begin_job(
+        call,
+        "job",
+        reason,
+        job=run.job,
+        phase=run.phase,
+        parameters=run.arguments,
+        targets=run.facts.get("targets") or (),
+        no_lifecycle=bool(run.facts.get("no_lifecycle")),
+        resume=True,
     )
 
 
@@ -231,7 +256,7 @@ def _begin_plan(
 ) -> BegunCommand:
     """Begin a plan of a job: what a run would do, and why. It changes nothing."""
     flags = {"no_lifecycle": no_lifecycle, "force": force}
-    return begin_job(
+    return _begin_job(
         call, "plan", "plan", job=job, phase=phase, parameters=parameters, targets=targets, **flags
     )
 
@@ -247,6 +272,13 @@ def _begin_process(
     """Begin to process the pending slices of an entity."""
     found(call, "entity", entity)
     return _begin(call, ["process", "--", entity, *([slice] if slice else [])], reason)
+
+
+@ACTIONS.post("/examine", "runs", **_BEGUN)
+def _begin_doctor(call: ApiCall, entity: EntityName) -> BegunCommand:
+    """Begin to examine the table of an entity."""
+    found(call, "entity", entity)
+    return _begin(call, ["doctor", "--", entity], "examine")
 
 
 @ACTIONS.post("/undo/preview", "runs", changes=False, **_BEGUN)
@@ -325,9 +357,9 @@ def _cancel_command(call: ApiCall, command_id: str) -> BegunCommand:
 
 
 @ACTIONS.get("/commands", "runs")
-def _commands(call: ApiCall) -> list[dict[str, Any]]:
+def _commands(call: ApiCall) -> list[BegunCommand]:
     """The commands that were begun over HTTP since the server's start, newest first."""
-    return [each.as_json() for each in call.site.commands.all()]
+    return call.site.commands.all()
 
 
 @ACTIONS.get("/commands/{command_id}", "runs", form="lakewright/command/1")
@@ -335,7 +367,7 @@ def _command(call: ApiCall, command_id: str) -> dict[str, Any]:
     """A command, with the end of its log and, once it has ended, its document."""
     command = call.site.commands.find(command_id)
     document = document_for(command.document, allows_data=call.site.allows_data)
-    return {**command.as_json(), "log": command.log, "document": document}
+    return {**command.as_json(), "log": command.request.log, "document": document}
 
 
 def document_for(document: Any, *, allows_data: bool) -> Any:

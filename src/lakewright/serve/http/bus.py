@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from lakewright.bus import claims
 from lakewright.bus.additions import id_of
 from lakewright.bus.claims import WrittenClaim
+from lakewright.bus.derived_state import ProcessedItem
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.names import own_application
 from lakewright.manifest.settings import lease_duration
@@ -66,18 +67,18 @@ def _acquire(
     after: After = (),
     lease: Annotated[str | None, about("How long the lock lasts without `renew`: 60s, 10m.")] = None,
     idempotent: Annotated[bool, about("Take over a stale lock: repeating the work does no harm.")] = False,
-) -> dict[str, Any]:
+) -> WrittenClaim:
     """Lock an item; the answer is the claim."""
     manifest = Manifest.of(call.app)
     demand = manifest.demand(own_application(application), tuple(after), is_idempotent=idempotent)
     duration = manifest.lease if lease is None else lease_duration({"lease": lease})
-    return claims.acquire(manifest, demand, find_item(call.app, item).item_id, duration).as_json()
+    return claims.acquire(manifest, demand, find_item(call.app, item).item_id, duration)
 
 
 @BUS.post("/bus/renew", "bus")
-def _renew(call: ApiCall, claim: Claim) -> dict[str, Any]:
+def _renew(call: ApiCall, claim: Claim) -> WrittenClaim:
     """Let a claim last as long again from now."""
-    return claims.renew_claim(Manifest.of(call.app), _written(claim)).as_json()
+    return claims.renew_claim(Manifest.of(call.app), _written(claim))
 
 
 @BUS.post("/bus/processed", "bus", form="lakewright/manifest-processed/1")
@@ -104,10 +105,9 @@ def _state(
     *,
     offset: Annotated[int, about("Rows to leave out at the beginning.", ge=0, le=999_999)] = 0,
     limit: Limit = 100,
-) -> list[dict[str, Any]]:
+) -> list[ProcessedItem]:
     """What an application recorded of the items that it has processed, in order of arrival."""
-    found = Manifest.of(call.app).state(application)
-    return [each.as_json() for each in islice(found, offset, offset + limit)]
+    return list(islice(Manifest.of(call.app).state(application), offset, offset + limit))
 
 
 def _written(claim: Mapping[str, Any]) -> WrittenClaim:

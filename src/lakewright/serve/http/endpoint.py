@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -17,12 +19,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from lakewright.serve.http.faults import HttpFault
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+
     from lakewright.app import App
     from lakewright.serve.http.access import Asker
     from lakewright.serve.http.site import Site
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def about(description: str, **more: Any) -> Any:
@@ -61,7 +66,8 @@ class Endpoint:
 
     Attributes:
         path: The path below `/api/v1`, with parameters in braces.
-        handle: Returns the JSON document. The first line of its docstring is the endpoint's summary.
+        handle: Returns the JSON document, what has it as `as_json`, or a list of such. The first line of its
+            docstring is the endpoint's summary.
         takes: What a request gives: the parameters after the `?` of a GET, else the members of the body.
         form: The name of the document's form, its `schema`; None for lists and objects of names.
         status: The status of its answer.
@@ -84,27 +90,53 @@ class Endpoint:
         """One sentence."""
         return (inspect.getdoc(self.handle) or "").partition("\n")[0]
 
-    def arguments(self, query: Mapping[str, Sequence[str]], body: Mapping[str, Any]) -> dict[str, Any]:
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of what it takes."""
+        return self.takes.model_json_schema()
+
+    def arguments(self, request: Request) -> dict[str, Any]:
         """Return the arguments of `handle` that a request gives.
 
         Raises:
             HttpFault: One is unknown, missing, or not of its type.
         """
-        known = self.takes.model_json_schema()["properties"]
-        given = body
+        query = request.query_params
         if self.method == "GET":
-            lists = {name for name, schema in known.items() if schema.get("type") == "array"}
-            given = {name: values if name in lists else values[-1] for name, values in query.items()}
-        elif query:
+            lists = self._lists()
+            given = {name: query.getlist(name) if name in lists else query[name] for name in query}
+            return self._checked(self.takes.model_validate, given)
+        if query:
             raise HttpFault(400, "usage", f"there is no parameter {next(iter(query))!r}")
+        return self._checked(self.takes.model_validate_json, request.scope["body"] or b"{}")
+
+    def arguments_of_form(self, form: Mapping[str, str]) -> dict[str, Any]:
+        """Return the arguments of `handle` that a form gives; empty fields give none, others are left out.
+
+        Several values of one field are written as a shell would pass them to the command line.
+
+        Raises:
+            HttpFault: One is unknown, missing, or not of its type.
+        """
+        lists = self._lists()
+        known = {name: text for name in self.takes.model_fields if (text := form.get(name))}
+        given = {name: _split(text) if name in lists else text for name, text in known.items()}
+        return self._checked(partial(self.takes.model_validate, strict=False), given)
+
+    def _lists(self) -> set[str]:
+        """Return the names of what it takes several values of."""
+        return {name for name, each in self.schema["properties"].items() if each.get("type") == "array"}
+
+    def _checked(self, validate: Callable[[T], BaseModel], given: T) -> dict[str, Any]:
         try:
-            found = self.takes.model_validate(given)
+            return dict(validate(given))
         except ValidationError as error:
             raise self._fault(error) from error
-        return {name: getattr(found, name) for name in known}
 
     def _fault(self, wrong: ValidationError) -> HttpFault:
         known, first = self.takes.model_fields, wrong.errors(include_url=False)[0]
+        if not first["loc"]:
+            return HttpFault(400, "usage", f"the body is no JSON object: {first['msg']}")
         name = str(first["loc"][0])
         if name not in known:
             kind = "parameter" if self.method == "GET" else "member of the body"
@@ -135,14 +167,20 @@ class Endpoints(list[Endpoint]):
         return add
 
 
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise HttpFault(400, "usage", f"{text!r} has a quote that is not closed", "Close it.") from None
+
+
 def _parameters(handle: Callable[..., Any], path: str, *, is_strict: bool) -> type[BaseModel]:
     """Return the parameters of a function as a model, without the call and those that the path gives."""
-    of_path = re.findall(r"{(\w+)}", path)
     _, *declared = inspect.signature(handle, eval_str=True).parameters.values()
     fields: dict[str, Any] = {
         each.name: (each.annotation, ... if each.default is each.empty else each.default)
         for each in declared
-        if each.name not in of_path
+        if f"{{{each.name}}}" not in path
     }
     config = ConfigDict(extra="forbid", strict=is_strict)
     return create_model(handle.__name__.strip("_"), __config__=config, **fields)
@@ -185,7 +223,7 @@ def openapi_document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
-    schema = endpoint.takes.model_json_schema()
+    schema = endpoint.schema
     required = schema.get("required", ())
     given: dict[str, Any] = {}
     parameters: list[dict[str, Any]] = [

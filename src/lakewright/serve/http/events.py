@@ -39,33 +39,26 @@ def stream(read: Stream) -> Response:
 async def _events(read: Stream) -> AsyncIterator[str]:
     global _followers  # noqa: PLW0603 - the limit is of the process
     _followers += 1
+    before, silence = None, 0.0
     try:
-        async for event in _changes(read):
-            yield event
+        while True:
+            document, is_last = await run_in_threadpool(read)
+            now = document if isinstance(document, str) else json.dumps(document, default=str)
+            if now != before:
+                before, silence = now, 0.0
+                yield _event("change", now)
+            if is_last:
+                yield _event("end", "{}")
+                return
+            await asyncio.sleep(PAUSE)
+            silence += PAUSE
+            if silence >= LONGEST_SILENCE:
+                silence = 0.0
+                yield ": still there\n\n"
+    except Exception as error:  # the reader gets a notice, and tries again
+        yield _event("fault", json.dumps(body_of(error)))
     finally:
         _followers -= 1
-
-
-async def _changes(read: Stream) -> AsyncIterator[str]:
-    before, silence = None, 0.0
-    while True:
-        try:
-            document, is_last = await run_in_threadpool(read)
-        except Exception as error:  # the reader gets a notice, and tries again
-            yield _event("fault", json.dumps(body_of(error)))
-            return
-        now = document if isinstance(document, str) else json.dumps(document, default=str)
-        if now != before:
-            before, silence = now, 0.0
-            yield _event("change", now)
-        if is_last:
-            yield _event("end", "{}")
-            return
-        await asyncio.sleep(PAUSE)
-        silence += PAUSE
-        if silence >= LONGEST_SILENCE:
-            silence = 0.0
-            yield ": still there\n\n"
 
 
 def _event(name: str, content: str) -> str:
@@ -95,6 +88,6 @@ def _command_events(call: ApiCall, command_id: str) -> Response:
 
     def read() -> tuple[Any, bool]:
         is_last = not command.is_running
-        return call.app.redactor.value({**command.as_json(), "log": command.log}), is_last
+        return call.app.redactor.value({**command.as_json(), "log": command.request.log}), is_last
 
     return stream(read)

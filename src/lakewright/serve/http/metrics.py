@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -25,7 +25,6 @@ from lakewright.manifest.lease import LEASE, Lease
 from lakewright.strategies.summary import deleted_rows
 from lakewright.usecases.entities import (
     ApplicationStanding,
-    EntityStanding,
     LastSlice,
     read_standings,
 )
@@ -89,7 +88,7 @@ class _OfProject(Collector):
         except LakewrightError as error:
             log.warning("the project can't be read for metrics: %s", error)
         about = "Whether this part is whole: the project's files, the manifest."
-        yield _family("lakewright_up", about, ["part"], (([part], is_up) for part, is_up in parts.items()))
+        yield _gauge("lakewright_up", about, parts, "part")
         yield from _of_warm_session(self.site.gauges)
         yield _gauge("lakewright_commands_running", "Commands begun over HTTP.", self.site.commands.running)
 
@@ -97,15 +96,28 @@ class _OfProject(Collector):
         with self._lock:
             standings = read_standings(app, self._last)
             self._last = {each.name: each.last for each in standings.entities if each.last is not None}
-        yield from _of_entities(standings.entities)
-        yield from _of_last_slices(standings.entities)
+        entities = {each.name: each.standing for each in standings.entities}
+        yield _counts("lakewright_slices", "entity", entities)
+        yield _gauge(
+            "lakewright_oldest_ready_timestamp_seconds",
+            "Arrival of the oldest slice that is ready.",
+            {name: standing.waiting_since for name, standing in entities.items()},
+            "entity",
+        )
+        yield _gauge(
+            "lakewright_fresh_until_timestamp_seconds",
+            "Arrival of the newest slice that is processed.",
+            {name: standing.fresh_until for name, standing in entities.items()},
+            "entity",
+        )
+        yield from _of_last_slices(self._last)
         others = {str(application): standing for application, standing in standings.others.items()}
         yield _counts("lakewright_application_items", "application", others)
-        yield _instants(
+        yield _gauge(
             "lakewright_application_oldest_ready_timestamp_seconds",
             "Arrival of the oldest item that is ready.",
-            "application",
             {name: standing.waiting_since for name, standing in others.items()},
+            "application",
         )
 
 
@@ -120,25 +132,7 @@ def _of_warm_session(gauges: Gauges) -> Iterator[Metric]:
     yield _gauge("lakewright_jvm_heap_max_bytes", "Bytes that the heap of the server's JVM may use.", most)
 
 
-def _of_entities(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
-    standings = {each.name: each.standing for each in entities}
-    yield _counts("lakewright_slices", "entity", standings)
-    yield _instants(
-        "lakewright_oldest_ready_timestamp_seconds",
-        "Arrival of the oldest slice that is ready.",
-        "entity",
-        {name: standing.waiting_since for name, standing in standings.items()},
-    )
-    yield _instants(
-        "lakewright_fresh_until_timestamp_seconds",
-        "Arrival of the newest slice that is processed.",
-        "entity",
-        {name: standing.fresh_until for name, standing in standings.items()},
-    )
-
-
-def _of_last_slices(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
-    last = {each.name: each.last for each in entities if each.last is not None}
+def _of_last_slices(last: Mapping[str, LastSlice]) -> Iterator[Metric]:
     rows = {
         (name, effect): deleted_rows(each.metrics) if effect == "deleted" else each.metrics[effect]
         for name, each in last.items()
@@ -146,28 +140,25 @@ def _of_last_slices(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
         if isinstance(each.metrics.get(effect), int | float)
     }
     about = "Rows of the last processed slice, by what became of them."
-    yield _family("lakewright_last_slice_rows", about, ["entity", "effect"], rows.items())
-    yield _of_each(
+    yield _gauge("lakewright_last_slice_rows", about, rows, "entity", "effect")
+    yield _gauge(
         "lakewright_last_slice_inferred_deletes",
         "Records deleted by the last processed slice because it lacks them; they count as deleted too.",
         {name: each.metrics.get("inferred_deletes") for name, each in last.items()},
+        "entity",
     )
-    yield _of_each(
+    yield _gauge(
         "lakewright_last_slice_seconds",
         "How long the last processed slice took.",
         {name: each.metrics.get("seconds") for name, each in last.items()},
+        "entity",
     )
-    yield _of_each(
+    yield _gauge(
         "lakewright_last_slice_delete_ratio",
         "Deleted rows of the last processed slice, as a share of its rows and those that it lacks.",
         {name: each.delete_ratio for name, each in last.items()},
+        "entity",
     )
-
-
-def _of_each(name: str, text: str, values: Mapping[str, object]) -> Metric:
-    """Return a metric of entities, of those that have a number."""
-    numbers = (([entity], value) for entity, value in values.items() if isinstance(value, int | float))
-    return _family(name, text, ["entity"], numbers)
 
 
 def _of_leases(app: App) -> Iterator[Metric]:
@@ -175,7 +166,7 @@ def _of_leases(app: App) -> Iterator[Metric]:
     leases = [Lease.from_document(document) for document in app.store.documents(LEASE)]
     is_dead = app.journal.is_dead
     stale = [lease for lease in leases if lease.is_expired(now) or is_dead(lease.holder)]
-    oldest = min((lease.acquired.timestamp() for lease in leases), default=None)
+    oldest = min((lease.acquired for lease in leases), default=None)
     yield _gauge("lakewright_leases", "Leases that are held, stale ones included.", len(leases))
     yield _gauge("lakewright_stale_leases", "Leases whose holder has ended, or no longer renews.", len(stale))
     yield _gauge("lakewright_oldest_lease_timestamp_seconds", "When the oldest lease was acquired.", oldest)
@@ -184,56 +175,47 @@ def _of_leases(app: App) -> Iterator[Metric]:
 def _of_runs(app: App) -> Iterator[Metric]:
     runs = list(app.journal.runs(RECENT, project=app.project.name))
     counts = Counter((run.job, run.status) for run in runs)
-    about = f"The latest {RECENT} runs by job and status."
-    yield _family("lakewright_runs", about, ["job", "status"], counts.items())
+    yield _gauge("lakewright_runs", f"The latest {RECENT} runs by job and status.", counts, "job", "status")
     yield _gauge("lakewright_runs_running", "Runs that are running.", sum(r.status == RUNNING for r in runs))
     last: dict[tuple[str, str], tuple[Run, datetime]] = {}
     for run in runs:
         if run.finished is not None:
             last.setdefault((run.job, run.phase.lower()), (run, run.finished))
-    yield _family(
+    yield _gauge(
         "lakewright_last_run_status",
         "1 for how the last run ended.",
-        ["job", "phase", "status"],
-        (((*named, run.status), 1) for named, (run, _) in last.items()),
+        {(*named, run.status): 1 for named, (run, _) in last.items()},
+        *("job", "phase", "status"),
     )
-    yield _family(
+    yield _gauge(
         "lakewright_last_run_finished_timestamp_seconds",
         "When the last run ended.",
-        ["job", "phase"],
-        ((named, finished.timestamp()) for named, (_, finished) in last.items()),
+        {named: finished for named, (_, finished) in last.items()},
+        *("job", "phase"),
     )
-    yield _family(
+    yield _gauge(
         "lakewright_last_run_seconds",
         "How long the last run took.",
-        ["job", "phase"],
-        ((named, (finished - run.started).total_seconds()) for named, (run, finished) in last.items()),
+        {named: (finished - run.started).total_seconds() for named, (run, finished) in last.items()},
+        *("job", "phase"),
     )
 
 
 def _counts(name: str, label: str, standings: Mapping[str, ApplicationStanding]) -> Metric:
-    counted = (
-        ((named, verdict.value), number)
+    counted = {
+        (named, verdict.value): number
         for named, standing in standings.items()
         for verdict, number in standing.counts.items()
-    )
-    return _family(name, "Items by verdict.", [label, "verdict"], counted)
+    }
+    return _gauge(name, "Items by verdict.", counted, label, "verdict")
 
 
-def _instants(name: str, text: str, label: str, instants: Mapping[str, datetime | None]) -> Metric:
-    known = (([named], at.timestamp()) for named, at in instants.items() if at is not None)
-    return _family(name, text, [label], known)
-
-
-def _gauge(name: str, text: str, value: float | None) -> Metric:
-    return GaugeMetricFamily(name, text, value=value)
-
-
-def _family(
-    name: str, text: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]
-) -> Metric:
-    """Return a metric with a value for each combination of its labels."""
+def _gauge(name: str, text: str, value: object, *labels: str) -> Metric:
+    """Return a metric, with labels of a value for each key of a mapping; what is no number is left out."""
     family = GaugeMetricFamily(name, text, labels=labels)
-    for named, value in values:
-        family.add_metric(named, value)
+    values: Mapping[Any, object] = value if isinstance(value, Mapping) else {(): value}
+    for named, each in values.items():
+        number = each.timestamp() if isinstance(each, datetime) else each
+        if isinstance(number, int | float):
+            family.add_metric([named] if isinstance(named, str) else named, number)
     return family

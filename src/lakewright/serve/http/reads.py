@@ -93,9 +93,9 @@ def _validate(call: ApiCall) -> dict[str, Any]:
 
 
 @READS.get("/status", "state", form="lakewright/plan/2")
-def _status(call: ApiCall) -> dict[str, Any]:
+def _status(call: ApiCall) -> Any:
     """What is running, what is due, needs a person or waits, the triggers and the last runs."""
-    return project_status(call.app).as_json()
+    return project_status(call.app)
 
 
 @READS.get("/plan", "state", form=PLAN)
@@ -105,22 +105,22 @@ def _plan(call: ApiCall) -> dict[str, Any]:
 
 
 @READS.get("/triggers", "state")
-def _triggers(call: ApiCall) -> Listed:
+def _triggers(call: ApiCall) -> Any:
     """The triggers, with their states and next times."""
-    return [each.as_json() for each in list_triggers(call.app)]
+    return list_triggers(call.app)
 
 
 @READS.get("/standings/{entity}", "state", form="lakewright/standing/1")
-def _standing(call: ApiCall, entity: EntityName) -> dict[str, Any]:
+def _standing(call: ApiCall, entity: EntityName) -> Any:
     """How an entity stands, with its latest slices and its table."""
     found(call, "entity", entity)
-    return read_entity(call.app, entity).as_json()
+    return read_entity(call.app, entity)
 
 
 @READS.get("/standings", "state")
-def _standings(call: ApiCall) -> Listed:
+def _standings(call: ApiCall) -> Any:
     """How each entity stands."""
-    return [each.as_json() for each in read_standings(call.app).entities]
+    return read_standings(call.app).entities
 
 
 @READS.get("/definitions/{section}", "project")
@@ -145,21 +145,18 @@ def _items(
     state: Annotated[Sequence[str], about("A verdict or a state, in any case; may be repeated.")] = (),
     application: Annotated[str | None, about("Only for this application: name, or name:instance.")] = None,
     entity: Annotated[str | None, about("Only slices of this entity.")] = None,
-    stale: Annotated[str | None, about("`true`: only items with a stale lock.")] = None,
+    stale: Annotated[bool, about("Only items with a stale lock.")] = False,
     limit: Limit = 100,
-) -> Listed:
+) -> Any:
     """Items with their verdicts."""
-    rows = list_items(
-        call.app, state, application=application, entity=entity, is_stale=stale == "true", limit=limit
-    )
-    return [row.as_json() for row in rows]
+    return list_items(call.app, state, application=application, entity=entity, is_stale=stale, limit=limit)
 
 
 @READS.get("/item", "manifest", form="lakewright/manifest-show/1")
-def _item(call: ApiCall, id: ItemName) -> dict[str, Any]:
+def _item(call: ApiCall, id: ItemName) -> Any:
     """An item with its verdicts and records."""
     with unknown():
-        return show_item(call.app, id).as_json()
+        return show_item(call.app, id)
 
 
 @READS.get("/counts", "manifest")
@@ -169,10 +166,10 @@ def _counts(call: ApiCall) -> dict[str, Any]:
 
 
 @READS.get("/backlog", "manifest")
-def _backlog(call: ApiCall, application: ApplicationName, *, after: After = (), limit: Limit = 100) -> Listed:
+def _backlog(call: ApiCall, application: ApplicationName, *, after: After = (), limit: Limit = 100) -> Any:
     """What an application has before it."""
     rows, _ = list_backlog(call.app, application, after, limit=limit)
-    return [row.as_json() for row in rows]
+    return rows
 
 
 @READS.get("/runs", "runs")
@@ -198,23 +195,23 @@ def found_run(call: ApiCall, run_id: str) -> dict[str, Any]:
 @READS.get("/runs/{run_id}/difference", "runs", form="lakewright/history-diff/1")
 def _difference(
     call: ApiCall, run_id: str, *, other: Annotated[str | None, about("The run to compare with.")] = None
-) -> dict[str, Any]:
+) -> Any:
     """A run compared with the one before it like it, or with another."""
-    return compare_runs(call.app, run_id, other).as_json()
+    return compare_runs(call.app, run_id, other)
 
 
 @READS.get("/watermarks", "state")
-def _watermarks(call: ApiCall) -> Listed:
+def _watermarks(call: ApiCall) -> Any:
     """The watermarks of entities."""
-    return [each.as_json() for each in list_watermarks(call.app)]
+    return [*list_watermarks(call.app)]
 
 
 @READS.get("/watermarks/changes", "state")
 def _watermark_changes(
     call: ApiCall, *, entity: Annotated[str | None, about("Only of this entity.")] = None
-) -> Listed:
+) -> Any:
     """What operators did to watermarks, newest first."""
-    return [each.as_json() for each in list_watermark_changes(call.app, entity)]
+    return list_watermark_changes(call.app, entity)
 
 
 @READS.get("/graphs/{job}", "project", form="lakewright/graph/1")

@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from lakewright.errors import NotInstalled, UsageError
+from lakewright.errors import UsageError
 from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
 from lakewright.serve.http.site import Commands, MakePages, Site
-from lakewright.serve.watched_project import WatchedProject
-from lakewright.spark.session import NoSession
 from lakewright.stores.process import user_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from starlette.types import ASGIApp
 
-    from lakewright.app import App
     from lakewright.serve.service import Serving
 
 
@@ -42,8 +36,8 @@ TICK, TICKS = 0.1, 5
 """Seconds of uvicorn's tick, each tenth of which sets the date of answers, and how many pass at once."""
 
 
-def make_service(serving: Serving, make_pages: MakePages | None = None) -> HttpService:
-    """Return the service for a server's project, with pages for people if there are any."""
+def make_service(serving: Serving, make_pages: MakePages) -> HttpService:
+    """Return the service for a server's project."""
     options = serving.options
     access = Access(
         user=user_name(),
@@ -52,10 +46,9 @@ def make_service(serving: Serving, make_pages: MakePages | None = None) -> HttpS
         allows_actions=options.allow_actions,
     )
     site = Site(
-        project=WatchedProject(_opener(serving)),
+        project=serving.project,
         access=access,
-        commands=Commands(serving.requests, serving.environ, serving.files.basedir),
-        environ=serving.environ,
+        commands=Commands(serving.requests),
         allows_data=options.allow_data,
         gauges=serving.gauges,
     )
@@ -69,19 +62,6 @@ def _answer(server: uvicorn.Server, listener: socket.socket) -> None:
         log.exception("the page and the API have ended")
 
 
-def _opener(serving: Serving) -> Callable[[Callable[[Path], None]], App]:
-    refused = NotInstalled(
-        "the server's own process starts no Spark", remedy="Type the command instead: it may start Spark."
-    )
-
-    def open_project(on_read: Callable[[Path], None]) -> App:
-        app = serving.open_app(on_read)
-        app.sessions = NoSession(refused)
-        return app
-
-    return open_project
-
-
 @dataclass(slots=True)
 class HttpService:
     """Serves the API, the metrics and the page of a project."""
@@ -90,7 +70,7 @@ class HttpService:
 
     serving: Serving
     site: Site
-    make_pages: MakePages | None = None
+    make_pages: MakePages
     _server: uvicorn.Server | None = field(init=False, default=None)
     _thread: threading.Thread | None = field(init=False, default=None)
     _socket: socket.socket | None = field(init=False, default=None)
@@ -129,7 +109,7 @@ class HttpService:
         self.serving.report(self._greeting())
 
     def stop(self) -> None:
-        """Stop answering, and close the project."""
+        """Stop answering."""
         self._is_stopping = True
         if self._server is not None:
             self._server.should_exit = True
@@ -141,7 +121,6 @@ class HttpService:
                 self._thread.join(STOP_SECONDS)
         if self._socket is not None:
             self._socket.close()
-        self.site.project.close()
 
     def _greeting(self) -> str:
         if self.site.access.proxy_header is not None:

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import TemporaryFile
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.redaction import Redactor
 from lakewright.serve.http.faults import HttpFault
+from lakewright.serve.requests import KeptRequest, Requests
 from lakewright.serve.service import Gauges
 from lakewright.serve.watched_project import WatchedProject
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
-    from starlette.types import Scope
 
     from lakewright.app import App
     from lakewright.serve.http.access import Access
-    from lakewright.serve.requests import Request, Requests
 
 
 MOST_RUNNING = 8
 MOST_KEPT = 100
-LONGEST_LOG = 200_000
 LARGEST_DOCUMENT = 5_000_000
 
 
@@ -51,9 +46,7 @@ class BegunCommand:
     author: str
     reason: str
     started: datetime
-    request: Request
-    out: IO[bytes] = field(repr=False)
-    err: IO[bytes] = field(repr=False)
+    request: KeptRequest = field(repr=False)
     finished: datetime | None = None
     exit_code: int | None = None
 
@@ -63,24 +56,13 @@ class BegunCommand:
         return self.finished is None
 
     @property
-    def log(self) -> str:
-        """The end of what it has written to stderr."""
-        return _tail(self.err, LONGEST_LOG)
-
-    @property
     def document(self) -> Any:
         """The JSON document that it printed; None before it has ended, or if it printed none."""
-        if self.is_running:
-            return None
+        printed = "" if self.is_running else self.request.printed
         try:
-            return json.loads(_tail(self.out, LARGEST_DOCUMENT) or "null")
+            return json.loads(printed) if 0 < len(printed) <= LARGEST_DOCUMENT else None
         except ValueError:
             return None
-
-    def close(self) -> None:
-        """Remove its output."""
-        self.out.close()
-        self.err.close()
 
     def as_json(self) -> dict[str, Any]:
         """Return the command as the API shows it."""
@@ -94,14 +76,9 @@ class Commands:
 
     Attributes:
         requests: Runs command lines.
-        environ: The environment that they get.
-        folder: Their working folder.
     """
 
     requests: Requests
-    environ: Mapping[str, str]
-    folder: Path
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _begun: dict[str, BegunCommand] = field(init=False, default_factory=dict)
     _lock: Lock = field(init=False, default_factory=Lock)
     _ended: int = field(init=False, default=0)
@@ -133,20 +110,9 @@ class Commands:
                     f"{MOST_RUNNING} commands are running, which were begun over HTTP",
                     "Wait until one of them has ended, or cancel one.",
                 )
-            command_id = uuid4().hex
-            out, err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - closed when the command is forgotten
-            request = self.requests.begin(
-                _with_json(arguments),
-                self.environ,
-                self.folder,
-                stdout=out,
-                stderr=err,
-                trigger=f"{author}: {reason}",
-            )
-            command = BegunCommand(
-                command_id, tuple(arguments), author, reason, self.clock(), request, out, err
-            )
-            self._begun[command_id] = command
+            request = KeptRequest(self.requests, arguments, f"{author}: {reason}")
+            command = BegunCommand(uuid4().hex, tuple(arguments), author, reason, datetime.now(UTC), request)
+            self._begun[command.command_id] = command
             self._forget()
         threading.Thread(target=self._await, args=(command,), daemon=True).start()
         return command
@@ -181,25 +147,22 @@ class Commands:
         """Interrupt a command, as Ctrl-C would; it ends after the present commit."""
         command = self.find(command_id)
         if command.is_running:
-            with suppress(ProcessLookupError):
-                command.request.interrupt()
+            command.request.interrupt()
         return command
 
     def close(self) -> None:
         """Interrupt the commands that are running, and forget all."""
         for command in self.all():
             if command.is_running:
-                with suppress(OSError):
-                    command.request.interrupt()
-            command.close()
+                command.request.interrupt()
+            command.request.close()
 
     def _await(self, command: BegunCommand) -> None:
         try:
-            code = command.request.wait()
+            command.exit_code = command.request.wait()
         except Exception:  # it must not look as if it were running
-            code = 1
-        command.exit_code = 1 if code is None else code
-        command.finished = self.clock()
+            command.exit_code = 1
+        command.finished = datetime.now(UTC)
         with self._lock:
             self._ended += 1
 
@@ -207,28 +170,7 @@ class Commands:
         ended = [each for each in self._begun.values() if not each.is_running]
         for command in ended[: max(0, len(self._begun) - MOST_KEPT)]:
             del self._begun[command.command_id]
-            command.close()
-
-
-def _with_json(arguments: Sequence[str]) -> list[str]:
-    """Return arguments with those for a JSON document, before what must not be read as options.
-
-    Example:
-        >>> _with_json(["process", "--", "orders"])
-        ['process', '-o', 'json', '--', 'orders']
-    """
-    at = list(arguments).index("--") if "--" in arguments else len(arguments)
-    return [*arguments[:at], "-o", "json", *arguments[at:]]
-
-
-def _tail(file: IO[bytes], longest: int) -> str:
-    """Return the end of a file that another process writes."""
-    try:
-        size = os.fstat(file.fileno()).st_size
-        read = os.pread(file.fileno(), longest, max(0, size - longest))
-    except (OSError, ValueError):  # it was closed when the command was forgotten
-        return ""
-    return read.decode("utf-8", "replace")
+            command.request.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +187,6 @@ class Site:
     project: WatchedProject
     access: Access
     commands: Commands
-    environ: Mapping[str, str]
     allows_data: bool = False
     gauges: Gauges = field(default_factory=Gauges)
     deciding: Lock = field(default_factory=Lock, compare=False, repr=False)
@@ -263,7 +204,7 @@ class Site:
         try:
             return self.project.app().redactor
         except Exception:  # a broken project has no secrets that could be known
-            return Redactor.of(self.environ)
+            return Redactor.of(self.commands.requests.environ)
 
 
 class SitePages(Protocol):
@@ -273,7 +214,7 @@ class SitePages(Protocol):
         """Return their routes."""
         ...
 
-    def error_page(self, scope: Scope, status: int, error: Exception) -> Response:
+    def error_page(self, request: Request, status: int, error: Exception) -> Response:
         """Return the page for a request that failed."""
         ...
 

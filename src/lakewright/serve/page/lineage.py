@@ -48,7 +48,7 @@ class LineagePage:
     """
 
     plan: Callable[[View], Plan | None] = lambda _: None
-    _kept: tuple[int, Flows, FlowDrawing] | None = field(default=None)
+    _kept: tuple[App, Flows, FlowDrawing] | None = field(default=None)
     _lock: Lock = field(default_factory=Lock)
 
     def view(self, view: View) -> dict[str, Any]:
@@ -78,11 +78,10 @@ class LineagePage:
         }
 
     def _drawn(self, view: View) -> tuple[Flows, FlowDrawing]:
-        loads = view.site.project.loads
         with self._lock:
-            if self._kept is None or self._kept[0] != loads:
+            if self._kept is None or self._kept[0] is not view.app:
                 flows = read_flows(view.app)
-                self._kept = (loads, flows, draw_flows(flows))
+                self._kept = (view.app, flows, draw_flows(flows))
             return self._kept[1], self._kept[2]
 
 

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import logging
-import re
-import shlex
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from lakewright.errors import LakewrightError, SpecError
-from lakewright.errors.phrase import Phrase
-from lakewright.serve.http.access import COOKIE, CSRF_FIELD, Asker
-from lakewright.serve.http.actions import ACTIONS, begin_job
-from lakewright.serve.http.endpoint import ApiCall
+from lakewright.serve.http.access import COOKIE, Asker
+from lakewright.serve.http.actions import ACTIONS
+from lakewright.serve.http.endpoint import ApiCall, Endpoint
 from lakewright.serve.http.events import stream
-from lakewright.serve.http.faults import HttpFault, fault_of, status_of
+from lakewright.serve.http.faults import HttpFault, fault_of
 from lakewright.serve.http.site import BegunCommand
 from lakewright.serve.page import views
 from lakewright.serve.page.inbox import BackgroundObserver, Look, inbox_view
 from lakewright.serve.page.lineage import LineagePage
-from lakewright.serve.page.render import render
-from lakewright.serve.page.views import search_view, undo_view
-from lakewright.usecases.history import find_run, is_resumable, resume_command
+from lakewright.serve.page.render import link, render
 
 if TYPE_CHECKING:
-    from starlette.types import Scope
-
     from lakewright.due.plan import Plan
     from lakewright.serve.http.site import Site
     from lakewright.spec.project import Project
 
-
-log = logging.getLogger(__name__)
 
 Values = Mapping[str, Any]
 
@@ -60,8 +49,7 @@ DONE = {
     "skip": "Skipped: the slices behind it continue.",
     "unskip": "The skip is undone: the slice is ready again.",
     "noted": "It is recorded. Slices of the table were processed already: the inbox shows what is due now.",
-    "cancel": "Cancelled: the run ends after the present commit.",
-    "cancel-command": "Cancelled: the command ends after the present commit.",
+    "cancel": "Cancelled: it ends after the present commit.",
 }
 """What the page says after an action; nothing of a request is repeated in it."""
 
@@ -102,18 +90,19 @@ class Pages:
             "/entities/{name:path}": ("entity.html.j2", views.entity_view),
             "/items": ("items.html.j2", views.items_view),
             "/item": ("item.html.j2", views.item_view),
-            "/undo": ("undo.html.j2", undo_view),
+            "/undo": ("undo.html.j2", views.undo_view),
             "/lineage": ("lineage.html.j2", self.lineage.view),
-            "/search": ("search.html.j2", search_view),
+            "/search": ("search.html.j2", views.search_view),
         }
         followed: Mapping[str, tuple[str, Callable[[views.View], Values], str]] = {
             "/runs/{run_id}/live": ("run_body.html.j2", views.run_values, "run"),
             "/commands/{command_id}/live": ("command_body.html.j2", views.command_values, "command"),
         }
+        done = [each for each in ACTIONS if each.method == "POST"]
         return [
-            *(Route(path, self._live(*each)) for path, each in followed.items()),
-            *(Route(path, self._page(*each)) for path, each in shown.items()),
-            Route("/do/{action}", self._do, methods=["POST"]),
+            *(Route(path, partial(self._live, *each)) for path, each in followed.items()),
+            *(Route(path, partial(self._page, *each)) for path, each in shown.items()),
+            *(Route(f"/do{each.path}", partial(self._do, each), methods=["POST"]) for each in done),
             Route("/login", self._login, methods=["POST"]),
             Route("/login/{token}", self._login),
             Route("/logout", self._logout, methods=["POST"]),
@@ -125,20 +114,19 @@ class Pages:
 
     def _look(self, view: views.View) -> Look | None:
         changes = self._acts + view.site.commands.ended
-        return self.observer.latest(view.app, view.site.project.loads, changes)
+        return self.observer.latest(view.app, changes)
 
     def _plan(self, view: views.View) -> Plan | None:
         look = self._look(view)
         return None if look is None else look.plan
 
-    def error_page(self, scope: Scope, status: int, error: Exception) -> Response:
+    def error_page(self, request: Request, status: int, error: Exception) -> Response:
         """Return the page for a request that failed."""
         faults = error.faults if isinstance(error, SpecError) else (fault_of(error),)
         heading = HEADINGS.get(status, "That did not work" if status < 500 else "Something went wrong")
-        is_project = isinstance(error, SpecError) and scope["method"] == "GET"
+        is_project = isinstance(error, SpecError) and request.method == "GET"
         note = "The page shows the project again as soon as its files are mended." if is_project else None
         values = {"heading": heading, "faults": faults, "note": note, "asks_token": status == 401}
-        request = Request(scope)
         body = render("error.html.j2", {**self._frame(request), **values}, self.site.redactor())
         return HTMLResponse(body, status)
 
@@ -170,189 +158,67 @@ class Pages:
         query = dict(request.query_params.items())
         return views.View(self.site, self.site.app(), request.path_params, query)
 
-    def _page(self, template: str, view: Callable[[views.View], Values]) -> Callable[[Request], Any]:
-        def made(request: Request) -> Response:
-            values = view(self._view(request))
-            shown = {**self._frame(request), **values}
-            return HTMLResponse(render(template, shown, self.site.redactor()))
-
-        return self._answered(made)
-
-    def _answered(self, make: Callable[[Request], Response]) -> Callable[[Request], Any]:
-        """Return what answers requests in a thread; every failure gets a page."""
-
-        async def answer(request: Request) -> Response:
-            try:
-                return await run_in_threadpool(make, request)
-            except Exception as error:
-                status = status_of(error)
-                if status == 500:
-                    log.error("a page failed", exc_info=error)
-                return await run_in_threadpool(self.error_page, request.scope, status, error)
-
-        return answer
+    def _page(self, template: str, view: Callable[[views.View], Values], request: Request) -> Response:
+        values = view(self._view(request))
+        return HTMLResponse(render(template, {**self._frame(request), **values}, self.site.redactor()))
 
     def _live(
-        self, template: str, view: Callable[[views.View], Values], name: str
-    ) -> Callable[[Request], Any]:
-        def made(request: Request) -> Response:
-            frame = self._frame(request)
+        self, template: str, view: Callable[[views.View], Values], name: str, request: Request
+    ) -> Response:
+        frame = self._frame(request)
 
-            def read() -> tuple[str, bool]:
-                values = view(self._view(request))
-                found = values[name]
-                is_last = found["finished"] is not None if name == "run" else not found.is_running
-                return render(template, {**frame, **values}, self.site.redactor()), is_last
+        def read() -> tuple[str, bool]:
+            values = view(self._view(request))
+            found = values[name]
+            is_last = found["finished"] is not None if name == "run" else not found.is_running
+            return render(template, {**frame, **values}, self.site.redactor()), is_last
 
-            read()  # a failure is a page, not an event
-            return stream(read)
+        read()  # a failure is a page, not an event
+        return stream(read)
 
-        return self._answered(made)
-
-    async def _do(self, request: Request) -> Response:
-        form = await _form(request)
-        form.pop(CSRF_FIELD, None)
-        answered = self._answered(lambda _: RedirectResponse(self._done(request, form), 303))
-        answer: Response = await answered(request)
-        return answer
-
-    def _done(self, request: Request, form: Mapping[str, str]) -> str:
-        """Do what a form asks, and return the page to show next."""
-        action = request.path_params["action"]
+    def _do(self, endpoint: Endpoint, request: Request) -> Response:
+        """Do what a form asks as the API does it, and lead to the page to show next."""
         self.site.access.check_actions()
         call = ApiCall(self.site, self.site.app(), request.scope["asker"])
-        done = _BY_PAGE[action](call, form) if action in _BY_PAGE else _by_api(call, action, form)
-        if isinstance(done, BegunCommand) and action != "cancel-command":
-            return f"/commands/{done.command_id}"
+        done = endpoint.handle(call, **request.path_params, **endpoint.arguments_of_form(_form(request)))
+        action = endpoint.path.rpartition("/")[2]
+        if isinstance(done, BegunCommand) and action != "cancel":
+            return RedirectResponse(f"/commands/{done.command_id}", 303)
         self._acts += 1
-        return _back(request, "noted" if isinstance(done, list) and done[0]["warnings"] else action)
+        has_warned = isinstance(done, list) and done[0]["warnings"]
+        return RedirectResponse(_back(request, "noted" if has_warned else action), 303)
 
-    async def _login(self, request: Request) -> Response:
-        if request.method == "POST":
-            token = (await _form(request)).get("token", "")
-        else:
-            token = request.path_params["token"]
-        try:
-            session = self.site.access.open_session(token.strip())
-        except HttpFault as error:
-            return self.error_page(request.scope, 401 if error.status == 403 else error.status, error)
+    def _login(self, request: Request) -> Response:
+        token = request.path_params.get("token") or _form(request).get("token", "")
+        session = self.site.access.open_session(token.strip())
         # Not a redirect: a browser that came from another site would not send the new cookie along.
         response = HTMLResponse(render("welcome.html.j2", {}, self.site.redactor()))
         response.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
         return response
 
-    async def _logout(self, request: Request) -> Response:
+    def _logout(self, request: Request) -> Response:
         asker: Asker = request.scope["asker"]
         if asker.session is not None:
             self.site.access.close_session(asker.session)
         return RedirectResponse("/", 303)
 
 
-async def _form(request: Request) -> dict[str, str]:
-    return dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
-
-
-_BY_API: Mapping[str, str] = {
-    "apply": "/apply",
-    "cancel": "/runs/{run_id}/cancel",
-    "cancel-command": "/commands/{command_id}/cancel",
-    "decide": "/decide",
-    "job": "/runs",
-    "plan": "/plans",
-    "process": "/process",
-    "undo": "/undo",
-    "undo-preview": "/undo/preview",
-    **{action: f"/item/{action}" for action in views.LABELS},
-}
-"""The paths of the API that do what forms ask."""
-
-_ENDPOINTS = {endpoint.path: endpoint for endpoint in ACTIONS if endpoint.method == "POST"}
-_FIELDS = {"run": "run_id", "command": "command_id", "name": "names"}
-"""The parameters of endpoints whose fields in a form have other names."""
-
-
-def _by_api(call: ApiCall, action: str, form: Values) -> Any:
-    """Do what a form asks as the API does it, and return the endpoint's answer.
-
-    Raises:
-        HttpFault: There is no such action, or a field is missing or wrong.
-    """
-    action = "plan" if action == "job" and form.get("plan") else action
-    if action not in _BY_API:
-        raise HttpFault(404, "unknown", f"there is no action {action!r}")
-    endpoint = _ENDPOINTS[_BY_API[action]]
-    given = {_FIELDS.get(name, name): value for name, value in form.items() if value}
-    of_path = {name: given.get(name, "") for name in re.findall(r"{(\w+)}", endpoint.path)}
-    schemas = endpoint.takes.model_json_schema()["properties"]
-    body = {name: _value(given[name], each) for name, each in schemas.items() if name in given}
-    return endpoint.handle(call, **of_path, **endpoint.arguments({}, body))
-
-
-def _value(text: str, schema: Mapping[str, Any]) -> Any:
-    """Return the value of a field; several are written as a shell would pass them to the command line.
-
-    Raises:
-        HttpFault: A quote is not closed.
-    """
-    if schema.get("type") == "boolean":
-        return text == "1"
-    if schema.get("type") != "array":
-        return text
-    try:
-        return shlex.split(text)
-    except ValueError:
-        raise HttpFault(400, "usage", f"{text!r} has a quote that is not closed", "Close it.") from None
-
-
-def _resume(call: ApiCall, form: Values) -> BegunCommand:
-    """Begin to resume a run, with the choices of that run.
-
-    Raises:
-        HttpFault: Another command is named instead.
-    """
-    run = find_run(call.app, form.get("run", ""))
-    if not is_resumable(run):
-        message = f"run {run.run_id} is not resumed: it removes rows"
-        raise HttpFault(409, "not_resumed", message, Phrase("Type ", resume_command(run), "."))
-    return begin_job(
-        call,
-        "job",
-        form.get("reason", ""),
-        job=run.job,
-        phase=run.phase,
-        parameters=run.arguments,
-        targets=run.facts.get("targets") or (),
-        no_lifecycle=bool(run.facts.get("no_lifecycle")),
-        resume=True,
-    )
-
-
-def _examine(call: ApiCall, form: Values) -> BegunCommand:
-    if form.get("entity") not in call.app.project.entities:
-        raise HttpFault(404, "unknown", "there is no such entity")
-    arguments = ["doctor", "--", str(form["entity"])]
-    return call.site.commands.begin(arguments, author=call.asker.user, reason="examine")
-
-
-_BY_PAGE: Mapping[str, Callable[[ApiCall, Values], BegunCommand]] = {"examine": _examine, "resume": _resume}
-"""The actions that only the page has."""
+def _form(request: Request) -> dict[str, str]:
+    return dict(parse_qsl(request.scope["body"].decode("utf-8", "replace"), keep_blank_values=True))
 
 
 def _back(request: Request, action: str) -> str:
     """Return the path of the page that sent a form, with a note on what was done; never another server's."""
     came = urlsplit(request.headers.get("referer", ""))
     query = [(name, value) for name, value in parse_qsl(came.query) if name != "done"]
-    from lakewright.serve.page.render import link
-
     path = came.path if came.path.startswith("/") and not came.path.startswith("//") else "/"
     return link(path, **dict(query), done=action)
 
 
-async def _static(request: Request) -> Response:
+def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
-        raise_missing = HttpFault(404, "unknown", "there is no such file")
-        return Response(raise_missing.fault.message, 404)
+        raise HttpFault(404, "unknown", "there is no such file")
     is_versioned = bool(request.url.query)
     kept = "public, max-age=31536000, immutable" if is_versioned else "no-cache"
     return Response(_file(name), media_type=STATIC[name], headers={"cache-control": kept})

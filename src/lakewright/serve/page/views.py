@@ -175,7 +175,7 @@ def command_values(view: View) -> dict[str, Any]:
     run_id = document.get("run_id") if isinstance(document, dict) else None
     return {
         "command": command,
-        "log": command.log,
+        "log": command.request.log,
         "plan": document if is_plan else None,
         "taken": document["taken"] if is_apply else None,
         "undo": document if command.arguments[0] == "undo" and _has_difference(document) else None,
@@ -383,13 +383,13 @@ def _hits(app: App, text: str) -> Iterator[dict[str, Any]]:
         for name in getattr(app.project, section):
             if wanted in name.lower() and category != "connection":
                 made = pages.get(category, lambda name, of=category: link("/lineage", focus=f"{of}:{name}"))
-                yield {"category": category, "name": name, "url": made(name), "note": None}
+                yield {"category": category, "name": name, "url": made(name)}
     for find, category in ((_item_hit, "slice"), (_run_hit, "run")):
         try:
             name, url = find(app, text)
         except (LakewrightError, ValueError):
             continue
-        yield {"category": category, "name": name, "url": url, "note": None}
+        yield {"category": category, "name": name, "url": url}
 
 
 def _item_hit(app: App, text: str) -> tuple[str, str]:
