@@ -93,8 +93,8 @@ class Batch:
         for draft in append.drafts:
             record = _checked(draft).recorded(sequence=item.sequence + 1, now=self.now)
             item = item.after(record)
+            items.added[append.item_id] = item
             yield record
-        items.added[append.item_id] = item
 
     def _put(self, put: Put, documents: _Layers[DocumentKey, Document | None]) -> None:
         _check_text("kind", put.kind, LONGEST_NAME)

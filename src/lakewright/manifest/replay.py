@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
 
 from lakewright.errors import IllegalTransition
 from lakewright.manifest.item import Item
@@ -29,6 +30,12 @@ def replay(item_id: str, entries: Iterable[Record | Damage]) -> tuple[Item, tupl
             damages.append(Damage(item_id, entry.record_id, after.problem, entry.sequence))
         item = after
     return item, tuple(damages)
+
+
+def folded(entries: Iterable[Record | Damage]) -> Iterator[Item]:
+    """Yield the items that records, in order of item and sequence, fold to."""
+    for item_id, of_item in groupby(entries, key=lambda entry: entry.item_id):
+        yield replay(item_id, of_item)[0]
 
 
 def _after(item: Item, record: Record) -> Item:

@@ -31,7 +31,6 @@ class Line(NamedTuple):
         name: The id of an item or of a record's item, the key of a document, the record id of an `id` row.
         number: The sequence of a record or item, the version of a document or of the layout.
         at: The version of the table that wrote the row.
-        state: The state of an item.
         verdicts: The standing of an item as text, and after a tab the time of its arrival.
         value: JSON; None in a row that deletes.
     """
@@ -41,7 +40,6 @@ class Line(NamedTuple):
     name: str
     number: int
     at: int
-    state: str | None
     verdicts: str | None
     value: str | None
 
@@ -55,7 +53,6 @@ SCHEMA = Schema(
         Field("name", _TEXT, nullable=False),
         Field("number", _NUMBER, nullable=False),
         Field("at", _NUMBER, nullable=False),
-        Field("state", _TEXT, nullable=True),
         Field("verdicts", _TEXT, nullable=True),
         Field("value", _TEXT, nullable=True),
     ]
@@ -83,25 +80,23 @@ def batch_lines(batch: Batch, at: int) -> list[Line]:
     for record in batch.records:
         value = json.dumps(record.as_json())
         lines += [
-            Line("record", "", record.item_id, record.sequence, at, None, None, value),
-            Line("id", "", record.record_id, record.sequence, at, None, None, record.item_id),
+            Line("record", "", record.item_id, record.sequence, at, None, value),
+            Line("id", "", record.record_id, record.sequence, at, None, record.item_id),
         ]
     return lines + [_document_line(key, document, at) for key, document in batch.documents.items()]
 
 
 def item_line(item: Item, at: int) -> Line:
     """Return the line of an item."""
-    standing = standing_of(item)
-    listed = None if standing is None else f"{standing.text}\t{item.arrival}"
-    state = item.state.value if item.state else None
-    return Line("item", "", item.item_id, item.sequence, at, state, listed, json.dumps(item.as_json()))
+    listed = f"{standing_of(item).text}\t{item.arrival}"
+    return Line("item", "", item.item_id, item.sequence, at, listed, json.dumps(item.as_json()))
 
 
 def _document_line(key: DocumentKey, document: Document | None, at: int) -> Line:
     kind, name = key
     if document is None:
-        return Line("document", kind, name, 0, at, None, None, None)
-    return Line("document", kind, name, document.version, at, None, None, json.dumps(dict(document.value)))
+        return Line("document", kind, name, 0, at, None, None)
+    return Line("document", kind, name, document.version, at, None, json.dumps(dict(document.value)))
 
 
 def item_of(line: Line) -> Item:

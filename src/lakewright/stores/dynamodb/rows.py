@@ -49,7 +49,7 @@ def item_key(item_id: str) -> Key:
 
 
 def item_row(item: Item) -> Row:
-    """Return the row of an item; the attribute `listed` puts it into the index by state."""
+    """Return the row of an item."""
     pk, sk = item_key(item.item_id)
     return {
         "pk": text(pk),
@@ -57,7 +57,6 @@ def item_row(item: Item) -> Row:
         "item": text(item.item_id),
         "sequence": number(item.sequence),
         "fold": _blob(item.as_json()),
-        **({"listed": text(f"{item.state}/{shard(item.item_id)}")} if item.state else {}),
     }
 
 
@@ -113,33 +112,13 @@ def marker_row(record: Record) -> Row:
     return {"pk": text(f"id/{record.record_id}"), "sk": text("="), "item": text(record.item_id)}
 
 
-def standing_row(standing: Standing, item_id: str) -> Row:
-    """Return the row that lists an item under its standing, by item id."""
-    return {
-        "pk": text(f"standing/{standing.key}"),
-        "sk": text(sort_key(item_id)),
-        "item": text(item_id),
-    }
-
-
-def arrival_row(standing: Standing, arrival: str, item_id: str) -> Row:
-    """Return the row that lists an item under its standing, by the time of its arrival."""
-    return {
-        "pk": text(f"arrival/{standing.key}"),
-        "sk": text(f"{arrival}{sort_key(item_id)}"),
-        "item": text(item_id),
-        "arrival": text(arrival),
-    }
-
-
-def listing_rows(item: Item | None) -> list[Row]:
-    """Return the rows that list an item."""
-    standing = None if item is None else standing_of(item)
-    if item is None or standing is None:
-        return []
+def listing_rows(item: Item) -> list[Row]:
+    """Return the rows that list an item under its standing, by its id and by its arrival."""
+    key, place, name = standing_of(item).key, sort_key(item.item_id), text(item.item_id)
+    arrived = text(item.arrival)
     return [
-        standing_row(standing, item.item_id),
-        arrival_row(standing, item.arrival, item.item_id),
+        {"pk": text(f"standing/{key}"), "sk": text(place), "item": name},
+        {"pk": text(f"arrival/{key}"), "sk": text(item.arrival + place), "item": name, "arrival": arrived},
     ]
 
 

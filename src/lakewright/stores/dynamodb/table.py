@@ -21,9 +21,6 @@ from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.rows import Key, Row, text
 from lakewright.stores.heartbeat import seconds_awake
 
-BY_STATE = "by_state"
-"""The index of items by state; only the rows of items have its key."""
-
 MOST_READ, MOST_WRITTEN = 100, 25
 """Maximum rows of one request that reads, or that writes without conditions; DynamoDB's limits."""
 
@@ -136,24 +133,14 @@ class Table:
             if not left:
                 return
 
-    def query(
-        self, pk: str, prefix: str = "", *, index: str | None = None, is_descending: bool = False
-    ) -> Iterator[Row]:
-        """Yield the rows of one partition whose sort key starts with `prefix`, sorted, page by page.
-
-        Args:
-            pk: The partition of the table or index.
-            prefix: The beginning of sort keys.
-            index: An index, which may lag behind; the table itself never does.
-            is_descending: Whether to begin with the last sort key.
-        """
-        partition = "pk" if index is None else "listed"
+    def query(self, pk: str, prefix: str = "", *, is_descending: bool = False) -> Iterator[Row]:
+        """Yield the rows of one partition whose sort key starts with `prefix`, sorted, page by page."""
         request: dict[str, Any] = {
             "TableName": self.name,
-            "KeyConditionExpression": f"{partition} = :pk" + (" AND begins_with(sk, :sk)" if prefix else ""),
+            "KeyConditionExpression": "pk = :pk" + (" AND begins_with(sk, :sk)" if prefix else ""),
             "ExpressionAttributeValues": {":pk": text(pk), **({":sk": text(prefix)} if prefix else {})},
             "ScanIndexForward": not is_descending,
-            **({"ConsistentRead": True} if index is None else {"IndexName": index}),
+            "ConsistentRead": True,
         }
         while True:
             answer = self.ask("query", **request)

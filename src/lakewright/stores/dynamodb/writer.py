@@ -220,10 +220,9 @@ def changes_of(batch: Batch, seen: Seen) -> list[Change]:
         before = seen.items.get(item.item_id)
         changes.append(_put(item_row(item), if_equal("sequence", before.sequence) if before else if_absent()))
         changes += _listing(before, item)
-        if (new := standing_of(item)) is not None:
-            counted[new] += 1
-        if before is not None and (old := standing_of(before)) is not None:
-            counted[old] -= 1
+        counted[standing_of(item)] += 1
+        if before is not None:
+            counted[standing_of(before)] -= 1
     changes += _records(batch.records)
     changes += _documents(batch.documents, seen.documents)
     changes += count_changes(counted)
@@ -232,7 +231,7 @@ def changes_of(batch: Batch, seen: Seen) -> list[Change]:
 
 def _listing(before: Item | None, after: Item) -> Iterator[Change]:
     """Yield the changes to the lists that an item is in."""
-    old = {key_of(row) for row in listing_rows(before)}
+    old = set() if before is None else {key_of(row) for row in listing_rows(before)}
     new = {key_of(row): row for row in listing_rows(after)}
     yield from (_delete(key) for key in sorted(old - new.keys()))
     yield from (_put(row) for key, row in new.items() if key not in old)

@@ -75,15 +75,12 @@ def _payload(stored: str | None) -> Mapping[str, Any] | None:
 
 def item_row(item: Item) -> dict[str, Any]:
     """Return the row of an item."""
-    standing = standing_of(item)
     fold = json.dumps(item.as_json())
     _remember(fold, item)
     return {
         "item_id": item.item_id,
-        "sequence": item.sequence,
-        "state": item.state.value if item.state else None,
         "fold": fold,
-        "standing": None if standing is None else standing.key,
+        "standing": standing_of(item).key,
         "arrival": item.arrival,
     }
 
