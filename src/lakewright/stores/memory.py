@@ -9,7 +9,7 @@ from itertools import chain, islice
 from threading import Lock
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.batch import Batch, duplicate_record
+from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
 from lakewright.manifest.readiness import BY_ID, Choice, Reading, belongs
 from lakewright.manifest.record import Record
@@ -59,13 +59,12 @@ class MemoryStore(Store):
 
     def _write(self, write: Write) -> Written:
         with self._lock:
-            batch = Batch(items=self._items, documents=self._documents, now=self.now())
+            batch = Batch(
+                items=self._items, documents=self._documents, now=self.now(), taken=self._record_ids
+            )
             written = batch.add(write)
-            ids = {record.record_id for record in batch.records}
-            if len(ids) < len(batch.records) or not ids.isdisjoint(self._record_ids):
-                raise duplicate_record()
-            self._record_ids |= ids
             for record in batch.records:
+                self._record_ids.add(record.record_id)
                 self._records.setdefault(record.item_id, []).append(record)
             self._items.update(batch.items)
             self._documents.update(batch.documents)

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from arro3.core import Array, DataType, Field, RecordBatch, Schema
 
-from lakewright.errors import ManifestCorrupt
-from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
+from lakewright.manifest.replay import stored_item, stored_record
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey
 
@@ -100,33 +99,20 @@ def _document_line(key: DocumentKey, document: Document | None, at: int) -> Line
 
 
 def item_of(line: Line) -> Item:
-    """Return the item of a line.
-
-    Raises:
-        ManifestCorrupt: The table was edited by hand so that the item cannot be read.
-    """
-    try:
-        return Item.from_json(json.loads(line.value or ""))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ManifestCorrupt(
-            f"the stored state of {line.name} can't be read: {error}",
-            remedy=Phrase("Rebuild it from the records with ", Command("manifest", "fsck", "--repair"), "."),
-            details={"item_id": line.name},
-        ) from error
+    """Return the item of a line; see `stored_item`."""
+    return stored_item(line.name, lambda: _value(line))
 
 
 def record_of(line: Line) -> Record | Damage:
-    """Return the record of a line, or the damage if it was edited so that it cannot be read."""
-    try:
-        record = Record.from_json(json.loads(line.value or ""))
-        if (record.item_id, record.sequence) != (line.name, line.number):
-            raise ValueError(f"it is record {record.sequence} of {record.item_id}")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        return Damage(line.name, None, f"record {line.number} can't be read: {error}", line.number)
-    return record
+    """Return the record of a line; see `stored_record`."""
+    return stored_record(line.name, line.number, lambda: _value(line))
 
 
 def document_of(line: Line) -> Document:
     """Return the document of a line."""
+    return Document(line.under, line.name, _value(line), line.number)
+
+
+def _value(line: Line) -> Mapping[str, Any]:
     value: Mapping[str, Any] = json.loads(line.value or "")
-    return Document(line.under, line.name, value, line.number)
+    return value

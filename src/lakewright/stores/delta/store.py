@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 
-from lakewright.errors import LakewrightError
-from lakewright.manifest.batch import Batch, document_keys, duplicate_record, is_storable, item_ids
+from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
 from lakewright.manifest.item import Item
 from lakewright.manifest.readiness import BY_ID, Choice, Reading
 from lakewright.manifest.record import Record
@@ -104,9 +103,10 @@ class DeltaStore(Store):
         for _ in self._table.attempts():
             at = self._table.refresh()
             seen = self._find(item_ids(writes), document_keys(writes))
-            batch = Batch(items=dict(seen.items), documents=dict(seen.documents), now=self.now())
-            taken = self._taken(writes)
-            outcomes = [_attempt(batch, write, taken) for write in writes]
+            batch = Batch(
+                items=seen.items, documents=seen.documents, now=self.now(), taken=self._taken(writes)
+            )
+            outcomes = [batch.attempt(write) for write in writes]
             lines = batch_lines(batch, at)
             try:
                 if lines:
@@ -195,23 +195,6 @@ class DeltaStore(Store):
 
     def close(self) -> None:
         """Do nothing: there is no connection to release."""
-
-
-def _attempt(batch: Batch, write: Write, taken: set[str]) -> Outcome:
-    """Add a write to a batch and return its outcome; a write with a record id in `taken` is refused."""
-    before = len(batch.records)
-    kept = dict(batch.items), dict(batch.documents)
-    outcome = batch.attempt(write)
-    if isinstance(outcome, LakewrightError):
-        return outcome
-    added = batch.records[before:]
-    ids = {record.record_id for record in added}
-    if len(ids) == len(added) and not ids & taken:
-        taken |= ids
-        return outcome
-    del batch.records[before:]
-    batch.items, batch.documents = kept
-    return duplicate_record()
 
 
 def _layout(at: int) -> Line:

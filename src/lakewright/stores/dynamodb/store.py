@@ -40,6 +40,7 @@ from lakewright.stores.dynamodb.rows import (
     number,
     record_key,
     record_of,
+    row_of,
     standing_in,
     text,
 )
@@ -66,20 +67,18 @@ def migrate(table: Table) -> None:
     if 0 < present < VERSION:
         rebuild(table)
     if present < VERSION:
-        pk, sk = VERSION_KEY
-        table.put_all([{"pk": text(pk), "sk": text(sk), "version": number(VERSION)}])
+        table.put_all([row_of(VERSION_KEY, version=number(VERSION))])
 
 
 def _version(table: Table) -> int:
-    key = {"pk": text(VERSION_KEY[0]), "sk": text(VERSION_KEY[1])}
     try:
-        row = table.raw("get_item", TableName=table.name, Key=key, ConsistentRead=True).get("Item")
+        found = table.raw("get_item", TableName=table.name, Key=row_of(VERSION_KEY), ConsistentRead=True)
     except (BotoCoreError, ClientError) as error:
         if code_of(error) != "ResourceNotFoundException":
             raise translate(error, table.where) from error
         _create(table)
         return 0
-    return int(row["version"]["N"]) if row else 0
+    return int(found["Item"]["version"]["N"]) if "Item" in found else 0
 
 
 def _create(table: Table) -> None:
@@ -255,5 +254,4 @@ def _folded(records: Iterable[Record | Damage], counted: Counter[Standing]) -> I
 
 
 def _count_row(standing: Standing, count: int) -> Row:
-    pk, sk = count_key(standing, 0)
-    return {"pk": text(pk), "sk": text(sk), "standing": text(standing.text), "number": number(count)}
+    return row_of(count_key(standing, 0), standing=text(standing.text), number=number(count))

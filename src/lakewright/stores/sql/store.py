@@ -82,7 +82,7 @@ class SqlStore(Store):
         items, present = tables.load(
             connection, item_ids(writes), document_keys(writes), is_locking=self._database.locks_rows
         )
-        batch = Batch(items=items, documents=dict(present), now=self._database.now(connection))
+        batch = Batch(items=items, documents=present, now=self._database.now(connection))
         outcomes = [batch.attempt(write) for write in writes]
         tables.save_items(connection, items, batch.items.values())
         tables.save_records(connection, batch.records)

@@ -26,8 +26,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql import ClauseElement
 
-from lakewright.errors import ManifestCorrupt
-from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import folded
@@ -129,7 +127,7 @@ def load(
     found_items, found_documents, wanted = {}, {}, set(keys)
     for kind, name, version, value in rows:
         if kind is None:
-            found_items[name] = _item(name, value)
+            found_items[name] = item_of(name, value)
         elif (kind, name) in wanted:
             found_documents[kind, name] = Document(kind, name, json.loads(value), version)
     return found_items, found_documents
@@ -151,19 +149,6 @@ def _document_rows(connection: Connection, keys: Sequence[DocumentKey], is_locki
     query = select(documents).where(documents.c.kind.in_(kinds), documents.c.key.in_(names))
     query = query.order_by(documents.c.kind, documents.c.key)
     return connection.execute(query.with_for_update() if is_locking else query)
-
-
-def _item(item_id: str, fold: str) -> Item:
-    try:
-        return item_of(fold)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ManifestCorrupt(
-            f"the stored state of {item_id} can't be read: {error}",
-            remedy=Phrase(
-                "Rebuild it from the records with ", Command("manifest", "fsck", "--repair", "--yes"), "."
-            ),
-            details={"item_id": item_id},
-        ) from error
 
 
 def load_records(connection: Connection, item_id: str) -> list[Record | Damage]:
