@@ -21,6 +21,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Leases, find_lease
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
+from lakewright.manifest.readiness import belongs
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Document, Put, Query, Seen, Store, Write, Written
@@ -343,7 +344,7 @@ class TestQuestions:
         for query, names in ASKED:
             found_items = list(store.select(query))
             assert [item.item_id.rpartition("/")[2][0] for item in found_items] == list(names), query
-            assert all(query.matches(item) for item in found_items), query
+            assert all(belongs(item, query) for item in found_items), query
             candidates = list(store.candidates(query))
             assert {item.item_id for item in found_items} <= set(candidates), query
             assert candidates == sorted(set(candidates)), query

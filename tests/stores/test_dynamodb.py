@@ -27,6 +27,7 @@ from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.dynamodb import large_write, table
 from lakewright.stores.dynamodb import store as manifest
+from lakewright.stores.dynamodb.rows import item_key
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import ServerClock
 
@@ -332,16 +333,15 @@ class TestOpening:
         self, store: DynamoDbStore, dynamodb: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         put(store, {"n": 1})
-        newer = (
-            *manifest.MIGRATIONS,
-            lambda table: table.put_all([{"pk": {"S": "x"}, "sk": {"S": "="}}]),
-        )
+        put_down(store, draft("new", "NEW"))
+        before = list(store.select(Query())), store.standings()
+        store._table.delete_all([item_key(ITEM)])
         with monkeypatch.context() as patch:
-            patch.setattr(manifest, "MIGRATIONS", newer)
+            patch.setattr(manifest, "VERSION", manifest.VERSION + 1)
             manifest.migrate(store._table)
             manifest.migrate(store._table)
-        assert store._table.get([("x", "=")])
-        with pytest.raises(NotInstalled, match="schema version 3, this Lakewright knows versions up to 2"):
+        assert (list(store.select(Query())), store.standings()) == before
+        with pytest.raises(NotInstalled, match="schema version 4, this Lakewright knows versions up to 3"):
             DynamoDbStore.open(**{name: dynamodb[name] for name in ("table", "region", "endpoint_url")})
 
 

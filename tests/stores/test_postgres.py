@@ -18,8 +18,7 @@ from lakewright.errors import NotInstalled, StoreUnavailable
 from lakewright.manifest.lease import Leases
 from lakewright.manifest.store import Append, Write
 from lakewright.manifest.verdict import Verdict
-from lakewright.stores.postgres import store as module
-from lakewright.stores.postgres.store import PostgresStore
+from lakewright.stores.postgres.store import PostgresDatabase, PostgresStore
 
 Settings = dict[str, Any]
 
@@ -166,5 +165,6 @@ def test_two_batches_in_opposite_order_both_end(postgres: Settings, store: Postg
 
 def test_a_deadlock_is_tried_again() -> None:
     deadlock = psycopg.errors.DeadlockDetected("deadlock")
-    assert module._is_transient(deadlock)
-    assert not module._is_transient(psycopg.errors.InsufficientPrivilege("no"))
+    database = PostgresDatabase("postgresql://nowhere")
+    assert database.is_transient(deadlock)
+    assert not database.is_transient(psycopg.errors.InsufficientPrivilege("no"))

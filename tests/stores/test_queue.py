@@ -13,8 +13,8 @@ from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
-from lakewright.manifest.readiness import Done, Readiness, Reading
-from lakewright.manifest.record import ANYONE, Application, Draft, Record
+from lakewright.manifest.readiness import BY_ARRIVAL, Done, Readiness, Reading
+from lakewright.manifest.record import ANYONE, Application, Draft, Record, State
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Append, Store, Write
 from lakewright.manifest.verdict import Verdict
@@ -50,25 +50,25 @@ def ids(items: Iterable[Item]) -> list[str]:
 
 
 def ready(ledger: Ledger, application: Application, *after: Application) -> list[str]:
-    return ids(ledger.store.queue(Readiness(application, after)))
+    return ids(ledger.store.select(Readiness(application, after), BY_ARRIVAL))
 
 
 def test_items_are_ready_in_the_order_in_which_they_arrived(ledger: Ledger) -> None:
     assert ready(ledger, SCANNER) == list(NAMES)
-    assert ids(ledger.store.queue(Readiness(SCANNER, prefix="z"))) == ["zebra"]
-    assert ids(ledger.store.queue(Readiness(SCANNER, prefix="no\x00ne"))) == []
+    assert ids(ledger.store.select(Readiness(SCANNER, prefix="z"), BY_ARRIVAL)) == ["zebra"]
+    assert ids(ledger.store.select(Readiness(SCANNER, prefix="no\x00ne"), BY_ARRIVAL)) == []
 
 
 def test_a_part_of_a_queue_is_read_from_either_end(ledger: Ledger) -> None:
     process(ledger, NAMES[1], SCANNER)
     store, everything = ledger.store, Readiness(LOADER)
-    newest = list(store.queue(everything, Reading(is_newest_first=True, limit=2)))
+    newest = list(store.select(everything, Reading(is_newest_first=True, limit=2)))
     assert ids(newest) == [NAMES[2], NAMES[1]]
     last = newest[-1]
     older = Reading(is_newest_first=True, beyond=(last.arrival, last.item_id))
-    assert ids(store.queue(everything, older)) == [NAMES[0]]
+    assert ids(store.select(everything, older)) == [NAMES[0]]
     newer = Reading(limit=1, beyond=(last.arrival, last.item_id))
-    assert ids(store.queue(everything, newer)) == [NAMES[2]]
+    assert ids(store.select(everything, newer)) == [NAMES[2]]
 
 
 def test_the_first_and_the_last_arrival_of_each_standing_are_known(ledger: Ledger) -> None:
@@ -89,9 +89,9 @@ def test_an_application_waits_for_all_those_it_comes_after(ledger: Ledger) -> No
     assert ready(ledger, REPORT, SCANNER, LOADER) == ["table orders"]
     assert ready(ledger, REPORT, SCANNER, Application.named("nobody")) == []
     waiting = Readiness(REPORT, (SCANNER, LOADER), has_waiting=True)
-    found = list(ledger.store.queue(waiting))
+    found = list(ledger.store.select(waiting, BY_ARRIVAL))
     assert ids(found) == list(NAMES)
-    standings = [standing_of(item) or Standing() for item in found]
+    standings = [standing_of(item) for item in found]
     assert [waiting.waits_for(each) for each in standings] == [(LOADER,), (), (SCANNER, LOADER)]
 
 
@@ -120,7 +120,7 @@ def test_a_locked_failed_or_invalid_item_is_ready_for_nobody_until_it_is_free(le
     ledger.failed(claim(ledger, "table orders", SCANNER), failure(ValueError("no")))
     assert ready(ledger, REPORT) == [NAMES[2]]
     blocked = Readiness(REPORT, blocked=frozenset({Verdict.LOCKED, Verdict.FAILED}))
-    assert ids(ledger.store.queue(blocked)) == list(NAMES)
+    assert ids(ledger.store.select(blocked, BY_ARRIVAL)) == list(NAMES)
     ledger.processed(held, {})
     ledger.resolve("table orders", "mended")
     assert ready(ledger, REPORT) == list(NAMES)
@@ -128,9 +128,9 @@ def test_a_locked_failed_or_invalid_item_is_ready_for_nobody_until_it_is_free(le
 
 def test_a_new_revision_is_to_be_processed_by_everyone_again_and_arrives_last(ledger: Ledger) -> None:
     process(ledger, "zebra", SCANNER, LOADER)
-    assert ids(ledger.store.queue(Done(LOADER))) == ["zebra"]
+    assert ids(ledger.store.select(Done(LOADER), BY_ARRIVAL)) == ["zebra"]
     ledger.requeue("zebra", "sent again")
-    assert ids(ledger.store.queue(Done(LOADER))) == []
+    assert ids(ledger.store.select(Done(LOADER), BY_ARRIVAL)) == []
     assert ready(ledger, LOADER, SCANNER) == []
     assert ready(ledger, SCANNER) == [*NAMES[1:], "zebra"]
 
@@ -157,17 +157,17 @@ def test_announcing_an_item_makes_it_nobodys(ledger: Ledger) -> None:
 def test_counts_by_standing_follow_every_change(ledger: Ledger) -> None:
     process(ledger, "zebra", SCANNER)
     held = claim(ledger, "table orders", SCANNER)
-    done = Standing(None, (SCANNER,), (SCANNER,))
+    new, done = Standing(state=State.NEW), Standing(None, (SCANNER,), (SCANNER,), state=State.PROCESSED)
     assert ledger.store.standings() == {
-        Standing(): 1,
+        new: 1,
         done: 1,
-        Standing(Verdict.LOCKED, (SCANNER,)): 1,
+        Standing(Verdict.LOCKED, (SCANNER,), state=State.PROCESSING): 1,
     }
     ledger.processed(held, {})
-    assert ledger.store.standings() == {Standing(): 1, done: 2}
+    assert ledger.store.standings() == {new: 1, done: 2}
     assert list(fsck(ledger.store)) == []
     ledger.store.rebuild()
-    assert ledger.store.standings() == {Standing(): 1, done: 2}
+    assert ledger.store.standings() == {new: 1, done: 2}
     assert ready(ledger, LOADER, SCANNER) == ["zebra", "table orders"]
 
 
@@ -191,7 +191,7 @@ def test_a_queue_may_be_worked_off_while_it_is_read(store: Store) -> None:
     for _ in store.write_many(_news(names)):
         pass
     done: list[str] = []
-    for item in store.queue(Readiness(SCANNER)):
+    for item in store.select(Readiness(SCANNER), BY_ARRIVAL):
         if len(done) < 5:
             process(ledger, item.item_id, SCANNER)
         done.append(item.item_id)

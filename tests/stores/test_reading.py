@@ -9,16 +9,19 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
-from tests.records import ITEM, claim, draft, found, ledger_of, put_down
+from tests.records import claim, draft, found, ledger_of, put_down
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
 from lakewright.manifest.store import Query, Store
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.registry import open_lazily, read_store
-from lakewright.stores.sqlite.readonly import MOST_READS, read_only_store, read_unchanged
+from lakewright.stores.sqlite.readonly import read_only_store
 from lakewright.stores.sqlite.store import SqliteStore
+
+T = TypeVar("T")
 
 
 def made(path: Path) -> SqliteStore:
@@ -47,12 +50,8 @@ def log_without_index(path: Path) -> None:
     Path(f"{path}-shm").unlink()
 
 
-def edited(path: Path) -> None:
-    closed(path)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute(f"DELETE FROM lakewright_records WHERE item_id = '{ITEM}' AND sequence > 1")
-        connection.commit()
+def read_unchanged(path: Path, ask: Callable[[Store], T]) -> T:
+    return read_store({"path": str(path)}, ask)
 
 
 STATES = [closed, killed, log_without_index]
@@ -84,17 +83,6 @@ def test_reading_finds_what_was_written_and_changes_no_byte(
     assert bytes_of(tmp_path) == before
 
 
-def test_what_was_edited_by_hand_is_folded_again_in_memory_alone(tmp_path: Path) -> None:
-    path = tmp_path / "manifest.db"
-    edited(path)
-    before = bytes_of(tmp_path)
-
-    assert read_unchanged(path, verdicts)["2022-01-01.csv"] == {Verdict.READY}
-    assert bytes_of(tmp_path) == before
-    with closing(SqliteStore(path)) as store:
-        assert verdicts(store)["2022-01-01.csv"] == {Verdict.READY}
-
-
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """One that others than root may look into."""
@@ -121,18 +109,17 @@ def only_readable(folder: Path) -> Iterator[None]:
             place.chmod(mode)
 
 
-@pytest.mark.parametrize("leave", [*STATES, edited])
+@pytest.mark.parametrize("leave", STATES)
 def test_who_may_not_write_can_look_and_changes_no_byte(leave: Callable[[Path], None], folder: Path) -> None:
     path = folder / "manifest.db"
     leave(path)
     shutil.rmtree(folder / "live", ignore_errors=True)
     folder.chmod(0o755)
     before = bytes_of(folder)
-    first = Verdict.READY if leave is edited else Verdict.PROCESSED
 
     with only_readable(folder), closing(open_lazily({"path": str(path)})) as store:
-        assert verdicts(store) == {"2022-01-01.csv": {first}, "2022-02-01.csv": {Verdict.READY}}
-        assert len(list(store.history())) == (2 if leave is edited else 4)
+        assert verdicts(store) == {"2022-01-01.csv": {Verdict.PROCESSED}, "2022-02-01.csv": {Verdict.READY}}
+        assert len(list(store.history())) == 4
         with pytest.raises(StoreUnavailable, match=r"can't be (written|opened)"):
             put_down(store, draft("other", "NEW", item="file:///other"))
         with pytest.raises(StoreUnavailable, match=r"can't be (written|opened)"):
@@ -176,22 +163,6 @@ def test_a_run_that_writes_meanwhile_is_neither_held_up_nor_disturbed(tmp_path: 
 
         assert read_unchanged(path, ask) == 2
         assert len(list(writer.select(Query()))) == 3
-
-
-def test_it_is_asked_again_where_the_file_changed_meanwhile(tmp_path: Path) -> None:
-    path = tmp_path / "manifest.db"
-    closed(path)
-    seen: list[int] = []
-
-    def ask(store: Store) -> int:
-        seen.append(len(list(store.select(Query()))))
-        if len(seen) < MOST_READS:
-            with closing(SqliteStore(path)) as writer:
-                put_down(writer, draft(f"new-{len(seen)}", "NEW", item=f"file:///{len(seen)}"))
-        return seen[-1]
-
-    assert read_unchanged(path, ask) == 4
-    assert seen == [2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
-from tests.records import ITEM, REGIONS, claim, draft, found, ledger_of, numbered, put_down
+from tests.records import ITEM, REGIONS, claim, draft, found, ledger_of, put_down
 
 from lakewright.errors import (
     ItemLocked,
@@ -29,7 +29,7 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Put, Query, Write
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.registry import read_store
-from lakewright.stores.sql import schema
+from lakewright.stores.sql import tables
 from lakewright.stores.sqlite import database
 from lakewright.stores.sqlite.store import SqliteStore
 
@@ -214,26 +214,11 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
     assert "schema version 99" in error.message
 
 
-def test_an_older_schema_is_brought_forward_with_all_it_holds(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with closing(SqliteStore(path)) as store:
-        ledger_of(store).discover([found()])
-
-    def add_column(connection: Connection) -> None:
-        connection.execute(text("ALTER TABLE lakewright_documents ADD COLUMN note TEXT"))
-
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, add_column))
-    with closing(SqliteStore(path)) as store:
-        assert claim(ledger_of(store, ids=numbered("later"))).token == 1
-    with closing(sqlite3.connect(path)) as connection:
-        (version,) = connection.execute("SELECT version FROM lakewright_schema").fetchone()
-        assert version == len(schema.MIGRATIONS)
-        assert connection.execute("SELECT note FROM lakewright_documents").fetchall()
-
-
 FIRST_SCHEMA = """
-DROP TABLE lakewright_items; DROP TABLE lakewright_standings; DELETE FROM lakewright_suspects;
+DROP TABLE lakewright_items; DROP TABLE lakewright_standings;
+CREATE TABLE lakewright_suspects (item_id TEXT PRIMARY KEY);
+CREATE TRIGGER lakewright_update AFTER UPDATE ON lakewright_records
+BEGIN INSERT OR IGNORE INTO lakewright_suspects (item_id) VALUES (OLD.item_id); END;
 CREATE TABLE lakewright_items (item_id TEXT PRIMARY KEY, sequence INTEGER, state TEXT, fold TEXT);
 CREATE INDEX lakewright_items_by_state ON lakewright_items (state, item_id);
 CREATE TABLE lakewright_verdicts (application TEXT, verdict TEXT, item_id TEXT);
@@ -255,27 +240,29 @@ def test_a_manifest_that_listed_items_by_verdict_lists_them_by_standing(path: Pa
         assert (list(store.select(Query())), store.standings()) == before
         assert list(fsck(store)) == []
     with closing(sqlite3.connect(path)) as connection:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    assert not {"lakewright_verdicts", "lakewright_tallies"} & tables
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    assert names.isdisjoint(f"lakewright_{name}" for name in ("verdicts", "tallies", "suspects", "update"))
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    SqliteStore(path).close()
-
-    def fail(connection: Connection) -> None:
-        connection.execute(text("ALTER TABLE lakewright_documents ADD COLUMN note TEXT"))
-        connection.execute(text("ALTER TABLE nowhere ADD COLUMN note TEXT"))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, fail))
-        assert "nowhere" in refusal(lambda: SqliteStore(path)).message
     with closing(SqliteStore(path)) as store:
         put_down(store, draft("new", "NEW"))
     with closing(sqlite3.connect(path)) as connection:
-        columns = connection.execute("SELECT name FROM pragma_table_info('lakewright_documents')").fetchall()
-    assert ("note",) not in columns
+        connection.executescript(FIRST_SCHEMA)
+        before = list(connection.iterdump())
+
+    def fail(connection: Connection) -> None:
+        connection.execute(text("ALTER TABLE nowhere ADD COLUMN note TEXT"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "rebuild", fail)
+        assert "nowhere" in refusal(lambda: SqliteStore(path)).message
+    with closing(sqlite3.connect(path)) as connection:
+        assert list(connection.iterdump()) == before
+    with closing(SqliteStore(path)) as store:
+        assert [record.record_id for record in store.records(ITEM)] == ["new"]
 
 
 def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -> None:

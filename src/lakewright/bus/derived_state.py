@@ -14,7 +14,7 @@ from typing import Any
 from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
 from lakewright.manifest.plain_values import document_of
-from lakewright.manifest.readiness import Done
+from lakewright.manifest.readiness import BY_ARRIVAL, Done
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Store
 
@@ -45,7 +45,7 @@ class ProcessedItem:
 
 def derive_state(store: Store, application: Application) -> Iterator[ProcessedItem]:
     """Yield what an application has recorded of the items that it has processed, in order of arrival."""
-    found = store.queue(Done(application))
+    found = store.select(Done(application), BY_ARRIVAL)
     while page := list(islice(found, PAGE)):
         yield from _payloads(store, page, application)
 

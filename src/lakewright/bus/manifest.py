@@ -37,6 +37,7 @@ from lakewright.manifest.claim import Claim
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.payload import failure
+from lakewright.manifest.readiness import BY_ARRIVAL
 from lakewright.manifest.record import Agent, Application, Author, Record
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.settings import lease_duration
@@ -189,7 +190,7 @@ class Manifest:
             limit: The largest number of items.
         """
         demand = self.demand(application, after, match=match)
-        found = self.store.queue(demand.queue())
+        found = self.store.select(demand.queue(), BY_ARRIVAL)
         return islice((item for item in found if demand.match.includes(item)), limit)
 
     def backlog(self, application: str, after: Iterable[str] = ()) -> Backlog:

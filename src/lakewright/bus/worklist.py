@@ -20,7 +20,7 @@ from lakewright.manifest.claim import Claim
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger, Takeover
-from lakewright.manifest.readiness import Readiness
+from lakewright.manifest.readiness import BY_ARRIVAL, Readiness
 from lakewright.manifest.record import Application
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.verdict import Verdict
@@ -99,7 +99,7 @@ class Worklist:
         self._lock = Lock()
         self._is_ended = False
         self._claimed = 0
-        found = ledger.store.queue(demand.queue())
+        found = ledger.store.select(demand.queue(), BY_ARRIVAL)
         self._items: Iterator[Item] = (item for item in found if demand.match.includes(item))
 
     def next_claim(self) -> Claim | None:
@@ -172,8 +172,7 @@ def backlog_of(ledger: Ledger, demand: Demand) -> Backlog:
             if everything.admits(standing):
                 backlog.add(everything, standing, number)
         return backlog
-    for item in ledger.store.queue(everything):
-        found = standing_of(item)
-        if found is not None and demand.match.includes(item):
-            backlog.add(everything, found, 1)
+    for item in ledger.store.select(everything, BY_ARRIVAL):
+        if demand.match.includes(item):
+            backlog.add(everything, standing_of(item), 1)
     return backlog

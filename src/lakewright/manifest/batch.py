@@ -6,7 +6,7 @@ the batch has collected, all in one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -43,6 +43,7 @@ class Batch:
         items: The items that the writes touch, as the store holds them.
         documents: The documents that the writes touch, as the store holds them.
         now: The store's time, in UTC.
+        taken: The ids of records that the store holds already, as far as they are known.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Batch:
         items: Mapping[str, Item],
         documents: Mapping[DocumentKey, Document | None],
         now: datetime,
+        taken: Set[str] = frozenset(),
     ) -> None:
         self.now = now
         self.records: list[Record] = []
@@ -58,13 +60,15 @@ class Batch:
         self.documents: dict[DocumentKey, Document | None] = {}
         self._items = items
         self._documents = documents
+        self._taken = taken
+        self._ids: set[str] = set()
 
     def add(self, write: Write) -> Written:
         """Add one write wholly, or not at all if it raises.
 
         Raises:
             SequenceConflict: An item or document is not as expected.
-            IllegalTransition: A record may not follow.
+            IllegalTransition: A record may not follow, or another one has its id.
             UsageError: A value of the write cannot be stored.
         """
         items = _Layers({}, self.items, self._items)
@@ -74,6 +78,10 @@ class Batch:
         records = [record for append in write.appends for record in self._append(append, items)]
         for put in write.puts:
             self._put(put, documents)
+        ids = {record.record_id for record in records}
+        if len(ids) < len(records) or ids & self._ids or ids & self._taken:
+            raise duplicate_record()
+        self._ids |= ids
         self.records += records
         self.items.update(items.added)
         self.documents.update(documents.added)
@@ -93,8 +101,8 @@ class Batch:
         for draft in append.drafts:
             record = _checked(draft).recorded(sequence=item.sequence + 1, now=self.now)
             item = item.after(record)
+            items.added[append.item_id] = item
             yield record
-        items.added[append.item_id] = item
 
     def _put(self, put: Put, documents: _Layers[DocumentKey, Document | None]) -> None:
         _check_text("kind", put.kind, LONGEST_NAME)

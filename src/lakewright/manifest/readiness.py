@@ -1,4 +1,4 @@
-"""Queues: the items that an application may process, or has processed, in the order in which they arrived.
+"""Choices of items by their standing, and the order in which they are read.
 
 Source: `processing-manifest.md`, "Use cases" (pipeline bus); rules of the manifest, "The bus".
 """
@@ -14,19 +14,19 @@ from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.verdict import Verdict
 
 Place = tuple[str, str]
-"""The place of an item in a queue: its arrival, as `Item.arrival` writes it, and its id."""
+"""The place of an item in an order: its arrival, as `Item.arrival` writes it, and its id."""
 
 
-class Queue(Protocol):
+class Choice(Protocol):
     """A choice of items by their standing alone."""
 
     @property
     def prefix(self) -> str:
-        """The text that the ids of its items start with."""
+        """The text that the ids of the items start with."""
         ...
 
     def admits(self, standing: Standing) -> bool:
-        """Return whether items with this standing are in the queue."""
+        """Return whether items with this standing are chosen."""
         ...
 
 
@@ -47,7 +47,7 @@ class Readiness:
     prefix: str = ""
 
     def admits(self, standing: Standing) -> bool:
-        """Return whether items with this standing are in the queue."""
+        """Return whether items with this standing are chosen."""
         if not standing.is_open_for(self.application):
             return False
         if standing.blocked is not None and standing.blocked not in self.blocked:
@@ -67,7 +67,7 @@ class Done:
     prefix: str = ""
 
     def admits(self, standing: Standing) -> bool:
-        """Return whether items with this standing are in the queue."""
+        """Return whether items with this standing are chosen."""
         return standing.has_processed(self.application)
 
 
@@ -83,33 +83,39 @@ class Group:
     prefix: str = ""
 
     def admits(self, standing: Standing) -> bool:
-        """Return whether items with this standing are in the queue."""
+        """Return whether items with this standing are chosen."""
         return standing in self.standings
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Which part of a queue to read.
+    """In which order to read items, and which part of them.
 
     Attributes:
-        is_newest_first: Whether to begin with the last arrival.
+        is_newest_first: Whether to begin with the last item.
         limit: The largest number of items; None for all.
-        beyond: The arrival and the id of the item after which to begin; None for the whole queue.
+        beyond: The place of the item after which to begin; None for all of them.
+        is_by_id: Whether they are ordered by id, not by arrival; the first part of each place is empty then.
     """
 
     is_newest_first: bool = False
     limit: int | None = None
     beyond: Place | None = None
+    is_by_id: bool = False
+
+    def place_of(self, item: Item) -> Place:
+        """Return the place of an item in this order."""
+        return ("" if self.is_by_id else item.arrival, item.item_id)
 
     def includes(self, place: Place) -> bool:
-        """Return whether the item with this arrival and id comes after `beyond`."""
+        """Return whether a place comes after `beyond`."""
         if self.beyond is None:
             return True
         return place < self.beyond if self.is_newest_first else place > self.beyond
 
 
-FORWARDS = Reading()
-"""All items of a queue, the first arrival first."""
+BY_ARRIVAL, BY_ID = Reading(), Reading(is_by_id=True)
+"""All items, the first one first."""
 
 
 class Arrivals(NamedTuple):
@@ -119,7 +125,6 @@ class Arrivals(NamedTuple):
     last: Place
 
 
-def belongs(item: Item, queue: Queue) -> bool:
-    """Return whether an item is in a queue."""
-    standing = standing_of(item)
-    return standing is not None and item.item_id.startswith(queue.prefix) and queue.admits(standing)
+def belongs(item: Item, choice: Choice) -> bool:
+    """Return whether an item is chosen."""
+    return item.item_id.startswith(choice.prefix) and choice.admits(standing_of(item))

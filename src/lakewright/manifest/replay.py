@@ -1,11 +1,14 @@
-"""Folding an item's records as a store holds them, even if they were edited by hand."""
+"""Items and records as a store holds them, even if they were edited by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
+from typing import Any
 
-from lakewright.errors import IllegalTransition
+from lakewright.errors import IllegalTransition, ManifestCorrupt
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.store import Damage
@@ -31,6 +34,12 @@ def replay(item_id: str, entries: Iterable[Record | Damage]) -> tuple[Item, tupl
     return item, tuple(damages)
 
 
+def folded(entries: Iterable[Record | Damage]) -> Iterator[Item]:
+    """Yield the items that records, in order of item and sequence, fold to."""
+    for item_id, of_item in groupby(entries, key=lambda entry: entry.item_id):
+        yield replay(item_id, of_item)[0]
+
+
 def _after(item: Item, record: Record) -> Item:
     try:
         return item.after(record)
@@ -45,3 +54,40 @@ def _after_unreadable(item: Item, damage: Damage) -> Item:
         revision=max(item.revision, 1),
         problem=item.problem or damage.problem,
     )
+
+
+def stored_item(item_id: str, read: Callable[[], Mapping[str, Any]]) -> Item:
+    """Return an item that a store holds as JSON.
+
+    Args:
+        item_id: The item.
+        read: Returns the JSON value.
+
+    Raises:
+        ManifestCorrupt: It was edited by hand so that it cannot be read.
+    """
+    try:
+        return Item.from_json(read())
+    except _UNREADABLE as error:
+        raise ManifestCorrupt(
+            f"the stored state of {item_id} can't be read: {error}",
+            remedy=Phrase(
+                "Rebuild it from the records with ", Command("manifest", "fsck", "--repair", "--yes"), "."
+            ),
+            details={"item_id": item_id},
+        ) from error
+
+
+def stored_record(item_id: str, sequence: int, read: Callable[[], Mapping[str, Any]]) -> Record | Damage:
+    """Return a record that a store holds as JSON, or the damage if it was edited so that it can't be read."""
+    try:
+        record = Record.from_json(read())
+        if (record.item_id, record.sequence) != (item_id, sequence):
+            raise ValueError(f"it is record {record.sequence} of {record.item_id}")
+    except _UNREADABLE as error:
+        return Damage(item_id, None, f"record {sequence} can't be read: {error}", sequence)
+    return record
+
+
+_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading a JSON value of another form raises."""

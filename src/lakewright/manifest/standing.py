@@ -1,8 +1,9 @@
 """Standings: what decides an item's verdict for every application, and the index of all back ends.
 
-Items with the same standing are ready for the same applications. There are as many standings as there are
-steps that items go through, however many items there are. A back end lists each item under its standing, so
-it finds the items that are ready for an application without looking at any other item.
+Items with the same standing are ready for the same applications, and their last records have the same state.
+There are as many standings as there are steps that items go through, however many items there are. A back end
+lists each item under its standing, so it finds the items that are ready for an application, or that have a
+state, without looking at any other item.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from lakewright.manifest.item import Item, Mark
-from lakewright.manifest.record import Application
+from lakewright.manifest.record import Application, State
 from lakewright.manifest.verdict import Verdict, decide_verdict
 
 ApplicationKey = tuple[str, str | None]
@@ -30,17 +31,20 @@ class Standing:
         concerned: The applications that the item concerns.
         processed: The applications that have processed its revision.
         skipped: The applications for which it is skipped; `*` is everyone.
+        state: The state of its last record; None if it has no records.
     """
 
     blocked: Verdict | None = None
     concerned: tuple[Application, ...] = ()
     processed: tuple[Application, ...] = ()
     skipped: tuple[Application, ...] = ()
+    state: State | None = None
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
         # Standings are keys of large tables, and hashing all their applications takes microseconds.
-        object.__setattr__(self, "_hash", hash((self.blocked, self.concerned, self.processed, self.skipped)))
+        compared = (self.blocked, self.concerned, self.processed, self.skipped, self.state)
+        object.__setattr__(self, "_hash", hash(compared))
 
     def __hash__(self) -> int:
         return self._hash
@@ -80,11 +84,10 @@ class Standing:
         return _parse(text)
 
 
-def standing_of(item: Item) -> Standing | None:
-    """Return the standing of an item; None if it has no records."""
-    if item.sequence == 0:
-        return None
-    return _standing(item.blocked, _keys(item.concerned), _marked(item.processed), _marked(item.skipped))
+def standing_of(item: Item) -> Standing:
+    """Return the standing of an item."""
+    keys = (_keys(item.concerned), _marked(item.processed), _marked(item.skipped))
+    return _standing(item.blocked, item.state, *keys)
 
 
 def _keys(applications: Iterable[Application]) -> tuple[ApplicationKey, ...]:
@@ -96,9 +99,9 @@ def _marked(marks: Iterable[Mark]) -> tuple[ApplicationKey, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _standing(blocked: Verdict | None, *keys: tuple[ApplicationKey, ...]) -> Standing:
+def _standing(blocked: Verdict | None, state: State | None, *keys: tuple[ApplicationKey, ...]) -> Standing:
     concerned, processed, skipped = (_applications(tuple(dict.fromkeys(each))) for each in keys)
-    return Standing(blocked, concerned, processed, skipped)
+    return Standing(blocked, concerned, processed, skipped, state)
 
 
 def _applications(keys: tuple[ApplicationKey, ...]) -> tuple[Application, ...]:
@@ -114,7 +117,7 @@ def _order(key: ApplicationKey) -> tuple[str, bool, str]:
 def _text(standing: Standing) -> str:
     lists = (standing.concerned, standing.processed, standing.skipped)
     keys = ([list(each.key) for each in applications] for applications in lists)
-    return json.dumps([standing.blocked, *keys], separators=(",", ":"))
+    return json.dumps([standing.blocked, *keys, standing.state], separators=(",", ":"))
 
 
 @lru_cache(maxsize=4096)
@@ -124,8 +127,10 @@ def _key(standing: Standing) -> str:
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Standing:
-    blocked, *lists = json.loads(text)
+    blocked, *lists, state = json.loads(text)
     concerned, processed, skipped = (
         tuple(Application.named(name, instance_id) for name, instance_id in keys) for keys in lists
     )
-    return Standing(Verdict(blocked) if blocked else None, concerned, processed, skipped)
+    return Standing(
+        Verdict(blocked) if blocked else None, concerned, processed, skipped, State(state) if state else None
+    )

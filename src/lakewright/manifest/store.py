@@ -13,17 +13,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from lakewright.errors import LakewrightError, ManifestCorrupt
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import FORWARDS, Arrivals, Group, Queue, Reading
+from lakewright.manifest.readiness import BY_ID, Arrivals, Choice, Group, Reading, belongs
 from lakewright.manifest.record import ANYONE, Application, Draft, Record, State
-from lakewright.manifest.standing import Standing, standing_of
+from lakewright.manifest.standing import Standing
 from lakewright.manifest.verdict import Verdict
 
 DocumentKey = tuple[str, str]
 """Kind and key of a document."""
+
+PAGE = 200
+"""Items that a list reads at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +112,10 @@ class Query:
     states: frozenset[State] = frozenset()
     prefix: str = ""
 
-    def matches(self, item: Item) -> bool:
-        """Return whether `item` matches the query."""
-        if not item.item_id.startswith(self.prefix) or (self.states and item.state not in self.states):
-            return False
-        standing = standing_of(item)
-        return standing is not None and self.admits(standing)
-
     def admits(self, standing: Standing) -> bool:
-        """Return whether items with this standing match, apart from their state and id."""
+        """Return whether items with this standing match, apart from their id."""
+        if self.states and standing.state not in self.states:
+            return False
         asked = self._asked(standing.concerned)
         return bool(asked) and (not self.verdicts or any(standing.verdict(a) in self.verdicts for a in asked))
 
@@ -149,8 +148,8 @@ class Damage:
 class Store(ABC):
     """A back end of the manifest.
 
-    Seven methods read and write: `look_up`, `write_many`, `select`, `queue`, `standings`, `history` and
-    `documents`. Three concern the back end itself: `now`, `rebuild` and `close`. The rest follow from these.
+    Six methods read and write: `look_up`, `write_many`, `candidates`, `standings`, `history` and `documents`.
+    Three concern the back end itself: `now`, `rebuild` and `close`. The rest follow from these.
 
     Every method may raise `StoreUnavailable`; then no write is half done.
     """
@@ -175,14 +174,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def select(self, query: Query) -> Iterator[Item]:
-        """Yield the items that match the query, by item id, without holding all of them in memory."""
+    def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
+        """Yield the ids of all items that are chosen, and of others that may be, in order.
 
-    @abstractmethod
-    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
-        """Yield the items of a queue in the order of their NEW, without holding all of them in memory.
-
-        What it costs grows with the items that are yielded, not with the others.
+        What it costs grows with the items that are yielded, not with the others. No items are read, which
+        takes most of the time of `select`.
         """
 
     @abstractmethod
@@ -229,12 +225,12 @@ class Store(ABC):
         """Return these items by id; an item without records is left out."""
         return self.look_up(item_ids).items
 
-    def candidates(self, query: Query) -> Iterator[str]:
-        """Yield the ids of all items that match the query, and of others that may match, in order.
-
-        No items are read, which takes most of the time of `select`.
-        """
-        return (item.item_id for item in self.select(query))
+    def select(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[Item]:
+        """Yield the items that are chosen, in order, without holding all of them in memory."""
+        found = self.candidates(choice, reading)
+        while page := list(islice(found, PAGE)):
+            present = self.read(page)
+            yield from (present[i] for i in page if i in present and belongs(present[i], choice))
 
     def counts(self) -> Mapping[tuple[Application, Verdict], int]:
         """Return how many items each application has in each verdict."""
@@ -249,7 +245,7 @@ class Store(ABC):
         found = {}
         for standing in self.standings():
             group = Group(frozenset({standing}))
-            first, last = (next(self.queue(group, Reading(end, limit=1)), None) for end in (False, True))
+            first, last = (next(self.select(group, Reading(end, limit=1)), None) for end in (False, True))
             if first is not None and last is not None:
                 found[standing] = Arrivals((first.arrival, first.item_id), (last.arrival, last.item_id))
         return found

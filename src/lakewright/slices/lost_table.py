@@ -173,7 +173,7 @@ def lacked_items(chain: SliceChain, last: int | None) -> tuple[Item, ...]:
         return ()
     store, application = chain.store, chain.application
     processed = {each for each in store.standings() if each.verdict(application) is Verdict.PROCESSED}
-    newest = store.queue(Group(frozenset(processed)), Reading(is_newest_first=True, limit=_MOST_ITEMS))
+    newest = store.select(Group(frozenset(processed)), Reading(is_newest_first=True, limit=_MOST_ITEMS))
     later = [item for item in newest if item.tokens.get(application.key, 0) > (last or 0)]
     marks = {
         (item.item_id, mark.sequence): item

@@ -12,10 +12,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from lakewright.errors import NotInstalled
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
 
 T = TypeVar("T")
+
+
+def check_version(where: str, present: int, known: int) -> None:
+    """Raise `NotInstalled` if a newer version of Lakewright has written the manifest `where`."""
+    if present > known:
+        raise NotInstalled(
+            f"{where} has schema version {present}, this Lakewright knows versions up to {known}",
+            remedy="Install the version of Lakewright that last wrote it, or a newer one.",
+        )
 
 
 class Backend(ABC):

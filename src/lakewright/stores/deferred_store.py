@@ -10,10 +10,10 @@ from datetime import datetime
 from threading import Lock
 
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import FORWARDS, Arrivals, Queue, Reading
+from lakewright.manifest.readiness import BY_ID, Arrivals, Choice, Reading
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing
-from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
+from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
 
@@ -67,11 +67,11 @@ class DeferredStore(Store):
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
         return self.create().write_many(writes)
 
-    def select(self, query: Query) -> Iterator[Item]:
-        return self._readable().select(query)
+    def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
+        return self._readable().candidates(choice, reading)
 
-    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
-        return self._readable().queue(queue, reading)
+    def select(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[Item]:
+        return self._readable().select(choice, reading)
 
     def arrivals(self) -> Mapping[Standing, Arrivals]:
         return self._readable().arrivals()

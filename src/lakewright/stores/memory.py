@@ -9,9 +9,9 @@ from itertools import chain, islice
 from threading import Lock
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.batch import Batch, duplicate_record
+from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import FORWARDS, Queue, Reading, belongs
+from lakewright.manifest.readiness import BY_ID, Choice, Reading, belongs
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import (
@@ -19,7 +19,6 @@ from lakewright.manifest.store import (
     Document,
     DocumentKey,
     Outcome,
-    Query,
     Seen,
     Store,
     Write,
@@ -60,31 +59,24 @@ class MemoryStore(Store):
 
     def _write(self, write: Write) -> Written:
         with self._lock:
-            batch = Batch(items=self._items, documents=self._documents, now=self.now())
+            batch = Batch(
+                items=self._items, documents=self._documents, now=self.now(), taken=self._record_ids
+            )
             written = batch.add(write)
-            ids = {record.record_id for record in batch.records}
-            if len(ids) < len(batch.records) or not ids.isdisjoint(self._record_ids):
-                raise duplicate_record()
-            self._record_ids |= ids
             for record in batch.records:
+                self._record_ids.add(record.record_id)
                 self._records.setdefault(record.item_id, []).append(record)
             self._items.update(batch.items)
             self._documents.update(batch.documents)
         return written
 
-    def select(self, query: Query) -> Iterator[Item]:
-        return (item for _, item in sorted(self._items.items()) if query.matches(item))
-
-    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
-        found = {
-            (item.arrival, item.item_id): item for item in list(self._items.values()) if belongs(item, queue)
-        }
+    def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
+        found = [reading.place_of(item) for item in list(self._items.values()) if belongs(item, choice)]
         places = sorted(filter(reading.includes, found), reverse=reading.is_newest_first)
-        return islice((found[place] for place in places), reading.limit)
+        return islice((item_id for _, item_id in places), reading.limit)
 
     def standings(self) -> Mapping[Standing, int]:
-        found = map(standing_of, list(self._items.values()))
-        return Counter(standing for standing in found if standing is not None)
+        return Counter(map(standing_of, list(self._items.values())))
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
         if item_id is not None:

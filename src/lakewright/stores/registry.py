@@ -109,7 +109,7 @@ def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
 
     Args:
         settings: See `select_backend`.
-        ask: Only reads. It is called again if another process changed the manifest meanwhile.
+        ask: Only reads.
 
     Raises:
         SpecError, NotInstalled, StoreUnavailable: See `open_store`.

@@ -351,7 +351,7 @@ def list_slices(
         if any(known.key == application.key for known in each.concerned)
         and (not verdicts or each.verdict(application) in verdicts)
     )
-    items = list(store.queue(Group(chosen), reading)) if chosen else []
+    items = list(store.select(Group(chosen), reading)) if chosen else []
     marks = {item.item_id: mark for item in items if (mark := _ended(item, standing)) is not None}
     records = _records(store, ((item, marks[item.item_id]) for item in items if item.item_id in marks))
     return [

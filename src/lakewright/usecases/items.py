@@ -23,7 +23,7 @@ from lakewright.manifest.lock import (
     stale_advice,
 )
 from lakewright.manifest.plain_values import document_of
-from lakewright.manifest.readiness import Readiness
+from lakewright.manifest.readiness import BY_ARRIVAL, Readiness
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.standing import standing_of
@@ -466,11 +466,9 @@ def list_backlog(
     readiness = Readiness(wanted, awaited, blocked=BLOCKING, has_waiting=True)
     find_lock = app.ledger.lock
     rows = []
-    for item in islice(app.store.queue(readiness), limit):
-        standing = standing_of(item)
-        if standing is not None:
-            missing = ", ".join(map(str, readiness.waits_for(standing)))
-            rows.append(Row(item, wanted, item.verdict(wanted), find_lock(item), missing or None))
+    for item in islice(app.store.select(readiness, BY_ARRIVAL), limit):
+        missing = ", ".join(map(str, readiness.waits_for(standing_of(item))))
+        rows.append(Row(item, wanted, item.verdict(wanted), find_lock(item), missing or None))
     known = known_names(app.store.standings(), project_applications(app))
     return rows, unknown_warnings((wanted, *awaited), known)
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, found, ledger_of
 
 from lakewright.manifest.item import Item
+from lakewright.manifest.readiness import BY_ID, Choice, Reading
 from lakewright.manifest.record import Record
 from lakewright.manifest.record_feed import RecordFeed
-from lakewright.manifest.store import Query
 from lakewright.stores.memory import MemoryStore
 
 
@@ -21,8 +21,8 @@ class Counting(MemoryStore):
 
     listed = 0
 
-    def select(self, query: Query) -> Iterator[Item]:
-        for item in super().select(query):
+    def select(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[Item]:
+        for item in super().select(choice, reading):
             self.listed += 1
             yield item
 

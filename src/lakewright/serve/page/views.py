@@ -305,7 +305,7 @@ def _newest(app: App, wanted: frozenset[Verdict], reading: Reading) -> Iterator[
     }
     if len(lasts) > limit and beyond is None:
         lasts = dict(sorted(lasts.items(), key=lambda each: each[1])[-limit:])
-    return app.store.queue(Group(frozenset(lasts)), reading)
+    return app.store.select(Group(frozenset(lasts)), reading)
 
 
 def item_view(view: View) -> dict[str, Any]:

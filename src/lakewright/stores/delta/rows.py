@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from arro3.core import Array, DataType, Field, RecordBatch, Schema
 
-from lakewright.errors import ManifestCorrupt
-from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
+from lakewright.manifest.replay import stored_item, stored_record
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey
 
@@ -31,7 +30,6 @@ class Line(NamedTuple):
         name: The id of an item or of a record's item, the key of a document, the record id of an `id` row.
         number: The sequence of a record or item, the version of a document or of the layout.
         at: The version of the table that wrote the row.
-        state: The state of an item.
         verdicts: The standing of an item as text, and after a tab the time of its arrival.
         value: JSON; None in a row that deletes.
     """
@@ -41,7 +39,6 @@ class Line(NamedTuple):
     name: str
     number: int
     at: int
-    state: str | None
     verdicts: str | None
     value: str | None
 
@@ -55,7 +52,6 @@ SCHEMA = Schema(
         Field("name", _TEXT, nullable=False),
         Field("number", _NUMBER, nullable=False),
         Field("at", _NUMBER, nullable=False),
-        Field("state", _TEXT, nullable=True),
         Field("verdicts", _TEXT, nullable=True),
         Field("value", _TEXT, nullable=True),
     ]
@@ -83,55 +79,40 @@ def batch_lines(batch: Batch, at: int) -> list[Line]:
     for record in batch.records:
         value = json.dumps(record.as_json())
         lines += [
-            Line("record", "", record.item_id, record.sequence, at, None, None, value),
-            Line("id", "", record.record_id, record.sequence, at, None, None, record.item_id),
+            Line("record", "", record.item_id, record.sequence, at, None, value),
+            Line("id", "", record.record_id, record.sequence, at, None, record.item_id),
         ]
     return lines + [_document_line(key, document, at) for key, document in batch.documents.items()]
 
 
 def item_line(item: Item, at: int) -> Line:
     """Return the line of an item."""
-    standing = standing_of(item)
-    listed = None if standing is None else f"{standing.text}\t{item.arrival}"
-    state = item.state.value if item.state else None
-    return Line("item", "", item.item_id, item.sequence, at, state, listed, json.dumps(item.as_json()))
+    listed = f"{standing_of(item).text}\t{item.arrival}"
+    return Line("item", "", item.item_id, item.sequence, at, listed, json.dumps(item.as_json()))
 
 
 def _document_line(key: DocumentKey, document: Document | None, at: int) -> Line:
     kind, name = key
     if document is None:
-        return Line("document", kind, name, 0, at, None, None, None)
-    return Line("document", kind, name, document.version, at, None, None, json.dumps(dict(document.value)))
+        return Line("document", kind, name, 0, at, None, None)
+    return Line("document", kind, name, document.version, at, None, json.dumps(dict(document.value)))
 
 
 def item_of(line: Line) -> Item:
-    """Return the item of a line.
-
-    Raises:
-        ManifestCorrupt: The table was edited by hand so that the item cannot be read.
-    """
-    try:
-        return Item.from_json(json.loads(line.value or ""))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ManifestCorrupt(
-            f"the stored state of {line.name} can't be read: {error}",
-            remedy=Phrase("Rebuild it from the records with ", Command("manifest", "fsck", "--repair"), "."),
-            details={"item_id": line.name},
-        ) from error
+    """Return the item of a line; see `stored_item`."""
+    return stored_item(line.name, lambda: _value(line))
 
 
 def record_of(line: Line) -> Record | Damage:
-    """Return the record of a line, or the damage if it was edited so that it cannot be read."""
-    try:
-        record = Record.from_json(json.loads(line.value or ""))
-        if (record.item_id, record.sequence) != (line.name, line.number):
-            raise ValueError(f"it is record {record.sequence} of {record.item_id}")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        return Damage(line.name, None, f"record {line.number} can't be read: {error}", line.number)
-    return record
+    """Return the record of a line; see `stored_record`."""
+    return stored_record(line.name, line.number, lambda: _value(line))
 
 
 def document_of(line: Line) -> Document:
     """Return the document of a line."""
+    return Document(line.under, line.name, _value(line), line.number)
+
+
+def _value(line: Line) -> Mapping[str, Any]:
     value: Mapping[str, Any] = json.loads(line.value or "")
-    return Document(line.under, line.name, value, line.number)
+    return value

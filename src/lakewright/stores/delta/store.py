@@ -11,22 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 
-from lakewright.errors import LakewrightError, NotInstalled
-from lakewright.manifest.batch import Batch, document_keys, duplicate_record, is_storable, item_ids
+from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import FORWARDS, Queue, Reading, belongs
+from lakewright.manifest.readiness import BY_ID, Choice, Reading
 from lakewright.manifest.record import Record
-from lakewright.manifest.replay import replay
+from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing
-from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
-from lakewright.stores.delta.rows import (
-    Line,
-    batch_lines,
-    document_of,
-    item_line,
-    item_of,
-    record_of,
-)
+from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write
+from lakewright.stores.backend import check_version
+from lakewright.stores.delta.rows import Line, batch_lines, document_of, item_line, item_of, record_of
 from lakewright.stores.delta.table import Overtaken, Table, among, quoted, table_exists
 
 BATCH = 500
@@ -37,18 +30,8 @@ _STANDING, _ARRIVAL = (f"split_part(verdicts, chr(9), {part})" for part in (1, 2
 """The parts of the column by which items are listed."""
 
 
-def _keep(lines: Iterable[Line]) -> Iterable[Line]:
-    """Return the lines unchanged: the first layout."""
-    return lines
-
-
-def _list_by_standing(lines: Iterable[Line]) -> Iterable[Line]:
-    """Return the lines with each item listed by its standing instead of by its verdicts."""
-    return (item_line(item_of(line), line.at) if line.sort == "item" else line for line in lines)
-
-
-MIGRATIONS: Sequence[Callable[[Iterable[Line]], Iterable[Line]]] = (_keep, _list_by_standing)
-"""Each step takes the lines from one version of the layout to the next."""
+VERSION = 3
+"""The version of the layout. From an older one, the items are computed again from the records."""
 
 
 class DeltaStore(Store):
@@ -68,7 +51,7 @@ class DeltaStore(Store):
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
         self._clock = clock
-        self._table = Table(location, [_layout(len(MIGRATIONS), 0)], storage_options or {})
+        self._table = Table(location, [_layout(0)], storage_options or {})
         self._migrate()
 
     @classmethod
@@ -80,28 +63,11 @@ class DeltaStore(Store):
         return cls(location, storage_options=storage_options) if is_there else datetime.now(UTC)
 
     def _migrate(self) -> None:
-        """Migrate the table to the current layout, in one version."""
-        for _ in self._table.attempts():
-            at = self._table.refresh()
-            present, wanted = self._layout(), len(MIGRATIONS)
-            if present > wanted:
-                raise NotInstalled(
-                    f"{self._table.where} has schema version {present}, "
-                    f"this Lakewright knows versions up to {wanted}",
-                    remedy="Install the version of Lakewright that last wrote it, or a newer one.",
-                )
-            if present == wanted:
-                return
-            lines: Iterable[Line] = self._table.newest("sort <> 'schema'")
-            for step in MIGRATIONS[present:]:
-                lines = step(lines)
-            try:
-                self._table.replace(chain([_layout(wanted, at)], lines), at)
-            except Overtaken:
-                continue
-
-    def _layout(self) -> int:
-        return max((line.number for line in self._table.newest("sort = 'schema'")), default=0)
+        self._table.refresh()
+        present = max((line.number for line in self._table.newest("sort = 'schema'")), default=0)
+        check_version(self._table.where, present, VERSION)
+        if present < VERSION:
+            self.rebuild()
 
     def now(self) -> datetime:
         return self._clock()
@@ -137,9 +103,10 @@ class DeltaStore(Store):
         for _ in self._table.attempts():
             at = self._table.refresh()
             seen = self._find(item_ids(writes), document_keys(writes))
-            batch = Batch(items=dict(seen.items), documents=dict(seen.documents), now=self.now())
-            taken = self._taken(writes)
-            outcomes = [_attempt(batch, write, taken) for write in writes]
+            batch = Batch(
+                items=seen.items, documents=seen.documents, now=self.now(), taken=self._taken(writes)
+            )
+            outcomes = [batch.attempt(write) for write in writes]
             lines = batch_lines(batch, at)
             try:
                 if lines:
@@ -157,35 +124,22 @@ class DeltaStore(Store):
         present = self._table.newest(f"sort = 'id' AND {among('name', filter(is_storable, ids))}")
         return {line.name for line in present}
 
-    def select(self, query: Query) -> Iterator[Item]:
-        if not is_storable(query.prefix):
+    def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
+        return (item.item_id for item in self.select(choice, reading))
+
+    def select(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[Item]:
+        if not is_storable(choice.prefix):
             return
         self._table.refresh()
-        having = [among("state", query.states)] if query.states else []
-        if query.application is not None or query.verdicts:
-            having.append(self._admitted(query))
+        columns = ("name",) if reading.is_by_id else (_ARRIVAL, "name")
+        admitted = (each.text for each in self._standings() if choice.admits(each))
         found = self._table.newest(
-            f"sort = 'item' AND {_starts_with(query.prefix)}",
-            having=" AND ".join(f"({condition})" for condition in having) or "true",
+            f"sort = 'item' AND {_starts_with(choice.prefix)}",
+            having=among(_STANDING, admitted),
+            order=", ".join(f"{column} DESC" if reading.is_newest_first else column for column in columns),
         )
-        yield from (item for item in map(item_of, found) if query.matches(item))
-
-    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
-        if not is_storable(queue.prefix):
-            return
-        self._table.refresh()
-        found = self._table.newest(
-            f"sort = 'item' AND {_starts_with(queue.prefix)}",
-            having=self._admitted(queue),
-            order=f"{_ARRIVAL} DESC, name DESC" if reading.is_newest_first else f"{_ARRIVAL}, name",
-        )
-        chosen = (item for item in map(item_of, found) if belongs(item, queue))
-        beyond = (item for item in chosen if reading.includes((item.arrival, item.item_id)))
-        yield from islice(beyond, reading.limit)
-
-    def _admitted(self, chosen: Query | Queue) -> str:
-        """Return the condition for items whose standing is chosen, in the table as last refreshed."""
-        return among(_STANDING, (each.text for each in self._standings() if chosen.admits(each)))
+        items = (item for item in map(item_of, found) if reading.includes(reading.place_of(item)))
+        yield from islice(items, reading.limit)
 
     def standings(self) -> Mapping[Standing, int]:
         self._table.refresh()
@@ -229,13 +183,12 @@ class DeltaStore(Store):
     def rebuild(self) -> None:
         for _ in self._table.attempts():
             at = self._table.refresh()
-            records = self.history()
-            folds = (
-                replay(item_id, entries)[0] for item_id, entries in groupby(records, lambda r: r.item_id)
+            items = (item_line(item, at) for item in folded(self.history()))
+            kept = self._table.newest(
+                "sort <> 'item' AND sort <> 'schema'", order="sort, under, name, number"
             )
-            kept = self._table.newest("sort <> 'item'", order="sort, under, name, number")
             try:
-                return self._table.replace(chain(kept, (item_line(item, at) for item in folds)), at)
+                return self._table.replace(chain([_layout(at)], kept, items), at)
             except Overtaken:
                 continue
         return None
@@ -244,25 +197,8 @@ class DeltaStore(Store):
         """Do nothing: there is no connection to release."""
 
 
-def _attempt(batch: Batch, write: Write, taken: set[str]) -> Outcome:
-    """Add a write to a batch and return its outcome; a write with a record id in `taken` is refused."""
-    before = len(batch.records)
-    kept = dict(batch.items), dict(batch.documents)
-    outcome = batch.attempt(write)
-    if isinstance(outcome, LakewrightError):
-        return outcome
-    added = batch.records[before:]
-    ids = {record.record_id for record in added}
-    if len(ids) == len(added) and not ids & taken:
-        taken |= ids
-        return outcome
-    del batch.records[before:]
-    batch.items, batch.documents = kept
-    return duplicate_record()
-
-
-def _layout(version: int, at: int) -> Line:
-    return Line("schema", "", "", version, at, None, None, "{}")
+def _layout(at: int) -> Line:
+    return Line("schema", "", "", VERSION, at, None, "{}")
 
 
 def _starts_with(prefix: str) -> str:

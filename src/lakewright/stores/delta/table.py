@@ -81,7 +81,7 @@ class Table:
             columns = {field.name for field in self._delta.schema().fields}
         except (DeltaError, OSError, ValueError) as error:
             raise _fault(self.where, error) from error
-        if columns != set(Line._fields):
+        if not columns.issuperset(Line._fields):  # earlier versions had more
             raise SpecError.of(
                 f"{location} is a Delta table, but not a manifest",
                 remedy="Set `manifest: {location: …}` to another place.",
@@ -159,6 +159,7 @@ class Table:
                 self._delta,
                 rows,
                 mode=mode,
+                schema_mode="overwrite" if mode == "overwrite" else None,
                 commit_properties=CommitProperties(max_commit_retries=0),
                 writer_properties=WriterProperties(max_row_group_size=ROW_GROUP, compression="ZSTD"),
             )

@@ -55,7 +55,7 @@ _FAULTS: Mapping[str, tuple[str, str | None]] = {
     "AccessDeniedException": (
         "may not be used by this identity",
         "Allow it BatchGetItem, BatchWriteItem, ConditionCheckItem, CreateTable, DeleteItem, DescribeTable, "
-        "PutItem, Query and UpdateItem on the table and its index.",
+        "PutItem, Query and UpdateItem on the table.",
     ),
     "ExpiredTokenException": ("no longer accepts these credentials", "Renew them, then run again."),
     "InvalidSignatureException": ("doesn't accept these credentials", _CREDENTIALS),

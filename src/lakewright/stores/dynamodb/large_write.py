@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from lakewright.errors import UsageError
-from lakewright.stores.dynamodb.rows import Row, key_of, text
+from lakewright.stores.dynamodb.rows import Row, key_of, row_of, text
 from lakewright.stores.dynamodb.table import Change, Refused, Table
 
 MOST_CHANGES = 100
@@ -64,16 +64,16 @@ def finish_all(table: Table) -> None:
 
 def finish(table: Table, name: str) -> None:
     """Apply the due parts of a write; several processes may do so at once."""
-    for row in table.query(f"part/{name}"):
+    for part in table.query(f"part/{name}"):
         gone = Change(
-            key_of(row),
+            key_of(part),
             "Delete",
             {
-                "Key": {"pk": row["pk"], "sk": row["sk"]},
+                "Key": row_of(key_of(part)),
                 "ConditionExpression": "attribute_exists(pk)",
             },
         )
-        _once(table, [*_changes(row), gone])
+        _once(table, [*_changes(part), gone])
     _close(table, name)
 
 
@@ -90,12 +90,12 @@ def _once(table: Table, changes: Sequence[Change]) -> None:
 
 def _close(table: Table, name: str) -> None:
     """Remove the marks of a completed write from its items and from the list."""
-    row = table.get([(DUE, name)]).get((DUE, name))
-    if row is None:
+    due = table.get([(DUE, name)]).get((DUE, name))
+    if due is None:
         return
-    for pk, sk in json.loads(row["items"]["S"]):
+    for pk, sk in json.loads(due["items"]["S"]):
         unmark = {
-            "Key": {"pk": text(pk), "sk": text(sk)},
+            "Key": row_of((pk, sk)),
             "UpdateExpression": "REMOVE #p",
             "ConditionExpression": "#p = :p",
             "ExpressionAttributeNames": {"#p": PENDING},
@@ -111,16 +111,15 @@ def _is_decisive(change: Change) -> bool:
 
 def _due(name: str, decisive: Sequence[Change]) -> Change:
     items = json.dumps([change.key for change in decisive if change.key[0].startswith("item/")])
-    row = {"pk": text(DUE), "sk": text(name), "items": text(items)}
-    return Change((DUE, name), "Put", {"Item": row}, len(items))
+    return Change((DUE, name), "Put", {"Item": row_of((DUE, name), items=text(items))}, len(items))
 
 
 def _marked(change: Change, name: str) -> Change:
     """Return a change, marked with the write that is due if it changes an item."""
     if not change.key[0].startswith("item/"):
         return change
-    row = {**change.arguments["Item"], PENDING: text(name)}
-    return replace(change, arguments={**change.arguments, "Item": row})
+    marked = {**change.arguments["Item"], PENDING: text(name)}
+    return replace(change, arguments={**change.arguments, "Item": marked})
 
 
 def _check_size(decisive: Sequence[Change], following: Sequence[Change]) -> None:
@@ -166,11 +165,8 @@ def _part_row(name: str, number: int, changes: Sequence[Change]) -> Row:
         [*change.key, change.kind, {k: v for k, v in change.arguments.items() if k != "ConditionExpression"}]
         for change in changes
     ]
-    return {
-        "pk": text(f"part/{name}"),
-        "sk": text(f"{number:06d}"),
-        "changes": text(json.dumps(held, default=lambda value: base64.b64encode(value).decode())),
-    }
+    changed = json.dumps(held, default=lambda value: base64.b64encode(value).decode())
+    return row_of((f"part/{name}", f"{number:06d}"), changes=text(changed))
 
 
 def _changes(row: Row) -> list[Change]:
@@ -181,8 +177,8 @@ def _changes(row: Row) -> list[Change]:
 def _with_bytes(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if "Item" not in arguments:
         return dict(arguments)
-    row = {
+    restored = {
         name: {"B": base64.b64decode(value["B"])} if "B" in value else value
         for name, value in arguments["Item"].items()
     }
-    return {**arguments, "Item": row}
+    return {**arguments, "Item": restored}

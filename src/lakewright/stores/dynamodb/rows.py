@@ -7,10 +7,11 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from lakewright.errors import ManifestCorrupt, UsageError
-from lakewright.errors.phrase import Command, Phrase
+from lakewright.errors import UsageError
 from lakewright.manifest.item import Item
+from lakewright.manifest.plain_values import json_text
 from lakewright.manifest.record import Record
+from lakewright.manifest.replay import stored_item, stored_record
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Damage, Document
 from lakewright.stores.dynamodb.keys import record_sort_key, shard, sort_key
@@ -38,6 +39,11 @@ def number(value: int) -> dict[str, str]:
     return {"N": str(value)}
 
 
+def row_of(key: Key, /, **attributes: Mapping[str, Any]) -> Row:
+    """Return a row of typed values."""
+    return {"pk": text(key[0]), "sk": text(key[1]), **attributes}
+
+
 def key_of(row: Row) -> Key:
     """Return the key of a row."""
     return row["pk"]["S"], row["sk"]["S"]
@@ -49,33 +55,18 @@ def item_key(item_id: str) -> Key:
 
 
 def item_row(item: Item) -> Row:
-    """Return the row of an item; the attribute `listed` puts it into the index by state."""
-    pk, sk = item_key(item.item_id)
-    return {
-        "pk": text(pk),
-        "sk": text(sk),
-        "item": text(item.item_id),
-        "sequence": number(item.sequence),
-        "fold": _blob(item.as_json()),
-        **({"listed": text(f"{item.state}/{shard(item.item_id)}")} if item.state else {}),
-    }
+    """Return the row of an item."""
+    return row_of(
+        item_key(item.item_id),
+        item=text(item.item_id),
+        sequence=number(item.sequence),
+        fold=_blob(item.as_json()),
+    )
 
 
 def item_of(row: Row) -> Item:
-    """Return the item in a row.
-
-    Raises:
-        ManifestCorrupt: The row was edited by hand so that it cannot be read.
-    """
-    try:
-        return Item.from_json(_value(row["fold"]))
-    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
-        item_id = row.get("item", {}).get("S", "?")
-        raise ManifestCorrupt(
-            f"the stored state of {item_id} can't be read: {error}",
-            remedy=Phrase("Rebuild it from the records with ", Command("manifest", "fsck", "--repair"), "."),
-            details={"item_id": item_id},
-        ) from error
+    """Return the item in a row; see `stored_item`."""
+    return stored_item(row.get("item", {}).get("S", "?"), lambda: _value(row["fold"]))
 
 
 def record_key(item_id: str, sequence: int) -> Key:
@@ -85,61 +76,31 @@ def record_key(item_id: str, sequence: int) -> Key:
 
 def record_row(record: Record) -> Row:
     """Return the row of a record."""
-    pk, sk = record_key(record.item_id, record.sequence)
-    return {
-        "pk": text(pk),
-        "sk": text(sk),
-        "item": text(record.item_id),
-        "sequence": number(record.sequence),
-        "state": text(record.state),
-        "record": _blob(record.as_json()),
-    }
+    return row_of(
+        record_key(record.item_id, record.sequence),
+        item=text(record.item_id),
+        sequence=number(record.sequence),
+        state=text(record.state),
+        record=_blob(record.as_json()),
+    )
 
 
 def record_of(row: Row) -> Record | Damage:
-    """Return the record in a row, or the damage if the row was edited so that it cannot be read."""
-    item_id, sequence = row["item"]["S"], int(row["sequence"]["N"])
-    try:
-        record = Record.from_json(_value(row["record"]))
-        if (record.item_id, record.sequence) != (item_id, sequence):
-            raise ValueError(f"it is record {record.sequence} of {record.item_id}")
-    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
-        return Damage(item_id, None, f"record {sequence} can't be read: {error}", sequence)
-    return record
+    """Return the record in a row; see `stored_record`."""
+    return stored_record(row["item"]["S"], int(row["sequence"]["N"]), lambda: _value(row["record"]))
 
 
 def marker_row(record: Record) -> Row:
     """Return the row that reserves a record's id, so that no other record gets it."""
-    return {"pk": text(f"id/{record.record_id}"), "sk": text("="), "item": text(record.item_id)}
+    return row_of((f"id/{record.record_id}", "="), item=text(record.item_id))
 
 
-def standing_row(standing: Standing, item_id: str) -> Row:
-    """Return the row that lists an item under its standing, by item id."""
-    return {
-        "pk": text(f"standing/{standing.key}"),
-        "sk": text(sort_key(item_id)),
-        "item": text(item_id),
-    }
-
-
-def arrival_row(standing: Standing, arrival: str, item_id: str) -> Row:
-    """Return the row that lists an item under its standing, by the time of its arrival."""
-    return {
-        "pk": text(f"arrival/{standing.key}"),
-        "sk": text(f"{arrival}{sort_key(item_id)}"),
-        "item": text(item_id),
-        "arrival": text(arrival),
-    }
-
-
-def listing_rows(item: Item | None) -> list[Row]:
-    """Return the rows that list an item."""
-    standing = None if item is None else standing_of(item)
-    if item is None or standing is None:
-        return []
+def listing_rows(item: Item) -> list[Row]:
+    """Return the rows that list an item under its standing, by its id and by its arrival."""
+    key, place, name = standing_of(item).key, sort_key(item.item_id), text(item.item_id)
     return [
-        standing_row(standing, item.item_id),
-        arrival_row(standing, item.arrival, item.item_id),
+        row_of((f"standing/{key}", place), item=name),
+        row_of((f"arrival/{key}", item.arrival + place), item=name, arrival=text(item.arrival)),
     ]
 
 
@@ -160,21 +121,18 @@ def document_key(kind: str, key: str) -> Key:
 
 def document_row(document: Document) -> Row:
     """Return the row of a document."""
-    pk, sk = document_key(document.kind, document.key)
-    return {
-        "pk": text(pk),
-        "sk": text(sk),
-        "kind": text(document.kind),
-        "key": text(document.key),
-        "version": number(document.version),
-        "value": _blob(dict(document.value)),
-    }
+    return row_of(
+        document_key(document.kind, document.key),
+        kind=text(document.kind),
+        key=text(document.key),
+        version=number(document.version),
+        value=_blob(document.value),
+    )
 
 
 def document_of(row: Row) -> Document:
     """Return the document in a row."""
-    value: Mapping[str, Any] = _value(row["value"])
-    return Document(row["kind"]["S"], row["key"]["S"], value, int(row["version"]["N"]))
+    return Document(row["kind"]["S"], row["key"]["S"], _value(row["value"]), int(row["version"]["N"]))
 
 
 def checked(row: Row) -> Row:
@@ -203,10 +161,13 @@ def _length(value: str | bytes) -> int:
     return len(value if isinstance(value, bytes) else value.encode())
 
 
-def _blob(value: Any) -> dict[str, Any]:
-    plain = json.dumps(value)
+def _blob(value: Mapping[str, Any]) -> dict[str, Any]:
+    plain = json_text(value)
     return text(plain) if len(plain) < COMPRESSED_FROM else {"B": zlib.compress(plain.encode())}
 
 
 def _value(stored: Mapping[str, Any]) -> Any:
-    return json.loads(stored["S"] if "S" in stored else zlib.decompress(stored["B"]))
+    try:
+        return json.loads(stored["S"] if "S" in stored else zlib.decompress(stored["B"]))
+    except zlib.error as error:
+        raise ValueError(error) from error

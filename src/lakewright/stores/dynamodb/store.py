@@ -1,8 +1,7 @@
 """The store in a DynamoDB table.
 
 Each write is one transaction that succeeds only if nothing has changed since it was read. Reads are by key or
-by one partition in order, never a scan of the table, and consistent, except for the list of items by state:
-it comes from a global index, which may lag behind for a moment.
+by one partition in order, never a scan of the table, and consistent.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from itertools import groupby, islice
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakewright.errors import LakewrightError, NotInstalled
+from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import is_storable
-from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import FORWARDS, Queue, Reading, belongs
+from lakewright.manifest.readiness import BY_ID, Choice, Place, Reading
 from lakewright.manifest.record import Record
-from lakewright.manifest.replay import replay
+from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing, standing_of
-from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
+from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write
+from lakewright.stores.backend import check_version
 from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.keys import SHARDS, in_order, merged, record_sort_key, shard, sort_key_prefix
 from lakewright.stores.dynamodb.large_write import PENDING, finish, finish_all
@@ -41,85 +40,56 @@ from lakewright.stores.dynamodb.rows import (
     number,
     record_key,
     record_of,
+    row_of,
     standing_in,
     text,
 )
-from lakewright.stores.dynamodb.table import BY_STATE, Change, Refused, Table, if_absent, if_equal
+from lakewright.stores.dynamodb.table import Table
 from lakewright.stores.dynamodb.writer import Cache, Writer
 
-VERSION: Key = ("schema", "=")
+VERSION = 3
+"""The version of the layout. From an older one, the derived rows are computed again."""
+
+VERSION_KEY: Key = ("schema", "=")
 """The key of the row that holds the version of the layout."""
 
 
-def _keep_empty(_table: Table) -> None:
-    """Leave a new table empty: the first layout."""
-
-
 def migrate(table: Table) -> None:
-    """Create the table if it does not exist, and migrate it to the current layout.
+    """Create the table if it does not exist, and bring it to the current layout.
 
-    The version is written last, and only over the one before it, so that an interrupted migration is
-    repeated.
+    The version is written last, so that an interrupted migration is repeated.
 
     Raises:
         NotInstalled: A newer version of Lakewright wrote the table.
     """
-    present, wanted = _version(table), len(MIGRATIONS)
-    if present > wanted:
-        raise NotInstalled(
-            f"{table.where} has schema version {present}, this Lakewright knows versions up to {wanted}",
-            remedy="Install the version of Lakewright that last wrote it, or a newer one.",
-        )
-    for version in range(present, wanted):
-        MIGRATIONS[version](table)
-        try:
-            table.transact([_stamp(version)])
-        except Refused:
-            return migrate(table)  # another process migrated it first
-    return None
+    present = _version(table)
+    check_version(table.where, present, VERSION)
+    if 0 < present < VERSION:
+        rebuild(table)
+    if present < VERSION:
+        table.put_all([row_of(VERSION_KEY, version=number(VERSION))])
 
 
 def _version(table: Table) -> int:
-    key = {"pk": text(VERSION[0]), "sk": text(VERSION[1])}
     try:
-        row = table.raw("get_item", TableName=table.name, Key=key, ConsistentRead=True).get("Item")
+        found = table.raw("get_item", TableName=table.name, Key=row_of(VERSION_KEY), ConsistentRead=True)
     except (BotoCoreError, ClientError) as error:
         if code_of(error) != "ResourceNotFoundException":
             raise translate(error, table.where) from error
         _create(table)
         return 0
-    return int(row["version"]["N"]) if row else 0
-
-
-def _stamp(seen: int) -> Change:
-    row = {"pk": text(VERSION[0]), "sk": text(VERSION[1]), "version": number(seen + 1)}
-    condition = if_equal("version", seen) if seen else if_absent()
-    return Change(VERSION, "Put", {"Item": row, **condition})
+    return int(found["Item"]["version"]["N"]) if "Item" in found else 0
 
 
 def _create(table: Table) -> None:
-    def ordered(partition: str) -> list[dict[str, str]]:
-        return [
-            {"AttributeName": partition, "KeyType": "HASH"},
-            {"AttributeName": "sk", "KeyType": "RANGE"},
-        ]
-
+    keys = {"pk": "HASH", "sk": "RANGE"}
     try:
         table.raw(
             "create_table",
             TableName=table.name,
-            AttributeDefinitions=[
-                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "listed")
-            ],
-            KeySchema=ordered("pk"),
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+            KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
             BillingMode="PAY_PER_REQUEST",
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": BY_STATE,
-                    "KeySchema": ordered("listed"),
-                    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["item"]},
-                }
-            ],
         )
     except (BotoCoreError, ClientError) as error:
         if code_of(error) != "ResourceInUseException":  # another process is creating it
@@ -127,10 +97,6 @@ def _create(table: Table) -> None:
     for _ in table.attempts():
         if table.ask("describe_table", TableName=table.name)["Table"]["TableStatus"] == "ACTIVE":
             return
-
-
-PAGE = 100
-"""Items read with one request."""
 
 
 class DynamoDbStore(Store):
@@ -192,54 +158,27 @@ class DynamoDbStore(Store):
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
         return self._writer.write_many(writes)
 
-    def select(self, query: Query) -> Iterator[Item]:
-        found = self.candidates(query)
-        while page := list(islice(found, PAGE)):
-            present = self.read(page)
-            yield from (present[i] for i in page if i in present and query.matches(present[i]))
-
-    def candidates(self, query: Query) -> Iterator[str]:
-        if not is_storable(query.prefix):
+    def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
+        if not is_storable(choice.prefix):
             return iter(())
-        finish_all(self._table)
-        prefix = sort_key_prefix(query.prefix)
-        if query.application is not None or query.verdicts:
-            sources = [
-                self._table.query(f"standing/{standing.key}", prefix)
-                for standing in self.standings()
-                if query.admits(standing)
-            ]
-        elif query.states:
-            sources = [
-                self._table.query(f"{state}/{part}", prefix, index=BY_STATE)
-                for state in query.states
-                for part in range(SHARDS)
-            ]
-        else:
-            sources = [self._table.query(f"item/{part}", prefix) for part in range(SHARDS)]
-        named = (in_order((row["item"]["S"], None) for row in source) for source in sources)
-        return (item_id for item_id, _ in groupby(item_id for item_id, _ in merged(named)))
+        read = self._by_id if reading.is_by_id else self._by_arrival
+        admitted = [each for each in self.standings() if choice.admits(each)]
+        lists = [read(standing, choice.prefix, reading.is_newest_first) for standing in admitted]
+        places = filter(reading.includes, merge(*lists, reverse=reading.is_newest_first))
+        return islice((item_id for (_, item_id), _ in groupby(places)), reading.limit)
 
-    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
-        found = islice(self._queued(queue, reading), reading.limit)
-        while page := list(islice(found, PAGE)):
-            present = self.read(page)
-            yield from (present[i] for i in page if i in present and belongs(present[i], queue))
+    def _by_id(self, standing: Standing, prefix: str, is_descending: bool) -> Iterator[Place]:
+        found = self._table.query(
+            f"standing/{standing.key}", sort_key_prefix(prefix), is_descending=is_descending
+        )
+        named = in_order(((row["item"]["S"], "") for row in found), is_descending=is_descending)
+        return (("", item_id) for item_id, _ in named if item_id.startswith(prefix))
 
-    def _queued(self, queue: Queue, reading: Reading) -> Iterator[str]:
-        """Yield the ids of the queue's items beyond the place to begin after, by arrival."""
-        is_descending = reading.is_newest_first
-        lists = [
-            self._arrived(standing, is_descending) for standing in self.standings() if queue.admits(standing)
-        ]
-        places = filter(reading.includes, merge(*lists, reverse=is_descending))
-        return (item_id for _, item_id in places if item_id.startswith(queue.prefix))
-
-    def _arrived(self, standing: Standing, is_descending: bool) -> Iterator[tuple[str, str]]:
+    def _by_arrival(self, standing: Standing, prefix: str, is_descending: bool) -> Iterator[Place]:
         rows = self._table.query(f"arrival/{standing.key}", is_descending=is_descending)
         for arrival, of_then in groupby(rows, key=lambda row: row["arrival"]["S"]):
             in_turn = in_order(((row["item"]["S"], None) for row in of_then), is_descending=is_descending)
-            yield from ((arrival, item_id) for item_id, _ in in_turn)
+            yield from ((arrival, item_id) for item_id, _ in in_turn if item_id.startswith(prefix))
 
     def standings(self) -> Mapping[Standing, int]:
         finish_all(self._table)
@@ -295,18 +234,6 @@ def rebuild(table: Table) -> None:
     table.put_all(_count_row(standing, n) for standing, n in counted.items())
 
 
-def _list_by_standing(table: Table) -> None:
-    """Replace the lists of the first layout, which were by application and verdict."""
-    tallies = list(table.query("tally"))
-    if not tallies:
-        return
-    for name in sorted({key_of(row)[1].rpartition("/")[0] for row in tallies}):
-        table.delete_all(map(key_of, table.query(f"verdict/{name}")))
-    rebuild(table)
-    # They go last, because they name the lists: an interrupted migration is repeated.
-    table.delete_all(map(key_of, tallies))
-
-
 def _derived(table: Table) -> Iterator[Key]:
     """Yield the keys of all derived rows; the counts come last, because they name the lists."""
     counts = list(table.query("standings"))
@@ -320,18 +247,11 @@ def _derived(table: Table) -> Iterator[Key]:
 
 
 def _folded(records: Iterable[Record | Damage], counted: Counter[Standing]) -> Iterator[Row]:
-    for item_id, of_item in groupby(records, key=lambda record: record.item_id):
-        item, _ = replay(item_id, of_item)
+    for item in folded(records):
         yield item_row(item)
         yield from listing_rows(item)
-        if (standing := standing_of(item)) is not None:
-            counted[standing] += 1
+        counted[standing_of(item)] += 1
 
 
 def _count_row(standing: Standing, count: int) -> Row:
-    pk, sk = count_key(standing, 0)
-    return {"pk": text(pk), "sk": text(sk), "standing": text(standing.text), "number": number(count)}
-
-
-MIGRATIONS: Sequence[Callable[[Table], None]] = (_keep_empty, _list_by_standing)
-"""Each step takes the rows from one version of the layout to the next, and may be repeated."""
+    return row_of(count_key(standing, 0), standing=text(standing.text), number=number(count))

@@ -18,11 +18,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakewright.errors import StoreUnavailable
 from lakewright.stores.dynamodb.errors import code_of, translate
-from lakewright.stores.dynamodb.rows import Key, Row, text
+from lakewright.stores.dynamodb.rows import Key, Row, key_of, row_of, text
 from lakewright.stores.heartbeat import seconds_awake
-
-BY_STATE = "by_state"
-"""The index of items by state; only the rows of items have its key."""
 
 MOST_READ, MOST_WRITTEN = 100, 25
 """Maximum rows of one request that reads, or that writes without conditions; DynamoDB's limits."""
@@ -124,11 +121,11 @@ class Table:
         wanted = iter(dict.fromkeys(keys))
         found: dict[Key, Row] = {}
         while page := list(islice(wanted, MOST_READ)):
-            found |= {(row["pk"]["S"], row["sk"]["S"]): row for row in self._get_page(page)}
+            found |= {key_of(each): each for each in self._get_page(page)}
         return found
 
     def _get_page(self, keys: Sequence[Key]) -> Iterator[Row]:
-        left = {self.name: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}}
+        left = {self.name: {"Keys": [row_of(key) for key in keys], "ConsistentRead": True}}
         for _ in self.attempts():
             answer = self.ask("batch_get_item", RequestItems=left)
             yield from answer["Responses"].get(self.name, ())
@@ -136,24 +133,14 @@ class Table:
             if not left:
                 return
 
-    def query(
-        self, pk: str, prefix: str = "", *, index: str | None = None, is_descending: bool = False
-    ) -> Iterator[Row]:
-        """Yield the rows of one partition whose sort key starts with `prefix`, sorted, page by page.
-
-        Args:
-            pk: The partition of the table or index.
-            prefix: The beginning of sort keys.
-            index: An index, which may lag behind; the table itself never does.
-            is_descending: Whether to begin with the last sort key.
-        """
-        partition = "pk" if index is None else "listed"
+    def query(self, pk: str, prefix: str = "", *, is_descending: bool = False) -> Iterator[Row]:
+        """Yield the rows of one partition whose sort key starts with `prefix`, sorted, page by page."""
         request: dict[str, Any] = {
             "TableName": self.name,
-            "KeyConditionExpression": f"{partition} = :pk" + (" AND begins_with(sk, :sk)" if prefix else ""),
+            "KeyConditionExpression": "pk = :pk" + (" AND begins_with(sk, :sk)" if prefix else ""),
             "ExpressionAttributeValues": {":pk": text(pk), **({":sk": text(prefix)} if prefix else {})},
             "ScanIndexForward": not is_descending,
-            **({"ConsistentRead": True} if index is None else {"IndexName": index}),
+            "ConsistentRead": True,
         }
         while True:
             answer = self.ask("query", **request)
@@ -194,7 +181,7 @@ class Table:
 
     def delete_all(self, keys: Iterable[Key]) -> None:
         """Delete rows independently of each other."""
-        self._write_all({"DeleteRequest": {"Key": _key(key)}} for key in keys)
+        self._write_all({"DeleteRequest": {"Key": row_of(key)}} for key in keys)
 
     def _write_all(self, requests: Iterable[Mapping[str, Any]]) -> None:
         waiting = iter(requests)
@@ -241,10 +228,6 @@ def if_equal(attribute: str, value: int) -> dict[str, Any]:
         "ExpressionAttributeNames": {"#a": attribute},
         "ExpressionAttributeValues": {":a": {"N": str(value)}},
     }
-
-
-def _key(key: Key) -> dict[str, Any]:
-    return {"pk": text(key[0]), "sk": text(key[1])}
 
 
 def _reasons(error: ClientError) -> list[str]:

@@ -33,6 +33,7 @@ from lakewright.stores.dynamodb.rows import (
     marker_row,
     number,
     record_row,
+    row_of,
     size_of,
     text,
 )
@@ -166,8 +167,6 @@ class Writer:
         return outcomes
 
     def _save(self, batch: Batch, seen: Seen) -> None:
-        if len({record.record_id for record in batch.records}) < len(batch.records):
-            raise duplicate_record()
         changes = changes_of(batch, seen)
         ids, keys = list(batch.items), list(batch.documents)
         self.cache.drop(ids, keys)
@@ -180,7 +179,7 @@ class Writer:
 
 
 def _batch(seen: Seen, now: datetime) -> Batch:
-    return Batch(items=dict(seen.items), documents=dict(seen.documents), now=now)
+    return Batch(items=seen.items, documents=seen.documents, now=now)
 
 
 def _bundles(writes: Iterable[Write]) -> Iterator[list[Write]]:
@@ -220,10 +219,9 @@ def changes_of(batch: Batch, seen: Seen) -> list[Change]:
         before = seen.items.get(item.item_id)
         changes.append(_put(item_row(item), if_equal("sequence", before.sequence) if before else if_absent()))
         changes += _listing(before, item)
-        if (new := standing_of(item)) is not None:
-            counted[new] += 1
-        if before is not None and (old := standing_of(before)) is not None:
-            counted[old] -= 1
+        counted[standing_of(item)] += 1
+        if before is not None:
+            counted[standing_of(before)] -= 1
     changes += _records(batch.records)
     changes += _documents(batch.documents, seen.documents)
     changes += count_changes(counted)
@@ -232,7 +230,7 @@ def changes_of(batch: Batch, seen: Seen) -> list[Change]:
 
 def _listing(before: Item | None, after: Item) -> Iterator[Change]:
     """Yield the changes to the lists that an item is in."""
-    old = {key_of(row) for row in listing_rows(before)}
+    old = set() if before is None else {key_of(row) for row in listing_rows(before)}
     new = {key_of(row): row for row in listing_rows(after)}
     yield from (_delete(key) for key in sorted(old - new.keys()))
     yield from (_put(row) for key, row in new.items() if key not in old)
@@ -266,7 +264,7 @@ def count_changes(counted: Mapping[Standing, int]) -> Iterable[Change]:
             key,
             "Update",
             {
-                "Key": {"pk": text(key[0]), "sk": text(key[1])},
+                "Key": row_of(key),
                 "UpdateExpression": "SET #s = :s ADD #n :n",
                 "ExpressionAttributeNames": {"#s": "standing", "#n": "number"},
                 "ExpressionAttributeValues": {":s": text(standing.text), ":n": number(change)},
@@ -281,5 +279,4 @@ def _put(row: Row, condition: Mapping[str, object] | None = None) -> Change:
 
 
 def _delete(key: Key, condition: Mapping[str, object] | None = None) -> Change:
-    place = {"pk": text(key[0]), "sk": text(key[1])}
-    return Change(key, "Delete", {"Key": place, **(condition or {})})
+    return Change(key, "Delete", {"Key": row_of(key), **(condition or {})})

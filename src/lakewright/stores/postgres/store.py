@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from typing import Any, ClassVar
 
 import psycopg
 from sqlalchemy import URL, Connection, create_engine, func, make_url, select
@@ -27,19 +29,88 @@ class PostgresStore(SqlStore):
     """
 
     def __init__(self, url: str) -> None:
-        super().__init__(_database(url))
+        super().__init__(PostgresDatabase(url))
 
     @classmethod
     def open_existing(cls, url: str) -> SqlStore | datetime:
         """Return the store, or the server's time if it has no tables of a manifest."""
         with ExitStack() as undo:
-            database = _database(url)
-            undo.callback(database.engine.dispose)
-            moment = database.read(lambda c: None if is_created(c) else _now(c), patience=0)
+            database = PostgresDatabase(url)
+            undo.callback(database.close)
+            moment = database.read(lambda c: None if is_created(c) else database.now(c), patience=0)
             if moment is not None:
                 return moment
             undo.pop_all()
         return SqlStore(database)
+
+
+class PostgresDatabase(Database):
+    """A server as a database; nothing connects to it yet.
+
+    Args:
+        address: The URL as a project gives it.
+    """
+
+    locks_rows = True
+    read_options: ClassVar[Mapping[str, Any]] = {"isolation_level": "AUTOCOMMIT"}
+    driver_errors = psycopg.Error
+    collisions = psycopg.IntegrityError
+
+    def __init__(self, address: str) -> None:
+        url = _parse(address)
+        engine = create_engine(
+            url,
+            # Rows that are read for writing are locked, so a stricter level would only add failures to retry.
+            isolation_level="READ COMMITTED",
+            connect_args={"connect_timeout": 5, "application_name": "lakewright"},
+            hide_parameters=True,
+            # Unlimited, so that a heartbeat never waits for a connection that a worker holds.
+            max_overflow=-1,
+            # A restart of the server leaves dead connections in the pool.
+            pool_pre_ping=True,
+        )
+        place = f"{url.host or 'localhost'}, database {url.database or 'default'},"
+        super().__init__(engine, f"the manifest in PostgreSQL at {place}")
+
+    def now(self, connection: Connection | None = None) -> datetime:
+        """Return the server's time."""
+        if connection is None:
+            return self.read(self.now)
+        moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        return moment.astimezone(UTC)
+
+    def check(self, connection: Connection) -> None:
+        """Raise an error if the server is a replica."""
+        if connection.scalar(select(func.pg_is_in_recovery())):
+            raise StoreUnavailable(
+                "the manifest's server is a replica, whose answers lag behind the primary server's",
+                remedy="Set `manifest: {url: …}` to the primary server.",
+            )
+
+    def lock_schema(self, connection: Connection) -> None:
+        """Keep other processes from changing the schema until the transaction ends."""
+        connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
+
+    def is_transient(self, error: Exception) -> bool:
+        """Return whether the cause is a lost connection, a starting server, a deadlock or a conflict.
+
+        SQLSTATE classes: 08 connection exception, 40 transaction rollback, 57 operator intervention.
+        """
+        cause, state = _cause(error), _state(error)
+        is_unanswered = isinstance(cause, psycopg.OperationalError) and not state
+        return is_unanswered or state[:2] in {"08", "40", "57"}
+
+    def translate(self, error: Exception) -> LakewrightError:
+        """Return one of Lakewright's errors for a driver's."""
+        state, cause = _state(error), _cause(error)
+        first_line = login_reason(str(cause)) or str(cause).strip().partition("\n")[0]
+        if state.startswith("42P") or state == "42703":
+            return ManifestCorrupt(f"{self.where} lacks a part of its schema: {first_line}")
+        return StoreUnavailable(
+            f"{self.where} can't be used: {first_line}",
+            remedy="Check that the server runs, and that `manifest: {url: …}` and the user's rights are "
+            "correct.",
+        )
 
 
 def _parse(url: str) -> URL:
@@ -55,77 +126,6 @@ def _parse(url: str) -> URL:
             remedy="Write `postgresql://user@host:port/database`.",
         )
     return parsed.set(drivername="postgresql+psycopg")
-
-
-def _database(address: str) -> Database:
-    """Return the server as a database, without connecting to it."""
-    url = _parse(address)
-    where = f"the manifest in PostgreSQL at {url.host or 'localhost'}, database {url.database or 'default'},"
-    engine = create_engine(
-        url,
-        # Rows that are read for writing are locked, so a stricter level would only add failures to retry.
-        isolation_level="READ COMMITTED",
-        connect_args={"connect_timeout": 5, "application_name": "lakewright"},
-        hide_parameters=True,
-        # Unlimited, so that a heartbeat never waits for a connection that a worker holds.
-        max_overflow=-1,
-        # A restart of the server leaves dead connections in the pool.
-        pool_pre_ping=True,
-    )
-    return Database(
-        engine=engine,
-        where=where,
-        now=_now,
-        has_server_clock=True,
-        locks_rows=True,
-        read_options={"isolation_level": "AUTOCOMMIT"},
-        check=_refuse_replica,
-        lock_schema=_lock_schema,
-        driver_errors=psycopg.Error,
-        collisions=psycopg.IntegrityError,
-        is_transient=_is_transient,
-        translate=lambda error: _translate(error, where),
-    )
-
-
-def _now(connection: Connection | None) -> datetime:
-    if connection is None:
-        raise ValueError("reading the server's time needs a connection")
-    moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
-    return moment.astimezone(UTC)
-
-
-def _refuse_replica(connection: Connection) -> None:
-    if connection.scalar(select(func.pg_is_in_recovery())):
-        raise StoreUnavailable(
-            "the manifest's server is a replica, whose answers lag behind the primary server's",
-            remedy="Set `manifest: {url: …}` to the primary server.",
-        )
-
-
-def _lock_schema(connection: Connection) -> None:
-    connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
-
-
-def _is_transient(error: Exception) -> bool:
-    """Return whether the cause is a lost connection, a starting server, a deadlock or a conflict.
-
-    SQLSTATE classes: 08 connection exception, 40 transaction rollback, 57 operator intervention.
-    """
-    cause, state = _cause(error), _state(error)
-    is_unanswered = isinstance(cause, psycopg.OperationalError) and not state
-    return is_unanswered or state[:2] in {"08", "40", "57"}
-
-
-def _translate(error: Exception, where: str) -> LakewrightError:
-    state, cause = _state(error), _cause(error)
-    first_line = login_reason(str(cause)) or str(cause).strip().partition("\n")[0]
-    if state.startswith("42P") or state == "42703":
-        return ManifestCorrupt(f"{where} lacks a part of its schema: {first_line}")
-    return StoreUnavailable(
-        f"{where} can't be used: {first_line}",
-        remedy="Check that the server runs, and that `manifest: {url: …}` and the user's rights are correct.",
-    )
 
 
 def _cause(error: Exception) -> BaseException:

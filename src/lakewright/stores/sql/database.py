@@ -1,13 +1,13 @@
-"""A SQL database, described as a value; the store's code is the same for all databases."""
+"""A SQL database; the store's code is the same for all databases."""
 
 from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -26,38 +26,47 @@ class Collision(Exception):
     """Another transaction inserted the same key first; nothing was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
+class Database(ABC):
     """A database, and how it differs from others.
 
     Attributes:
-        engine: Its transactions keep rows that were read with a lock unchanged until they commit.
-        where: The database as messages name it, without secrets.
-        now: Returns the database's time; it needs a connection only if `has_server_clock` is true.
-        has_server_clock: Whether the time must be read over a connection.
         locks_rows: Whether a transaction that writes must lock the rows it reads; otherwise it excludes all
             other writers.
         read_options: Execution options of a connection that only reads, and so needs no transaction.
-        check: Raises an error if the database cannot hold the manifest.
-        lock_schema: Keeps other processes from changing the schema until the transaction ends.
         driver_errors: The driver's errors that SQLAlchemy does not wrap.
         collisions: Those driver errors that mean that another transaction inserted the same key first.
-        is_transient: Returns whether the same work may succeed when it is repeated.
-        translate: Converts a driver's error to one of Lakewright's.
+
+    Args:
+        engine: Its transactions keep rows that were read with a lock unchanged until they commit.
+        where: The database as messages name it, without secrets.
     """
 
-    engine: Engine
-    where: str
-    now: Callable[[Connection | None], datetime]
-    has_server_clock: bool
-    locks_rows: bool
-    read_options: Mapping[str, Any]
-    check: Callable[[Connection], None]
-    lock_schema: Callable[[Connection], None]
-    driver_errors: type[Exception]
-    collisions: type[Exception]
-    is_transient: Callable[[Exception], bool]
-    translate: Callable[[Exception], LakewrightError]
+    locks_rows: ClassVar[bool] = False
+    read_options: ClassVar[Mapping[str, Any]] = {}
+    driver_errors: ClassVar[type[Exception]]
+    collisions: ClassVar[type[Exception]]
+
+    def __init__(self, engine: Engine, where: str) -> None:
+        self.engine = engine
+        self.where = where
+
+    @abstractmethod
+    def now(self, connection: Connection | None = None) -> datetime:
+        """Return the database's time, in UTC; a connection that is given need not be opened for it."""
+
+    @abstractmethod
+    def translate(self, error: Exception) -> LakewrightError:
+        """Return one of Lakewright's errors for a driver's."""
+
+    def check(self, connection: Connection) -> None:  # noqa: B027 - most need no check
+        """Raise an error if the database cannot hold the manifest."""
+
+    def lock_schema(self, connection: Connection) -> None:  # noqa: B027 - a writer may exclude others
+        """Keep other processes from changing the schema until the transaction ends."""
+
+    def is_transient(self, _error: Exception) -> bool:
+        """Return whether the same work may succeed when it is repeated."""
+        return False
 
     def write(self, work: Callable[[Connection], T], *, patience: float = PATIENCE) -> T:
         """Return the result of `work`, run in a transaction that is begun for writing.

@@ -7,62 +7,69 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import Column, Row, Select, select, tuple_
+from sqlalchemy import Column, ColumnElement, Row, Select, select, tuple_
 
-from lakewright.manifest.readiness import Queue, Reading
+from lakewright.manifest.readiness import Choice, Reading
 from lakewright.manifest.standing import Standing
-from lakewright.manifest.store import Query
 from lakewright.stores.sql.schema import items, standings
 
 PAGE = 500
 """Rows of one page."""
 
-LAST = "\U0010ffff"
-"""A character that sorts after all others, to bound the texts with a prefix."""
+LAST = "\U0010ffff" * 2
+"""Characters that sort after all others, to bound the texts with a prefix."""
 
 Ask = Callable[[Select[Any]], Sequence[Row[Any]]]
 """A function that returns the rows a query selects."""
 
 
 def paged(
-    ask: Ask, query: Select[Any], column: Column[str], prefix: str, *, is_descending: bool = False
+    ask: Ask,
+    query: Select[Any],
+    columns: Sequence[Column[Any]],
+    *,
+    is_descending: bool = False,
+    beyond: Sequence[Any] = (),
+    size: int = PAGE,
 ) -> Iterator[Row[Any]]:
-    """Yield the rows whose `column`, unique among them, starts with `prefix`, in its order."""
-    order = column.desc() if is_descending else column.asc()
-    beyond = column <= prefix + LAST if is_descending else column >= prefix
+    """Yield the rows of a query in the order of `columns`, unique among them, after the place `beyond`."""
+    place = tuple_(*columns)
+    order = [column.desc() if is_descending else column.asc() for column in columns]
     while True:
-        page = ask(query.where(beyond).order_by(order).limit(PAGE))
-        for row in page:
-            if not row._mapping[column].startswith(prefix):
-                return
-            yield row
-        if len(page) < PAGE:
+        rest = query.where(place < beyond if is_descending else place > beyond) if beyond else query
+        page = ask(rest.order_by(*order).limit(size))
+        yield from page
+        if len(page) < size:
             return
-        last = page[-1]._mapping[column]
-        beyond = column < last if is_descending else column > last
+        beyond = [page[-1]._mapping[column] for column in columns]
 
 
-def candidates(query: Query, ask: Ask) -> Iterator[str]:
-    """Yield item ids, sorted and distinct, that include every item the query asks for.
-
-    They come from the narrowest index: by standing, otherwise by state, otherwise all items.
-    """
-    if query.application is not None or query.verdicts:
-        selections = [_of_standing(key) for key in _admitted(query, ask)]
-    elif query.states:
-        selections = [select(items.c.item_id).where(items.c.state == state.value) for state in query.states]
-    else:
-        selections = [select(items.c.item_id)]
-    sources = [paged(ask, selected, items.c.item_id, query.prefix) for selected in selections]
-    ids = ((row.item_id for row in source) for source in sources)
-    return (item_id for item_id, _ in groupby(merge(*ids)))
+def starts_with(column: Column[str], prefix: str) -> ColumnElement[bool]:
+    """Return the condition that a column starts with a text, which an index of the column answers."""
+    return (column >= prefix) & (column <= prefix + LAST)
 
 
-def queued(queue: Queue, ask: Ask, reading: Reading) -> Iterator[str]:
-    """Yield the ids of the queue's items that are to be read, by arrival."""
-    lists = (_by_arrival(ask, key, reading) for key in _admitted(queue, ask))
-    places = merge(*lists, reverse=reading.is_newest_first)
-    return islice((item_id for _, item_id in places if item_id.startswith(queue.prefix)), reading.limit)
+def candidates(choice: Choice, ask: Ask, reading: Reading) -> Iterator[str]:
+    """Yield the distinct ids of items whose standing is chosen."""
+    columns = (items.c.item_id,) if reading.is_by_id else (items.c.arrival, items.c.item_id)
+    size = PAGE if reading.limit is None else min(PAGE, reading.limit)
+    beyond = () if reading.beyond is None else reading.beyond[-len(columns) :]
+    of_prefix = select(*columns).where(starts_with(items.c.item_id, choice.prefix))
+    present = ask(select(standings.c.standing, standings.c.described).where(standings.c.number > 0))
+    lists = (
+        paged(
+            ask,
+            of_prefix.where(items.c.standing == row.standing),
+            columns,
+            is_descending=reading.is_newest_first,
+            beyond=beyond,
+            size=size,
+        )
+        for row in present
+        if choice.admits(Standing.parse(row.described))
+    )
+    places = merge(*(map(tuple, rows) for rows in lists), reverse=reading.is_newest_first)
+    return islice((place[-1] for place, _ in groupby(places)), reading.limit)
 
 
 def first_and_last() -> Select[Any]:
@@ -76,31 +83,3 @@ def first_and_last() -> Select[Any]:
             yield found.order_by(*order).limit(1).scalar_subquery()
 
     return select(standings.c.described, *ends(False), *ends(True)).where(standings.c.number > 0)
-
-
-def _by_arrival(ask: Ask, key: str, reading: Reading) -> Iterator[tuple[str, str]]:
-    columns = (items.c.arrival, items.c.item_id)
-    place = tuple_(*columns)
-    order = [column.desc() if reading.is_newest_first else column.asc() for column in columns]
-    selected = select(*columns).where(items.c.standing == key).order_by(*order)
-    size = PAGE if reading.limit is None else min(PAGE, reading.limit)
-    beyond = reading.beyond
-    while True:
-        rest = selected
-        if beyond is not None:
-            rest = selected.where(place < beyond if reading.is_newest_first else place > beyond)
-        page = ask(rest.limit(size))
-        yield from ((row.arrival, row.item_id) for row in page)
-        if len(page) < size:
-            return
-        beyond = (page[-1].arrival, page[-1].item_id)
-
-
-def _of_standing(key: str) -> Select[tuple[str]]:
-    return select(items.c.item_id).where(items.c.standing == key)
-
-
-def _admitted(chosen: Query | Queue, ask: Ask) -> list[str]:
-    """Return the keys of the standings whose items may be chosen."""
-    present = ask(select(standings.c.standing, standings.c.described).where(standings.c.number > 0))
-    return [row.standing for row in present if chosen.admits(Standing.parse(row.described))]

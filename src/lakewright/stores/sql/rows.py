@@ -21,6 +21,7 @@ from lakewright.manifest.record import (
     format_instant,
     parse_instant,
 )
+from lakewright.manifest.replay import stored_item
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Damage, Document
 
@@ -75,24 +76,21 @@ def _payload(stored: str | None) -> Mapping[str, Any] | None:
 
 def item_row(item: Item) -> dict[str, Any]:
     """Return the row of an item."""
-    standing = standing_of(item)
     fold = json.dumps(item.as_json())
     _remember(fold, item)
     return {
         "item_id": item.item_id,
-        "sequence": item.sequence,
-        "state": item.state.value if item.state else None,
         "fold": fold,
-        "standing": None if standing is None else standing.key,
+        "standing": standing_of(item).key,
         "arrival": item.arrival,
     }
 
 
-def item_of(fold: str) -> Item:
-    """Return the item whose fold a row holds."""
+def item_of(item_id: str, fold: str) -> Item:
+    """Return the item whose fold a row holds; see `stored_item`."""
     item = _FOLDS.get(fold)
     if item is None:
-        item = Item.from_json(json.loads(fold))
+        item = stored_item(item_id, lambda: json.loads(fold))
         _remember(fold, item)
     return item
 

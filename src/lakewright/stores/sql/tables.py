@@ -8,37 +8,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Text,
     bindparam,
     delete,
-    func,
     insert,
-    literal_column,
+    null,
     select,
     text,
-    tuple_,
     union_all,
     update,
 )
 from sqlalchemy.sql import ClauseElement
 
-from lakewright.errors import ManifestCorrupt
-from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
-from lakewright.manifest.replay import replay
+from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey
-from lakewright.stores.sql.listing import PAGE, Ask
+from lakewright.stores.backend import check_version
+from lakewright.stores.sql.listing import PAGE, Ask, paged
 from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row
-from lakewright.stores.sql.schema import documents, edited, items, records, standings
+from lakewright.stores.sql.schema import (
+    VERSION,
+    create_tables,
+    documents,
+    items,
+    records,
+    schema,
+    standings,
+    version_of,
+)
 
 
 class Statement:
@@ -104,82 +109,46 @@ FEW = 8
 """Up to this many documents are looked up one by one, by compiled statements."""
 
 
-def load_few(
-    connection: Connection, item_ids: Sequence[str], keys: Sequence[DocumentKey]
-) -> tuple[bool, dict[str, Item], dict[DocumentKey, Document]] | None:
-    """Return what `has_edited`, `load_items` and `load_documents` do, by one statement that locks nothing.
-
-    Returns:
-        None if there are too many items and documents for one statement.
-    """
-    if len(item_ids) > 1 or len(keys) > FEW:
-        return None
-    statement = _GLANCES[len(keys)]
-    names = {f"{part}{at}": name for at, key in enumerate(keys) for part, name in zip(_KEY, key, strict=True)}
-    is_edited, found_items, found_documents = False, {}, {}
-    rows = statement.rows(connection, of=item_ids[0] if item_ids else None, **names)
-    for what, kind, key, version, value in rows:
-        if what == _IS_DOCUMENT:
-            found_documents[kind, key] = Document(kind, key, json.loads(value), version)
-        elif what == _IS_ITEM:
-            found_items[key] = _item(key, value)
-        else:
-            is_edited = key is not None
-    return is_edited, found_items, found_documents
-
-
-def load_items(
-    connection: Connection, item_ids: Sequence[str], *, is_locking: bool = False
-) -> dict[str, Item]:
-    """Return the items that exist; locked ones stay unchanged until the transaction ends."""
-    if len(item_ids) == 1:
-        statement = _LOCKED_ITEM if is_locking else _ITEM
-        rows = statement.rows(connection, of=item_ids[0])
-    elif item_ids:
-        query = select(items.c.item_id, items.c.fold).where(items.c.item_id.in_(item_ids))
-        query = query.order_by(items.c.item_id)
-        rows = list(connection.execute(query.with_for_update() if is_locking else query))
+def load(
+    connection: Connection,
+    item_ids: Sequence[str],
+    keys: Sequence[DocumentKey],
+    *,
+    is_locking: bool = False,
+) -> tuple[dict[str, Item], dict[DocumentKey, Document]]:
+    """Return the items and documents that exist; locked ones stay unchanged until the transaction ends."""
+    if is_locking or len(item_ids) > 1 or len(keys) > FEW:
+        rows = [*_item_rows(connection, item_ids, is_locking), *_document_rows(connection, keys, is_locking)]
     else:
-        rows = []
-    return {item_id: _item(item_id, fold) for item_id, fold in rows}
+        named: dict[str, str] = {}
+        for at, (kind, key) in enumerate(keys):
+            named |= {f"kind{at}": kind, f"key{at}": key}
+        rows = _GLANCES[len(keys)].rows(connection, of=item_ids[0] if item_ids else None, **named)
+    found_items, found_documents, wanted = {}, {}, set(keys)
+    for kind, name, version, value in rows:
+        if kind is None:
+            found_items[name] = item_of(name, value)
+        elif (kind, name) in wanted:
+            found_documents[kind, name] = Document(kind, name, json.loads(value), version)
+    return found_items, found_documents
 
 
-def _item(item_id: str, fold: str) -> Item:
-    try:
-        return item_of(fold)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ManifestCorrupt(
-            f"the stored state of {item_id} can't be read: {error}",
-            remedy=Phrase(
-                "Rebuild it from the records with ", Command("manifest", "fsck", "--repair", "--yes"), "."
-            ),
-            details={"item_id": item_id},
-        ) from error
+def _item_rows(connection: Connection, item_ids: Sequence[str], is_locking: bool) -> Iterator[Any]:
+    waiting = iter(item_ids)
+    while page := list(islice(waiting, PAGE)):
+        query = _OF_ITEM.where(items.c.item_id.in_(page)).order_by(items.c.item_id)
+        yield from connection.execute(query.with_for_update() if is_locking else query)
 
 
-def load_documents(
-    connection: Connection, keys: Sequence[DocumentKey], *, is_locking: bool = False
-) -> dict[DocumentKey, Document]:
-    """Return the documents that exist; locked ones stay unchanged until the transaction ends."""
-    if len(keys) <= FEW:
-        # Locked in sorted order, so that transactions cannot deadlock.
-        statement = _LOCKED_DOCUMENT if is_locking else _DOCUMENT
-        rows = [
-            row for kind, key in sorted(keys) for row in statement.rows(connection, of_kind=kind, of_key=key)
-        ]
-    else:
-        # The query seeks every combination of kind and key, of which few exist: for a list of pairs SQLite
-        # would read the whole table.
-        kinds, names = {kind for kind, _ in keys}, {key for _, key in keys}
-        query = select(documents).where(documents.c.kind.in_(kinds), documents.c.key.in_(names))
-        query = query.order_by(documents.c.kind, documents.c.key)
-        rows = list(connection.execute(query.with_for_update() if is_locking else query))
-    wanted = set(keys)
-    return {
-        (kind, key): Document(kind, key, json.loads(value), version)
-        for kind, key, version, value in rows
-        if (kind, key) in wanted
-    }
+def _document_rows(connection: Connection, keys: Sequence[DocumentKey], is_locking: bool) -> Iterable[Any]:
+    if not keys:
+        return ()
+    # The query seeks every combination of kind and key, of which few exist: for a list of pairs SQLite
+    # would read the whole table. Rows are locked in order, so that transactions cannot deadlock.
+    kinds, names = {kind for kind, _ in keys}, {key for _, key in keys}
+    query = select(documents).where(documents.c.kind.in_(kinds), documents.c.key.in_(names))
+    query = query.order_by(documents.c.kind, documents.c.key)
+    return connection.execute(query.with_for_update() if is_locking else query)
 
 
 def load_records(connection: Connection, item_id: str) -> list[Record | Damage]:
@@ -198,29 +167,19 @@ def find_records(connection: Connection, places: Sequence[tuple[str, int]]) -> l
 
 def all_records(ask: Ask) -> Iterator[Record | Damage]:
     """Yield every record by item id and sequence, page by page."""
-    place = tuple_(records.c.item_id, records.c.sequence)
-    query = select(records).order_by(records.c.item_id, records.c.sequence).limit(PAGE)
-    page = ask(query)
-    while page:
-        yield from map(record_of, page)
-        page = ask(query.where(place > (page[-1].item_id, page[-1].sequence)))
+    return map(record_of, paged(ask, select(records), [records.c.item_id, records.c.sequence]))
 
 
 def save_records(connection: Connection, added: Sequence[Record]) -> None:
-    """Insert records; their items must be saved already, or the triggers take the records for edits."""
+    """Insert records."""
     _INSERT_RECORD.run(connection, [record_row(record) for record in added])
 
 
 def save_items(connection: Connection, before: Mapping[str, Item], after: Iterable[Item]) -> None:
-    """Save items: new ones are inserted, so that concurrent inserts collide, and empty ones are deleted."""
-    now = list(after)
-    added = [item_row(item) for item in now if item.sequence and item.item_id not in before]
-    changed = [item_row(item) for item in now if item.sequence and item.item_id in before]
-    gone = [item.item_id for item in now if not item.sequence]
-    _INSERT_ITEM.run(connection, added)
-    _UPDATE_ITEM.run(connection, [{"of": row.pop("item_id"), **row} for row in changed])
-    if gone:
-        connection.execute(delete(items).where(items.c.item_id.in_(gone)))
+    """Save items: new ones are inserted, so that concurrent inserts collide."""
+    rows = [item_row(item) for item in after]
+    _INSERT_ITEM.run(connection, [row for row in rows if row["item_id"] not in before])
+    _UPDATE_ITEM.run(connection, [{**row, "of": row["item_id"]} for row in rows if row["item_id"] in before])
 
 
 def save_documents(
@@ -248,11 +207,10 @@ def save_standings(connection: Connection, changes: Iterable[tuple[Item | None, 
     """
     counted: dict[Standing, int] = {}
     for before, after in changes:
-        old, new = standing_of(before) if before else None, standing_of(after)
-        if new is not None:
-            counted[new] = counted.get(new, 0) + 1
-        if old is not None:
-            counted[old] = counted.get(old, 0) - 1
+        for item, number in ((after, 1), (before, -1)):
+            if item is not None:
+                standing = standing_of(item)
+                counted[standing] = counted.get(standing, 0) + number
     rows = [
         {"standing": standing.key, "described": standing.text, "number": change}
         for standing, change in counted.items()
@@ -261,46 +219,33 @@ def save_standings(connection: Connection, changes: Iterable[tuple[Item | None, 
     _COUNT_STANDING.run(connection, sorted(rows, key=lambda row: str(row["standing"])))
 
 
-def has_edited(connection: Connection) -> bool:
-    """Return whether there are items whose records were edited by hand and that must be folded again."""
-    return _FIRST_EDITED.rows(connection)[0][0] is not None
-
-
-def refold_edited(connection: Connection) -> None:
-    """Fold the items again whose records were edited by hand."""
-    if not has_edited(connection):
-        return
-    some = select(edited.c.item_id).order_by(edited.c.item_id).limit(PAGE)
-    while ids := connection.scalars(some).all():
-        before = load_items(connection, ids, is_locking=True)
-        after = [replay(item_id, load_records(connection, item_id))[0] for item_id in ids]
-        save_items(connection, before, after)
-        save_standings(connection, [(before.get(item.item_id), item) for item in after])
-        connection.execute(delete(edited).where(edited.c.item_id.in_(ids)))
-
-
 def rebuild(connection: Connection) -> None:
     """Recompute everything that is derived from the records."""
-    for table in (items, standings, edited):
+    for table in (items, standings):
         connection.execute(delete(table))
     found = all_records(lambda query: connection.execute(query).all())
-    folded = (replay(item_id, of_item)[0] for item_id, of_item in groupby(found, key=lambda r: r.item_id))
-    while page := list(islice(folded, PAGE)):
+    made = folded(found)
+    while page := list(islice(made, PAGE)):
         save_items(connection, {}, page)
         save_standings(connection, [(None, item) for item in page])
 
 
-_ITEM_QUERY = select(items.c.item_id, items.c.fold).where(items.c.item_id == bindparam("of"))
+def migrate(connection: Connection, where: str) -> None:
+    """Bring a database to the current schema, within the connection's transaction.
 
-_DOCUMENT_QUERY = select(documents).where(
-    documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key")
-)
+    Raises:
+        NotInstalled: A newer version of Lakewright wrote the database.
+    """
+    present = version_of(connection)
+    check_version(where, present, VERSION)
+    if present < VERSION:
+        create_tables(connection)
+        rebuild(connection)
+        connection.execute(delete(schema))
+        connection.execute(insert(schema).values(version=VERSION))
 
-_ITEM, _LOCKED_ITEM = Statement(_ITEM_QUERY), Statement(_ITEM_QUERY.with_for_update())
 
-_DOCUMENT, _LOCKED_DOCUMENT = Statement(_DOCUMENT_QUERY), Statement(_DOCUMENT_QUERY.with_for_update())
-
-_FIRST_EDITED = Statement(select(func.min(edited.c.item_id)))
+_OF_ITEM = select(null().label("kind"), items.c.item_id, null().label("version"), items.c.fold)
 
 _INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT = (
     Statement(insert(table)) for table in (records, items, documents)
@@ -309,7 +254,7 @@ _INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT = (
 _UPDATE_ITEM = Statement(
     update(items)
     .where(items.c.item_id == bindparam("of"))
-    .values({column: bindparam(column) for column in ("sequence", "state", "fold", "standing", "arrival")})
+    .values({column: bindparam(column) for column in ("fold", "standing", "arrival")})
 )
 
 _UPDATE_DOCUMENT = Statement(
@@ -331,34 +276,17 @@ _COUNT_STANDING = Statement(
     )
 )
 
-_IS_DOCUMENT, _IS_ITEM, _IS_EDITED = range(3)
-
-_KEY = ("kind", "key")
-
 
 def _glance(number: int) -> Statement:
-    """Return the statement for one item and some documents; the first column is the kind of a row."""
-    none: ColumnElement[str] = literal_column("''")
-    zero: ColumnElement[int] = literal_column("0")
+    """Return the statement for one item, whose row has no kind, and some documents."""
     of_documents = (
-        select(
-            literal_column(str(_IS_DOCUMENT)),
-            documents.c.kind,
-            documents.c.key,
-            documents.c.version,
-            documents.c.value,
-        ).where(documents.c.kind == bindparam(f"kind{at}"), documents.c.key == bindparam(f"key{at}"))
+        select(documents).where(
+            documents.c.kind == bindparam(f"kind{at}"), documents.c.key == bindparam(f"key{at}")
+        )
         for at in range(number)
     )
-    return Statement(
-        union_all(
-            select(literal_column(str(_IS_EDITED)), none, func.min(edited.c.item_id), zero, none),
-            select(literal_column(str(_IS_ITEM)), none, items.c.item_id, zero, items.c.fold).where(
-                items.c.item_id == bindparam("of", type_=Text)
-            ),
-            *of_documents,
-        )
-    )
+    of_item = _OF_ITEM.where(items.c.item_id == bindparam("of", type_=Text))
+    return Statement(union_all(of_item, *of_documents))
 
 
 _GLANCES = [_glance(number) for number in range(FEW + 1)]

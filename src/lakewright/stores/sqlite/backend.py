@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,9 +67,10 @@ class SqliteBackend(Backend):
 
     def read(self, ask: Callable[[Store], T]) -> T:
         """Return the result of `ask`; no file is created and no byte of any file is changed."""
-        from lakewright.stores.sqlite.readonly import read_unchanged
+        from lakewright.stores.sqlite.readonly import read_only_store
 
-        return read_unchanged(self.path, ask) if self._exists() else ask(MemoryStore())
+        with closing(read_only_store(self.path) if self._exists() else MemoryStore()) as store:
+            return ask(store)
 
     def _exists(self) -> bool:
         """Return whether there is a file.

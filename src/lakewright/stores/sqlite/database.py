@@ -18,18 +18,17 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar, cast
 
-from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, StoreBusy, StoreUnavailable
 from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.stores.sql.database import Database
-from lakewright.stores.sql.schema import migrate
+from lakewright.stores.sql.tables import migrate
 
 T = TypeVar("T")
 
@@ -51,20 +50,48 @@ CHECKPOINT = 4_000
 """Pages of the write-ahead log after which it is copied to the file; SQLite's 1,000 are 60 locks."""
 
 
-@dataclass(frozen=True)
 class SqliteDatabase(Database):
-    """A SQLite file; a statement outside a transaction is its own one.
+    """A SQLite file; its folder is created if it does not exist.
 
-    Attributes:
-        busy: Seconds that a transaction waits for those of other processes.
+    A statement outside a transaction is its own one.
+
+    Args:
         path: The file.
+        clock: Returns the time, in UTC.
+        busy: Seconds that a transaction waits for those of other processes.
+        engine: Connections to what is read instead of the file; by default those to the file.
+
+    Raises:
+        StoreUnavailable: The folder cannot be created.
     """
 
-    busy: float
-    path: Path
-    _files: list[_File] = field(default_factory=list, init=False, repr=False)
-    _writing: list[Connection] = field(default_factory=list, init=False, repr=False)
-    _reading: list[Connection] = field(default_factory=list, init=False, repr=False)
+    driver_errors = sqlite3.Error
+    collisions = sqlite3.IntegrityError
+
+    def __init__(
+        self, path: Path, clock: Callable[[], datetime], busy: float, *, engine: Engine | None = None
+    ) -> None:
+        super().__init__(engine or _engine(path, busy), str(path))
+        self.path = path
+        self.busy = busy
+        self._clock = clock
+        self._files: list[_File] = []
+        self._writing: list[Connection] = []
+        self._reading: list[Connection] = []
+
+    def now(self, _connection: Connection | None = None) -> datetime:
+        """Return the time."""
+        return self._clock()
+
+    def translate(self, error: Exception) -> LakewrightError:
+        """Return one of Lakewright's errors for a driver's."""
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        name = getattr(cause, "sqlite_errorname", "")
+        for start, (message, remedy) in _FAULTS.items():
+            if name.startswith(start):
+                kind, advice = _KINDS.get(start, StoreUnavailable), remedy(shlex.quote(self.where))
+                return kind(f"the manifest {self.where} {message} ({cause})", remedy=advice)
+        return StoreUnavailable(f"the manifest {self.where} can't be used: {cause}")
 
     def _in_transaction(self, work: Callable[[Connection], T]) -> T:
         with self._taken(self._writing) as connection:
@@ -177,17 +204,7 @@ def _driver(connection: Connection) -> sqlite3.Connection:
     return cast("sqlite3.Connection", connection.connection.driver_connection)
 
 
-def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> SqliteDatabase:
-    """Return the file as a database; its folder is created if it does not exist.
-
-    Args:
-        path: The file.
-        clock: Returns the time, in UTC.
-        busy: Seconds to wait for other processes' transactions.
-
-    Raises:
-        StoreUnavailable: The folder cannot be created.
-    """
+def _engine(path: Path, busy: float) -> Engine:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -203,22 +220,7 @@ def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> S
         max_overflow=-1,
     )
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))
-    return SqliteDatabase(
-        engine=engine,
-        where=str(path),
-        now=lambda _: clock(),
-        has_server_clock=False,
-        locks_rows=False,
-        read_options={},
-        check=lambda _: None,
-        lock_schema=lambda _: None,
-        driver_errors=sqlite3.Error,
-        collisions=sqlite3.IntegrityError,
-        is_transient=lambda _: False,
-        translate=lambda error: _translate(error, path),
-        busy=busy,
-        path=path,
-    )
+    return engine
 
 
 def _prepare(connection: sqlite3.Connection, busy: float) -> None:
@@ -254,16 +256,6 @@ def _begin(driver: sqlite3.Connection, busy: float) -> None:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                 raise
         time.sleep(random.uniform(*PAUSE))  # noqa: S311 - no secret
-
-
-def _translate(error: Exception, path: Path) -> LakewrightError:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    name = getattr(cause, "sqlite_errorname", "")
-    for start, (message, remedy) in _FAULTS.items():
-        if name.startswith(start):
-            kind, advice = _KINDS.get(start, StoreUnavailable), remedy(shlex.quote(str(path)))
-            return kind(f"the manifest {path} {message} ({cause})", remedy=advice)
-    return StoreUnavailable(f"the manifest {path} can't be used: {cause}")
 
 
 _KINDS = {"SQLITE_CORRUPT": ManifestCorrupt, "SQLITE_BUSY": StoreBusy}

@@ -1,8 +1,8 @@
 """Reading a SQLite manifest without a trace: no file is created, and no byte of any file changes.
 
 An ordinary connection to a file with a write-ahead log creates two files next to it. It also migrates the
-schema and recomputes items whose records were edited by hand. Here SQLite opens the file so that it writes
-nothing; if the schema or items are out of date, they are brought up to date in a copy in memory.
+schema. Here SQLite opens the file so that it writes nothing; if the schema is out of date, it is migrated in
+a copy in memory.
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TypeVar, cast
 
-from sqlalchemy import Connection, create_engine, select
+from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from lakewright.errors import LakewrightError
 from lakewright.stores.sql.database import PATIENCE, Database
-from lakewright.stores.sql.schema import edited, is_current, migrate
+from lakewright.stores.sql.schema import VERSION, version_of
 from lakewright.stores.sql.store import SqlStore
-from lakewright.stores.sql.tables import refold_edited
-from lakewright.stores.sqlite.database import sqlite_database
+from lakewright.stores.sql.tables import migrate
+from lakewright.stores.sqlite.database import SqliteDatabase
 from lakewright.stores.write_access import may_write
 
 T = TypeVar("T")
@@ -46,35 +45,13 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def read_unchanged(
-    path: Path, ask: Callable[[SqlStore], T], *, clock: Callable[[], datetime] = _utc_now
-) -> T:
-    """Return the result of `ask` on the manifest in an existing file.
-
-    `ask` is called again if the file changed meanwhile, because SQLite reads a file without a log as if it
-    never changed.
-
-    Raises:
-        StoreUnavailable, ManifestCorrupt, NotInstalled: The manifest cannot be read.
-    """
-
-    def read() -> T:
-        with _opened(path, clock) as database:
-            return ask(SqlStore(database))
-
-    return _repeat_if_changed(path, read)
-
-
 def read_only_store(path: Path, *, clock: Callable[[], datetime] = _utc_now) -> SqlStore:
     """Return the store in a file that this user can only read; it shows what other processes write meanwhile.
 
     Raises:
         StoreUnavailable, ManifestCorrupt, NotInstalled: The manifest cannot be read.
     """
-    database = sqlite_database(path, clock, BUSY_SECONDS)
-    return SqlStore(
-        _ReadOnlyDatabase(**{each.name: getattr(database, each.name) for each in fields(Database)})
-    )
+    return SqlStore(_ReadOnlyDatabase(path, clock, BUSY_SECONDS))
 
 
 def is_writable(path: Path) -> bool:
@@ -84,26 +61,27 @@ def is_writable(path: Path) -> bool:
     return may_write(path, *needed)
 
 
-@dataclass(frozen=True)
-class _ReadOnlyDatabase(Database):
+class _ReadOnlyDatabase(SqliteDatabase):
     """A file that is reopened for reading whenever another process has written to it."""
 
-    _open: list[tuple[object, ExitStack, Database]] = field(default_factory=list)
-    _lock: Lock = field(default_factory=Lock)
+    def __init__(self, path: Path, clock: Callable[[], datetime], busy: float) -> None:
+        super().__init__(path, clock, busy)
+        self._open: list[tuple[object, ExitStack, Database]] = []
+        self._lock = Lock()
 
     def read(self, work: Callable[[Connection], T], *, patience: float = PATIENCE) -> T:
         """Return the result of `work`."""
-        path = Path(self.where)
         with self._lock:
-            return _repeat_if_changed(path, lambda: self._current(path).read(work, patience=patience))
+            return _repeat_if_changed(self.path, lambda: self._current().read(work, patience=patience))
 
-    def _current(self, path: Path) -> Database:
+    def _current(self) -> Database:
         """Return the database for the present content of the file."""
+        path = self.path
         stamp = (_stamp(path), *(Path(f"{path}{ending}").exists() for ending in (LOG, INDEX)))
         if not self._open or self._open[0][0] != stamp:
             self._close_file()
             with ExitStack() as opening:
-                database = opening.enter_context(_opened(path, lambda: self.now(None)))
+                database = opening.enter_context(_opened(path, self._clock))
                 self._open.append((stamp, opening.pop_all(), database))
         return self._open[0][2]
 
@@ -143,8 +121,8 @@ def _opened(path: Path, clock: Callable[[], datetime]) -> Iterator[Database]:
         found = _database(_address(path, Path(folder)), path, clock)
         opened.callback(found.close)
         try:
-            if not _is_up_to_date(found):
-                found = _in_memory(found)
+            if not found.read(lambda connection: version_of(connection) == VERSION):
+                found = _in_memory(found, clock)
                 opened.callback(found.close)
         except (sqlite3.Error, DBAPIError) as error:
             raise found.translate(error) from error
@@ -165,14 +143,14 @@ def _address(path: Path, folder: Path) -> str:
     return copy.as_uri()
 
 
-def _database(address: str, path: Path, clock: Callable[[], datetime]) -> Database:
+def _database(address: str, path: Path, clock: Callable[[], datetime]) -> SqliteDatabase:
     engine = create_engine(
         "sqlite://",
         creator=lambda: _connected(address),
         poolclass=StaticPool,
         hide_parameters=True,
     )
-    return replace(sqlite_database(path, clock, BUSY_SECONDS), engine=engine)
+    return SqliteDatabase(path, clock, BUSY_SECONDS, engine=engine)
 
 
 def _connected(address: str) -> sqlite3.Connection:
@@ -181,25 +159,12 @@ def _connected(address: str) -> sqlite3.Connection:
     return connection
 
 
-def _is_up_to_date(database: Database) -> bool:
-    return database.read(
-        lambda connection: (
-            is_current(connection) and connection.execute(select(edited).limit(1)).first() is None
-        )
-    )
-
-
-def _in_memory(database: Database) -> Database:
+def _in_memory(database: SqliteDatabase, clock: Callable[[], datetime]) -> SqliteDatabase:
     """Return an up-to-date copy of a database in memory."""
     copy = _connected("file::memory:")
     with database.engine.connect() as source:
         cast("sqlite3.Connection", source.connection.driver_connection).backup(copy)
     engine = create_engine("sqlite://", creator=lambda: copy, poolclass=StaticPool, hide_parameters=True)
-    copied = replace(database, engine=engine)
-    copied.write(lambda connection: _bring_up_to_date(connection, database.where))
+    copied = SqliteDatabase(database.path, clock, BUSY_SECONDS, engine=engine)
+    copied.write(lambda connection: migrate(connection, database.where))
     return copied
-
-
-def _bring_up_to_date(connection: Connection, where: str) -> None:
-    migrate(connection, where)
-    refold_edited(connection)

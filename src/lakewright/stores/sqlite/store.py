@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lakewright.stores.sql.store import SqlStore
-from lakewright.stores.sqlite.database import sqlite_database
+from lakewright.stores.sqlite.database import SqliteDatabase
 
 BUSY_SECONDS = 30.0
 """How long a statement waits for other processes' transactions."""
@@ -29,4 +29,4 @@ class SqliteStore(SqlStore):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         busy: float = BUSY_SECONDS,
     ) -> None:
-        super().__init__(sqlite_database(Path(path), clock, busy))
+        super().__init__(SqliteDatabase(Path(path), clock, busy))
