@@ -12,6 +12,7 @@ from pydantic import Field as Declared
 from lakewright.checks.check import Check, CountedAssertion, Subject, check_not_empty
 from lakewright.checks.count import Count, Tally, count_rows
 from lakewright.lake.columns import column as column_of
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Texts, inconsistent
 from lakewright.spec.models.text_marks import SqlText
 
@@ -53,8 +54,6 @@ class ExpressionCheck(_RowCheck):
 
     def condition(self, subject: Subject) -> Column:
         """Return the condition."""
-        from pyspark.sql import functions
-
         return functions.expr(self.expression)
 
 
@@ -91,8 +90,6 @@ class LengthCheck(_RowCheck):
 
     def condition(self, subject: Subject) -> Column:
         """Return that the length is within its bounds."""
-        from pyspark.sql import functions
-
         size = functions.length(column_of(self.needed(subject.column)).cast("string"))
         least, most = self._bounds()
         within = functions.lit(True) if least is None else size >= least
@@ -147,8 +144,6 @@ class ValuesCheck(_RowCheck):
 
 def _typed(subject: Subject, name: str, texts: Sequence[str]) -> tuple[Column, list[Column]]:
     """Return a column, and texts as values of its type."""
-    from pyspark.sql import functions
-
     value = column_of(name)
     kind = subject.frame.select(value).schema[0].dataType
     return value, [functions.lit(text).cast(kind) for text in texts]
@@ -163,8 +158,6 @@ class ExpressionAssertion(CountedAssertion):
 
     def counts(self, frame: DataFrame) -> list[Count]:
         """Return the count of the rows that meet each condition."""
-        from pyspark.sql import functions
-
         return [count_rows(frame, functions.expr(text)) for text in self.expected]
 
     def failures(self, tallies: Sequence[Tally]) -> tuple[str, ...]:

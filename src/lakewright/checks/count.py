@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.lake.columns import column as column_of
+from lakewright.spark.functions import functions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -99,8 +100,6 @@ def count_rows(
         selected: Which of them are counted; by default all.
         shown_first: The first column of the failing rows.
     """
-    from pyspark.sql import functions
-
     holds = functions.coalesce(condition.cast("boolean"), functions.lit(False))
     within = functions.lit(True) if selected is None else selected
     failing = frame.where(within & ~holds)
@@ -115,8 +114,6 @@ def count_keys(frame: DataFrame, names: Sequence[str], selected: Column | None =
 
     The failing rows are the repeated keys with a column `rows`, the most frequent first.
     """
-    from pyspark.sql import functions
-
     within = functions.lit(True) if selected is None else selected
     key = functions.struct(*(column_of(name).alias(f"k{place}") for place, name in enumerate(names)))
     keys = functions.count_distinct(functions.when(within, key))

@@ -16,6 +16,7 @@ from lakewright.checks.count import Count, Tally, count_keys, row_text
 from lakewright.errors import SpecError
 from lakewright.lake.columns import column as column_of
 from lakewright.mappings.mapping import Input
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Reference, Texts, inconsistent
 
 if TYPE_CHECKING:
@@ -123,8 +124,6 @@ class ForeignKeyCheck(Check):
 
     def count(self, subject: Subject) -> Count:
         """Return the count of the rows whose key occurs on the other side; the missing keys are shown."""
-        from pyspark.sql import functions
-
         pairs = self.pairs(subject.column)
         own = [column_of(name) for name, _ in pairs]
         frame = reduce(

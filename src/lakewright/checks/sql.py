@@ -13,6 +13,7 @@ from lakewright.checks.count import Count
 from lakewright.checks.expected_rows import difference, is_nested, row_of
 from lakewright.errors import SpecError
 from lakewright.plan.resource import Resource
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, Reference
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.spec.words import counted
@@ -67,8 +68,6 @@ class SqlCheck(Check):
                 f"the query of the check returns {counted(len(names), 'column')}",
                 remedy="Return a column `success`, or two columns: a boolean and a number of rows.",
             )
-        from pyspark.sql import functions
-
         counted_rows = found.toDF("holds", "number").selectExpr(
             "coalesce(cast(holds as boolean), false) as holds", "cast(number as bigint) as number"
         )

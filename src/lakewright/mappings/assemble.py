@@ -11,6 +11,7 @@ from pydantic import Field as Declared
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.nested import Naming, NamingText
 from lakewright.schema.sql import name_sql
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, Texts, inconsistent
 
 if TYPE_CHECKING:
@@ -70,8 +71,6 @@ class AssemblePart(Model):
 
     def assembled(self, schema: StructType) -> list[Column]:
         """Return the columns for an input of this schema; columns that it lacks are left out."""
-        from pyspark.sql import functions
-
         base = _steps(self.path)
         if self.kind == "explode":
             return [functions.explode(_at(base)).alias(self.name or base[-1])]
@@ -102,8 +101,6 @@ class AssemblePart(Model):
         return []
 
     def _selected(self, schema: StructType, base: Path) -> list[Column]:
-        from pyspark.sql import functions
-
         found = _find(schema, base)
         fields = getattr(found, "fields", None)
         if fields is None:
@@ -182,8 +179,6 @@ class _Choice:
 
     def columns(self, struct: Any, base: Path, before: Path) -> list[Column]:
         """Return the chosen fields of a struct; of a nested struct, those of its fields that are chosen."""
-        from pyspark.sql import functions
-
         found = []
         for field in struct.fields:
             path = (*before, field.name)
@@ -235,8 +230,6 @@ def _starts(path: Path, start: Path) -> bool:
 
 
 def _at(path: Path) -> Column:
-    from pyspark.sql import functions
-
     return functions.col(name_sql(*path))
 
 

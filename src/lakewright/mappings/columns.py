@@ -13,6 +13,7 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError
 from lakewright.lake.columns import cast_by_name, column
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import ALSO, Listed, Model
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
@@ -38,8 +39,6 @@ class SelectMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return only the declared columns."""
-        from pyspark.sql import functions
-
         return frame.select(*(functions.expr(text).alias(name) for name, text in self.columns.items()))
 
 
@@ -149,8 +148,6 @@ class ExtendMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the input's columns, with replaced columns in their place and new ones at the end."""
-        from pyspark.sql import functions
-
         for name in self.order():
             frame = frame.withColumn(name, functions.expr(self.columns[name]))
         return frame

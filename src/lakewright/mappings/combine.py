@@ -17,6 +17,7 @@ from lakewright.schema.scalars import digits_of
 from lakewright.schema.shape import arranged, joined_shape, leaves
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import VOID, Decimal, Type
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, Reference, Texts, from_text
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.text_marks import SqlText
@@ -118,8 +119,6 @@ class JoinMapping(Mapping):
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the joined rows."""
-        from pyspark.sql import functions
-
         frames = [workspace.frame(name).alias(name) for name in self.join_inputs]
         if self.condition is not None:
             return frames[0].join(frames[1], functions.expr(self.condition), self.mode)
@@ -240,7 +239,5 @@ class UpsertMapping(InputMapping):
         updates = workspace.frame(self.updates)
         keys = updates.select(*map(column, self.key_columns)).distinct().alias("updates")
         same = [f"{name_sql('state', name)} <=> {name_sql('updates', name)}" for name in self.key_columns]
-        from pyspark.sql import functions
-
         kept = frame.alias("state").join(keys, functions.expr(" AND ".join(same)), "left_anti")
         return updates.unionByName(conform(kept, fields_of(updates.schema)))

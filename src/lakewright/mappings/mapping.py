@@ -17,6 +17,7 @@ from lakewright.lake.set_operations import cut_columns
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
 from lakewright.spark.engine import analyzed
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.text_marks import SqlText
@@ -180,7 +181,6 @@ class Mapping(Named):
         """Return the kind's frame, filtered, with the configured cache and hint."""
         self.check_main()
         from pyspark import StorageLevel
-        from pyspark.sql import functions
 
         with self._located(workspace):
             frame = self.transform(workspace)

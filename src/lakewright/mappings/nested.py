@@ -15,6 +15,7 @@ from lakewright.lake.columns import column, fields_of
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn, check_distinct
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Struct, Type
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, from_text
 from lakewright.spec.models.fields import TypeText, parse_type
 from lakewright.spec.suggestions import member_named
@@ -89,8 +90,6 @@ def flattened(frame: DataFrame, naming: Naming) -> DataFrame:
     Raises:
         SpecError: Two columns would have the same name.
     """
-    from pyspark.sql import functions
-
     paths = [path for field in frame.schema.fields for path in _paths(field, ())]
     names = [naming.joined(path) for path in paths]
     check_distinct(names, "when flattened", "Rename one of them first.")
@@ -136,8 +135,6 @@ class ColumnChoice(Model):
 
     def columns(self, names: Sequence[str], at: tuple[str, ...] = ()) -> list[Column]:
         """Return the selected columns among these columns, or among the fields of the struct at a path."""
-        from pyspark.sql import functions
-
         dropped = {name.lower() for name in self.drop}
         kept = {name.lower() for name in self.keep}
         renamed = {path.lower() for path in self.rename.values()}
@@ -186,7 +183,6 @@ class ExplodeMapping(InputMapping):
         Raises:
             SpecError: Two of them have the same name.
         """
-        from pyspark.sql import functions
         from pyspark.sql.types import StructType
 
         chosen = self.outer_columns.listed("keep", "drop")
@@ -232,8 +228,6 @@ class StackMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the kept columns, followed by label and value."""
-        from pyspark.sql import functions
-
         self.note_absent(workspace, self.drop_columns, frame.columns, use=" to drop")
         stacked = {
             find_name(frame.columns, name) or name: label for name, label in self.stack_columns.items()

@@ -10,6 +10,7 @@ from pydantic import model_validator
 
 from lakewright.lake.columns import column
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, Texts, from_text
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.query import all_rows
@@ -98,8 +99,6 @@ class SortMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the sorted rows; nulls come first in ascending order and last in descending order."""
-        from pyspark.sql import functions
-
         order = [(name, direction) for entry in self.columns for name, direction in entry.items()]
         return frame.orderBy(
             *(
@@ -173,7 +172,7 @@ class ObserveMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the input, whose rows are measured when they are written."""
-        from pyspark.sql import Observation, functions
+        from pyspark.sql import Observation
 
         observation = Observation()
         measures = [functions.expr(text).alias(name) for name, text in self.measures.items()]
@@ -204,7 +203,7 @@ class LatestMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""
-        from pyspark.sql import Window, functions
+        from pyspark.sql import Window
 
         window = Window.partitionBy(*map(column, self.key_columns)).orderBy(*self.order())
         numbered = frame.withColumn(_POSITION, functions.row_number().over(window))
@@ -249,7 +248,7 @@ class HistorizeMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return all rows with the two new columns."""
-        from pyspark.sql import Window, functions
+        from pyspark.sql import Window
 
         time = column(self.time_column)
         window = Window.partitionBy(*map(column, self.key_columns)).orderBy(time)
@@ -273,8 +272,6 @@ class AggregateMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the dimensions followed by the aggregations; a single row if there are no dimensions."""
-        from pyspark.sql import functions
-
         computed = [functions.expr(text).alias(name) for name, text in self.aggregations.items()]
         return frame.groupBy(*map(functions.expr, self.dimensions)).agg(*computed)
 
@@ -325,8 +322,6 @@ class GroupedAggregateMapping(InputMapping):
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the dimensions and aggregations of one group."""
-        from pyspark.sql import functions
-
         group = self.groups[name]
         frame = workspace.frame(self.input)
         frame = frame if group.filter is None else frame.where(group.filter)

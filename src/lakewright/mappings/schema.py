@@ -16,6 +16,7 @@ from lakewright.schema.fits import fits
 from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Chars, Scalar
 from lakewright.schemas.schema import DeclaredColumns
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 
@@ -112,8 +113,6 @@ class CharPolicy(StrEnum):
 
     def padded(self, frame: DataFrame, fields: Sequence[Field]) -> DataFrame:
         """Return the frame with short values of `char(n)` padded, if the policy pads without cutting."""
-        from pyspark.sql import functions
-
         for field in fields if self is CharPolicy.PAD else ():
             if isinstance(field.type, Chars) and field.type.is_fixed:
                 own, length = column(field.name), field.type.length

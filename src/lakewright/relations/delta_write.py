@@ -24,6 +24,7 @@ from lakewright.lake.partition import (
 from lakewright.lake.tracing import span
 from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.functions import functions
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
 from lakewright.transform.refusals import refusing_sql
@@ -174,8 +175,6 @@ def with_unique_keys(source: DataFrame, key: Sequence[str], label: str, inserted
         label: The table, as messages name it.
         inserted: SQL of whether a row is inserted if nothing matches it; it may name columns as `source.x`.
     """
-    from pyspark.sql import functions
-
     columns = ", ".join(map(name_sql, key))
     values = ", ".join(
         f"concat({text_sql(f'{name}=')}, coalesce(cast({name_sql(name)} as string), 'null'))" for name in key
