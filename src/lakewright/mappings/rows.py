@@ -68,13 +68,11 @@ class DeduplicateMapping(InputMapping):
 
     keeps_columns: ClassVar[bool] = True
 
+    naming_fields: ClassVar[tuple[str, ...]] = ("columns",)
+
     columns: Listed[ColumnName] = Declared(
         default=(), description="Columns that identify duplicates; default: all."
     )
-
-    def named_columns(self) -> Iterable[NamedColumn]:
-        """Return the columns that identify duplicates."""
-        return self.named("columns", self.columns)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""
@@ -189,17 +187,12 @@ class LatestMapping(InputMapping):
 
     keeps_columns: ClassVar[bool] = True
 
+    naming_fields: ClassVar[tuple[str, ...]] = ("key_columns", "version_columns")
+
     key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
     version_columns: Listed[ColumnName] = Declared(
         min_length=1, description="Columns that order the versions, most significant first."
     )
-
-    def named_columns(self) -> Iterable[NamedColumn]:
-        """Return the columns of the key and of the version."""
-        return (
-            *self.named("keyColumns", self.key_columns),
-            *self.named("versionColumns", self.version_columns),
-        )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""
@@ -231,6 +224,8 @@ class HistorizeMapping(InputMapping):
     The end of the last row is null. The order of rows with the same key and time is undefined.
     """
 
+    naming_fields: ClassVar[tuple[str, ...]] = ("key_columns", "time_column")
+
     key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
     time_column: ColumnName = Declared(description="Column with the time of a row.")
     valid_from_column: str = Declared(default="valid_from", description="New column: the beginning.")
@@ -238,13 +233,6 @@ class HistorizeMapping(InputMapping):
         default="valid_to", description="New column with the end, exclusive; null if open."
     )
     column_insert_position: Position = Declared(default="end", description="Position of the new columns.")
-
-    def named_columns(self) -> Iterable[NamedColumn]:
-        """Return the columns of the key, and the time."""
-        return (
-            *self.named("keyColumns", self.key_columns),
-            NamedColumn(self.input, self.time_column, ("timeColumn",)),
-        )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return all rows with the two new columns."""
