@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 from pydantic import AfterValidator, model_validator
 from pydantic import Field as Declared
 
-from lakewright.checks.check import Check, CountedAssertion, Subject, check_not_empty
-from lakewright.checks.count import Count, Tally, count_rows
+from lakewright.checks.check import (
+    Check,
+    Count,
+    CountedAssertion,
+    Subject,
+    Tally,
+    check_not_empty,
+    count_rows,
+)
 from lakewright.lake.columns import column as column_of
 from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Texts, inconsistent

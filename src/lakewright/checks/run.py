@@ -14,10 +14,12 @@ from lakewright.checks.check import (
     Check,
     CheckResult,
     CheckStatus,
+    Count,
     CountedAssertion,
     Subject,
+    Tally,
+    tallied,
 )
-from lakewright.checks.count import Count, Tally, tallied
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.spark_errors import message_of
 from lakewright.spark.functions import functions

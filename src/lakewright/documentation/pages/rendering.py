@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from lakewright.checks.check import CheckResult, CheckStatus
-from lakewright.checks.count import Sample
+from lakewright.checks.check import CheckResult, CheckStatus, Sample
 from lakewright.documentation.document import CATEGORIES, Column, Document, Item, Ref
 from lakewright.documentation.pages.layout import Drawing, lay_out, shortened, svg_path
 
