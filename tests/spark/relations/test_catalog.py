@@ -54,7 +54,12 @@ relations:
     format: textfile
     location: PLACE/outside
     schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
-  texts: {kind: table, database: kinds, table: texts, format: csv, schema: {fields: [{name: id, type: int}, {name: name, type: string}]}}
+  texts:
+    kind: table
+    database: kinds
+    table: texts
+    format: csv
+    schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
   more_texts:
     kind: table
     database: kinds
