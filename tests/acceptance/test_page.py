@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.documentation.documents import PRICES, make_document
 
-from lakewright.documentation.pages.html import html_files
-from lakewright.documentation.pages.words import anchor
+from lakewright.documentation.pages.rendering import anchor, html_files
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CANARY = "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\">"

@@ -27,7 +27,7 @@ from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running
 
 from lakewright import Project
 from lakewright.plan.observation import Answer
-from lakewright.relations import delta_write
+from lakewright.relations import delta
 from lakewright.relations.relation import OutputMode
 from lakewright.spark.conf import SessionSettings, runtime_conf
 
@@ -197,13 +197,13 @@ def test_overwrites_of_partitions_in_s3_replace_what_the_log_says_is_there(
                 write_deltalake(url, rows, mode="append", storage_options=options)
                 return save(*arguments, **keywords)
 
-            first, second, save = date(2022, 1, 1), date(2022, 1, 2), delta_write.TableWrite._save
+            first, second, save = date(2022, 1, 1), date(2022, 1, 2), delta.TableWrite._save
             asked = [("2022-01-01", "eu"), ("2022-01-02", "eu"), ("2022-01-01", "eu"), ("2022-01-01", "us")]
             for number, (day, region) in enumerate(asked):
                 assert write("by_day", number, day=day, region=region) is Answer.YES
             told = [each["operationParameters"].get("mode") for each in table("by_day").history()]
             assert told[:4] == ["Append", "Overwrite", "Append", "Append"]
-            monkeypatch.setattr(delta_write.TableWrite, "_save", late)
+            monkeypatch.setattr(delta.TableWrite, "_save", late)
             write("by_day", 4, day="2022-01-01", region="asia")
             assert found("by_day") == [
                 (1, second, "eu"),

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 from pydantic import AfterValidator, model_validator
 from pydantic import Field as Declared
 
-from lakewright.checks.check import Check, CountedAssertion, Subject, check_not_empty
-from lakewright.checks.count import Count, Tally, count_rows
+from lakewright.checks.check import (
+    Check,
+    Count,
+    CountedAssertion,
+    Subject,
+    Tally,
+    check_not_empty,
+    count_rows,
+)
 from lakewright.lake.columns import column as column_of
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Texts, inconsistent
 from lakewright.spec.models.text_marks import SqlText
 
@@ -53,8 +61,6 @@ class ExpressionCheck(_RowCheck):
 
     def condition(self, subject: Subject) -> Column:
         """Return the condition."""
-        from pyspark.sql import functions
-
         return functions.expr(self.expression)
 
 
@@ -91,8 +97,6 @@ class LengthCheck(_RowCheck):
 
     def condition(self, subject: Subject) -> Column:
         """Return that the length is within its bounds."""
-        from pyspark.sql import functions
-
         size = functions.length(column_of(self.needed(subject.column)).cast("string"))
         least, most = self._bounds()
         within = functions.lit(True) if least is None else size >= least
@@ -147,8 +151,6 @@ class ValuesCheck(_RowCheck):
 
 def _typed(subject: Subject, name: str, texts: Sequence[str]) -> tuple[Column, list[Column]]:
     """Return a column, and texts as values of its type."""
-    from pyspark.sql import functions
-
     value = column_of(name)
     kind = subject.frame.select(value).schema[0].dataType
     return value, [functions.lit(text).cast(kind) for text in texts]
@@ -163,8 +165,6 @@ class ExpressionAssertion(CountedAssertion):
 
     def counts(self, frame: DataFrame) -> list[Count]:
         """Return the count of the rows that meet each condition."""
-        from pyspark.sql import functions
-
         return [count_rows(frame, functions.expr(text)) for text in self.expected]
 
     def failures(self, tallies: Sequence[Tally]) -> tuple[str, ...]:

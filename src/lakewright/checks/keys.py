@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
@@ -11,15 +10,15 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.checks.check import Check, CountedAssertion, Subject
-from lakewright.checks.count import Count, Tally, count_keys, row_text
+from lakewright.checks.check import Check, Count, CountedAssertion, Subject, Tally, count_keys, row_text
 from lakewright.errors import SpecError
 from lakewright.lake.columns import column as column_of
 from lakewright.mappings.mapping import Input
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Reference, Texts, inconsistent
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from lakewright.workspace.workspace import Workspace
 
@@ -29,10 +28,6 @@ _OTHER, _IS_THERE = "__other_{}", "__is_there"
 
 class _KeyCheck(Check):
     """A check that no two rows have equal values in some columns; rows with nulls only are ignored."""
-
-    @abstractmethod
-    def columns_needed(self, column: str | None) -> tuple[str, ...]:
-        """Return the columns of the key."""
 
     def count(self, subject: Subject) -> Count:
         """Return the count of keys, and of the rows that repeat one."""
@@ -123,21 +118,18 @@ class ForeignKeyCheck(Check):
 
     def count(self, subject: Subject) -> Count:
         """Return the count of the rows whose key occurs on the other side; the missing keys are shown."""
-        from pyspark.sql import functions
-
         pairs = self.pairs(subject.column)
         own = [column_of(name) for name, _ in pairs]
         frame = reduce(
             lambda rows, each: rows.where(each.isNotNull()), own, subject.frame.where(subject.selected)
         )
         there = self._keys(subject.workspace, pairs).withColumn(_IS_THERE, functions.lit(True))
-        joined = frame.join(there, _same(pairs), "left")
+        same = [column_of(name) == column_of(_OTHER.format(at)) for at, (name, _) in enumerate(pairs)]
+        joined = frame.join(there, same, "left")
         is_there = functions.col(_IS_THERE)
+        missing = joined.where(is_there.isNull()).select(*own).distinct()
         return Count(
-            joined,
-            functions.count_if(is_there.isNotNull()),
-            functions.count_if(is_there.isNull()),
-            frame.join(there, _same(pairs), "left_anti").select(*own).distinct(),
+            joined, functions.count_if(is_there.isNotNull()), functions.count_if(is_there.isNull()), missing
         )
 
     def _keys(self, workspace: Workspace, pairs: list[tuple[str, str]]) -> DataFrame:
@@ -149,10 +141,6 @@ class ForeignKeyCheck(Check):
         return found.select(
             *(column_of(other).alias(_OTHER.format(number)) for number, (_, other) in enumerate(pairs))
         ).distinct()
-
-
-def _same(pairs: list[tuple[str, str]]) -> list[Column]:
-    return [column_of(own) == column_of(_OTHER.format(number)) for number, (own, _) in enumerate(pairs)]
 
 
 class UniqueKeyAssertion(CountedAssertion):

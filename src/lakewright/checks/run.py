@@ -14,12 +14,15 @@ from lakewright.checks.check import (
     Check,
     CheckResult,
     CheckStatus,
+    Count,
     CountedAssertion,
     Subject,
+    Tally,
+    tallied,
 )
-from lakewright.checks.count import Count, Tally, tallied
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.spark_errors import message_of
+from lakewright.spark.functions import functions
 from lakewright.spec.suggestions import hint
 from lakewright.transform.steps import find_name
 from lakewright.workspace.query import all_rows, mapping_names
@@ -137,8 +140,6 @@ def _begin(workspace: Workspace, frame: DataFrame, request: CheckRequest) -> Cou
 
 def _subject(workspace: Workspace, frame: DataFrame, request: CheckRequest) -> Subject:
     """Return the rows that a check selects; a filter with a subquery gives a frame of its own."""
-    from pyspark.sql import functions
-
     condition = request.check.filter
     if condition is None:
         return Subject(workspace, frame, functions.lit(True), request.column)

@@ -5,7 +5,7 @@ Field names are those of `documentation.json`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
@@ -204,19 +204,29 @@ def _visible(
     refs: Iterable[Ref], onwards: Mapping[Ref, tuple[Ref, ...]], shows: Callable[[Ref], bool]
 ) -> tuple[Ref, ...]:
     """Return the refs, with each hidden one replaced by the nearest visible ones behind it."""
-    found: dict[Ref, None] = {}
-    seen: set[Ref] = set()
-    waiting = list(refs)[::-1]
+    return tuple(filter(shows, walk(refs, lambda ref: () if shows(ref) else onwards.get(ref, ()))))
+
+
+def walk(
+    starts: Iterable[T],
+    onwards: Callable[[T], Iterable[T]],
+    key: Callable[[T], Hashable] = lambda node: node,
+) -> Iterator[T]:
+    """Yield the nodes of a graph that are reached from some, each once, those behind a node right after it.
+
+    Args:
+        starts: The nodes to start from.
+        onwards: Returns the nodes behind a node.
+        key: Returns what is equal for equal nodes; default: the node itself.
+    """
+    seen: set[Hashable] = set()
+    waiting = list(starts)[::-1]
     while waiting:
-        ref = waiting.pop()
-        if ref in seen:
-            continue
-        seen.add(ref)
-        if shows(ref):
-            found[ref] = None
-        else:
-            waiting += reversed(onwards.get(ref, ()))
-    return tuple(found)
+        node = waiting.pop()
+        if key(node) not in seen:
+            seen.add(key(node))
+            yield node
+            waiting += list(onwards(node))[::-1]
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:

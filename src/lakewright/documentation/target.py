@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from lakewright.checks.check import CheckStatus
 from lakewright.documentation.document import Document
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
-from lakewright.documentation.pages.html import html_files
-from lakewright.documentation.pages.markdown import markdown_files
+from lakewright.documentation.pages.rendering import html_files, markdown_files
 from lakewright.errors import Fault, Location, SpecError, VerificationError
 from lakewright.lake.files import LocalFiles
 from lakewright.lake.paths import local_path

@@ -1,23 +1,25 @@
-"""Mappings that combine several mappings, or choose one of them."""
+"""Mappings that combine several mappings, choose one of them, or have mappings of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import SpecError
 from lakewright.lake.columns import column, conform, fields_of
-from lakewright.mappings.mapping import ColumnName, Input, InputMapping, Mapping, NamedColumn
+from lakewright.mappings.mapping import ColumnName, Input, InputMapping, Mapping
+from lakewright.plan.resource import Resource
 from lakewright.schema.fits import merge
 from lakewright.schema.scalars import digits_of
 from lakewright.schema.shape import arranged, joined_shape, leaves
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import VOID, Decimal, Type
-from lakewright.spec.models.base import Listed, Model, Reference, Texts, from_text
+from lakewright.spark.functions import functions
+from lakewright.spec.models.base import KindOf, Listed, Model, NamedMap, Reference, Texts, from_text
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.transform.steps import find_name
@@ -118,8 +120,6 @@ class JoinMapping(Mapping):
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the joined rows."""
-        from pyspark.sql import functions
-
         frames = [workspace.frame(name).alias(name) for name in self.join_inputs]
         if self.condition is not None:
             return frames[0].join(frames[1], functions.expr(self.condition), self.mode)
@@ -224,6 +224,8 @@ class UpsertMapping(InputMapping):
     The columns are those of the updates. A key that contains null is a key like any other.
     """
 
+    naming_fields: ClassVar[tuple[str, ...]] = ("key_columns",)
+
     updates: Input = Declared(description="Mapping with changed and new rows.")
     key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a row.")
 
@@ -231,16 +233,67 @@ class UpsertMapping(InputMapping):
         """Return the state and the updates."""
         return [*super().references(), Reference("mapping", self.updates, ("updates",))]
 
-    def named_columns(self) -> Iterable[NamedColumn]:
-        """Return the columns of the key."""
-        return self.named("keyColumns", self.key_columns)
-
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the updated state."""
         updates = workspace.frame(self.updates)
         keys = updates.select(*map(column, self.key_columns)).distinct().alias("updates")
         same = [f"{name_sql('state', name)} <=> {name_sql('updates', name)}" for name in self.key_columns]
-        from pyspark.sql import functions
-
         kept = frame.alias("state").join(keys, functions.expr(" AND ".join(same)), "left_anti")
         return updates.unionByName(conform(kept, fields_of(updates.schema)))
+
+
+MAIN = "main"
+
+
+class UnitMapping(Mapping):
+    """Returns the mapping `main` of its own mappings; `name:other` is another one of them.
+
+    Names in them mean the unit's own mappings first, then those of the project.
+    """
+
+    mappings: NamedMap[Annotated[Mapping, KindOf("mapping")]] = Declared(
+        description="The unit's own mappings; one is usually `main`."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.mappings:
+            raise ValueError("a unit needs at least one mapping in `mappings`")
+        return self
+
+    def references(self) -> Iterable[Reference]:
+        """Return the references of the unit's mappings to anything outside of it."""
+        for name, mapping in self.mappings.items():
+            for each in mapping.references():
+                if each.category != "mapping" or each.name.partition(":")[0] not in self.mappings:
+                    yield Reference(each.category, each.name, ("mappings", name, *each.path))
+
+    def outputs(self) -> tuple[str, ...]:
+        """Return the names of the unit's mappings."""
+        return tuple(self.mappings)
+
+    def has_main(self) -> bool:
+        """Return whether one of its mappings is `main`."""
+        return MAIN in self.mappings
+
+    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the project's mappings that the unit's mappings read."""
+        names = (name for mapping in self.mappings.values() for name in mapping.inputs(workspace))
+        return tuple(dict.fromkeys(n for n in names if n.partition(":")[0] not in self.mappings))
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return every resource that one of the unit's mappings depends on."""
+        inner = workspace.unit(self.mappings)
+        return frozenset().union(*(inner.required(name) for name in self.mappings))
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return the frame of `main`."""
+        return self.transform_output(workspace, MAIN)
+
+    def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
+        """Return the frame of one of the unit's mappings; what they report is reported of the unit."""
+        inner = workspace.unit(self.mappings)
+        frame = inner.frame(name)
+        for note in (each for notes in inner.notes.values() for each in notes):
+            self.note(workspace, note)
+        return frame

@@ -14,6 +14,7 @@ from lakewright.mappings.mapping import InputMapping
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
 from lakewright.schemas.schema import Schema
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import KindOf, Listed, Model, from_text
 from lakewright.spec.words import counted
 
@@ -86,7 +87,7 @@ class ExtractJsonMapping(_JsonMapping):
 
     def _counted(self, parsed: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the rows, and count those that are lost: nobody reads them from the output `error`."""
-        from pyspark.sql import Observation, functions
+        from pyspark.sql import Observation
 
         project, output = workspace.project, f"{self.name}:error"
         readers = [*project.mappings.values(), *project.targets.values()]
@@ -112,8 +113,6 @@ class ExtractJsonMapping(_JsonMapping):
         return column(_PARSED).getField(_CORRUPT).isNull() & column(_PARSED).isNotNull()
 
     def _parsed(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        from pyspark.sql import functions
-
         fields = self.declared_schema.fields(workspace)
         schema = ", ".join(f"{name_sql(each.name)} {plain_type(each.type).ddl}" for each in fields)
         mode = "FAILFAST" if self.parse_mode == "FAILFAST" else "PERMISSIVE"
@@ -149,8 +148,6 @@ class UnpackJsonMapping(_JsonMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the input with the structs."""
-        from pyspark.sql import functions
-
         options = {**self.reader_options(), "columnNameOfCorruptRecord": self.corrupted_column}
         is_set = "corrupted_column" in self.model_fields_set
         for each in self.columns:
@@ -167,8 +164,6 @@ class UnpackJsonMapping(_JsonMapping):
 
     def _without_text(self, found: Column, names: Sequence[str]) -> Column:
         """Return the struct without the text of what can't be parsed; null if nothing was parsed of it."""
-        from pyspark.sql import functions
-
         is_broken = reduce(
             lambda one, name: one & found.getField(name).isNull(),
             names,

@@ -17,6 +17,7 @@ from lakewright.lake.set_operations import cut_columns
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
 from lakewright.spark.engine import analyzed
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.text_marks import SqlText
@@ -180,7 +181,6 @@ class Mapping(Named):
         """Return the kind's frame, filtered, with the configured cache and hint."""
         self.check_main()
         from pyspark import StorageLevel
-        from pyspark.sql import functions
 
         with self._located(workspace):
             frame = self.transform(workspace)
@@ -269,16 +269,25 @@ class InputMapping(Mapping):
     keeps_columns: ClassVar[bool] = False
     """Whether the frame has the columns of the input, in their order."""
 
+    naming_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that name columns of the input: one, a list of them, or a map by their names."""
+
     input: Input = Declared(description="Name of the input mapping.")
 
     def references(self) -> Iterable[Reference]:
         """Return the one input."""
         return [Reference("mapping", self.input, ("input",))]
 
-    def named(self, key: str, names: Iterable[str] | dict[str, Any]) -> Iterator[NamedColumn]:
-        """Yield columns of the input that a list, or the keys of a map, name in the declaration."""
-        for index, name in enumerate(names):
-            yield NamedColumn(self.input, name, (key, name if isinstance(names, dict) else index))
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Yield the columns of the input that the declaration names, except those in SQL."""
+        for field in self.naming_fields:
+            yield from self.named(type(self).model_fields[field].alias or field, getattr(self, field))
+
+    def named(self, key: str, names: str | Iterable[str] | dict[str, Any]) -> Iterator[NamedColumn]:
+        """Yield columns of the input that a text, a list or the keys of a map name in the declaration."""
+        for index, name in enumerate([names] if isinstance(names, str) else names):
+            within = () if isinstance(names, str) else (name if isinstance(names, dict) else index,)
+            yield NamedColumn(self.input, name, (key, *within))
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the columns of the frame if declarations say them all: the input's, if they are kept."""

@@ -10,6 +10,7 @@ from pydantic import model_validator
 
 from lakewright.lake.columns import column
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, Texts, from_text
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.query import all_rows
@@ -67,13 +68,11 @@ class DeduplicateMapping(InputMapping):
 
     keeps_columns: ClassVar[bool] = True
 
+    naming_fields: ClassVar[tuple[str, ...]] = ("columns",)
+
     columns: Listed[ColumnName] = Declared(
         default=(), description="Columns that identify duplicates; default: all."
     )
-
-    def named_columns(self) -> Iterable[NamedColumn]:
-        """Return the columns that identify duplicates."""
-        return self.named("columns", self.columns)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""
@@ -98,8 +97,6 @@ class SortMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the sorted rows; nulls come first in ascending order and last in descending order."""
-        from pyspark.sql import functions
-
         order = [(name, direction) for entry in self.columns for name, direction in entry.items()]
         return frame.orderBy(
             *(
@@ -173,7 +170,7 @@ class ObserveMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the input, whose rows are measured when they are written."""
-        from pyspark.sql import Observation, functions
+        from pyspark.sql import Observation
 
         observation = Observation()
         measures = [functions.expr(text).alias(name) for name, text in self.measures.items()]
@@ -190,21 +187,16 @@ class LatestMapping(InputMapping):
 
     keeps_columns: ClassVar[bool] = True
 
+    naming_fields: ClassVar[tuple[str, ...]] = ("key_columns", "version_columns")
+
     key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
     version_columns: Listed[ColumnName] = Declared(
         min_length=1, description="Columns that order the versions, most significant first."
     )
 
-    def named_columns(self) -> Iterable[NamedColumn]:
-        """Return the columns of the key and of the version."""
-        return (
-            *self.named("keyColumns", self.key_columns),
-            *self.named("versionColumns", self.version_columns),
-        )
-
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""
-        from pyspark.sql import Window, functions
+        from pyspark.sql import Window
 
         window = Window.partitionBy(*map(column, self.key_columns)).orderBy(*self.order())
         numbered = frame.withColumn(_POSITION, functions.row_number().over(window))
@@ -232,6 +224,8 @@ class HistorizeMapping(InputMapping):
     The end of the last row is null. The order of rows with the same key and time is undefined.
     """
 
+    naming_fields: ClassVar[tuple[str, ...]] = ("key_columns", "time_column")
+
     key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
     time_column: ColumnName = Declared(description="Column with the time of a row.")
     valid_from_column: str = Declared(default="valid_from", description="New column: the beginning.")
@@ -240,16 +234,9 @@ class HistorizeMapping(InputMapping):
     )
     column_insert_position: Position = Declared(default="end", description="Position of the new columns.")
 
-    def named_columns(self) -> Iterable[NamedColumn]:
-        """Return the columns of the key, and the time."""
-        return (
-            *self.named("keyColumns", self.key_columns),
-            NamedColumn(self.input, self.time_column, ("timeColumn",)),
-        )
-
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return all rows with the two new columns."""
-        from pyspark.sql import Window, functions
+        from pyspark.sql import Window
 
         time = column(self.time_column)
         window = Window.partitionBy(*map(column, self.key_columns)).orderBy(time)
@@ -273,8 +260,6 @@ class AggregateMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the dimensions followed by the aggregations; a single row if there are no dimensions."""
-        from pyspark.sql import functions
-
         computed = [functions.expr(text).alias(name) for name, text in self.aggregations.items()]
         return frame.groupBy(*map(functions.expr, self.dimensions)).agg(*computed)
 
@@ -325,8 +310,6 @@ class GroupedAggregateMapping(InputMapping):
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the dimensions and aggregations of one group."""
-        from pyspark.sql import functions
-
         group = self.groups[name]
         frame = workspace.frame(self.input)
         frame = frame if group.filter is None else frame.where(group.filter)

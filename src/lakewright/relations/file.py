@@ -37,6 +37,7 @@ from lakewright.relations.staging import StagedFiles, check_single
 from lakewright.schema.conversion import convert
 from lakewright.schema.sql import text_sql
 from lakewright.schema.types import TEXT
+from lakewright.spark.functions import functions
 from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
@@ -176,8 +177,6 @@ class FileRelation(StoredRelation):
         return frame if fields is None else conform(frame, fields)
 
     def _with_values(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
-        from pyspark.sql import functions
-
         expression, groups = self._pattern(workspace).found_in_path()
         path = f"url_decode(replace({file_sql(frame)}, '+', '%2B'))"
         for each in self.partitions:

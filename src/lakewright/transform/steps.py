@@ -19,6 +19,7 @@ from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
 from lakewright.spark.engine import analyzed
+from lakewright.spark.functions import functions
 from lakewright.spec.suggestions import meant
 from lakewright.transform.system_columns import SystemColumns
 
@@ -198,8 +199,6 @@ def _not_computed(column: str, expression: str, error: BaseException) -> str:
 
 def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     """Return the frame with columns added or replaced, given as SQL."""
-    from pyspark.sql import functions
-
     added = {name: functions.expr(sql) for name, sql in columns.items()}
     return frame.withColumns(added) if added else frame  # Spark Connect refuses none
 
@@ -253,11 +252,11 @@ def _rejection(text: str) -> str:
 
 
 def _meant(name: str) -> str:
-    from pyspark.sql import functions
+    from pyspark.sql import functions as module
 
     known = (
         each
-        for each, value in vars(functions).items()
+        for each, value in vars(module).items()
         if _OF_PYTHON.fullmatch(each) is None and each.islower() and _is_of_spark(value)
     )
     found = meant(name, known, cutoff=0.75)

@@ -13,6 +13,7 @@ from lakewright.schema.shape import has_part, mapped, parts
 from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT, VOID, Scalar, Type
+from lakewright.spark.functions import functions
 from lakewright.spec.models.column import normal_name
 
 if TYPE_CHECKING:
@@ -137,8 +138,6 @@ def interval_column(frame: DataFrame) -> str | None:
 
 def without_typeless(frame: DataFrame) -> DataFrame:
     """Return a frame in which columns without any value, also inside of others, are texts."""
-    from pyspark.sql import functions
-
     types = {name: mapped(kind, _typed) for name, kind in column_types(frame.schema).items()}
     typed = {
         name: functions.col(name_sql(name)).cast(types[name].ddl)

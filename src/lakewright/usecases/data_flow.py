@@ -15,8 +15,8 @@ from lakewright.documentation.gathering.gather import DataFlow, declared_flow
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.mappings.columns import SelectMapping
-from lakewright.mappings.relation import RelationMapping
 from lakewright.mappings.rows import FilterMapping
+from lakewright.mappings.sources import RelationMapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.schema.sql import name_sql
 from lakewright.targets.target import Target

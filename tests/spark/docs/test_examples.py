@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-ELSEWHERE = {"provided", "python", "readHive", "relation"}
+ELSEWHERE = {"provided", "python", "relation"}
 """Mappings that read what the example doesn't have."""
 MAPPINGS = sorted(file for file in (EXAMPLES / "mapping").glob("*.yml") if file.stem not in ELSEWHERE)
 CHECKS = [

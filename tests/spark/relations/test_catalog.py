@@ -54,6 +54,18 @@ relations:
     format: textfile
     location: PLACE/outside
     schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
+  texts:
+    kind: table
+    database: kinds
+    table: texts
+    format: csv
+    schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
+  more_texts:
+    kind: table
+    database: kinds
+    table: texts
+    format: csv
+    schema: {fields: [{name: id, type: int}, {name: note, type: string}, {name: name, type: string}]}
   open: {kind: table, database: kinds, table: open, partitions: [{name: day, type: date}]}
   coded:
     kind: table
@@ -120,6 +132,16 @@ def test_a_table_of_the_catalog_lives_and_changes(workspace: Workspace) -> None:
         stored(workspace, "other").migrate(workspace, allow_data_loss=False)
     wider.destroy(workspace)
     assert wider.observe(workspace).exists is Answer.NO
+
+
+def test_files_without_names_have_the_columns_in_the_order_of_the_table(workspace: Workspace) -> None:
+    """A column that is declared between others is added behind them; CSV is read by position."""
+    stored(workspace, "texts").create(workspace)
+    texts = stored(workspace, "more_texts")
+    texts.migrate(workspace, allow_data_loss=False)
+    frame = workspace.spark.sql("SELECT 1 AS id, 'a note' AS note, 'a name' AS name")
+    texts.write(workspace, frame, partition={}, mode=OutputMode.APPEND)
+    assert rows(texts.read(workspace).select("id", "note", "name")) == [("1", "a note", "a name")]
 
 
 @pytest.mark.parametrize("name", ["coded", "delta_coded"])

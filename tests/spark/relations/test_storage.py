@@ -21,7 +21,7 @@ from tests.spark.relations.relations import rows, stored
 from lakewright.errors import TargetError
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.plan.observation import Answer
-from lakewright.relations import delta_write
+from lakewright.relations import delta
 from lakewright.relations.relation import OutputMode
 from lakewright.schema.fault import Fault
 from lakewright.spark.jvm import full_text
@@ -230,8 +230,8 @@ def test_what_replaces_nothing_is_added(
         write_deltalake(folder, pandas.DataFrame({"id": [9], "name": ["b"], "day": [day]}), mode="append")
         return save(*arguments, **keywords)
 
-    save = delta_write.TableWrite._save
-    monkeypatch.setattr(delta_write.TableWrite, "_save", late)
+    save = delta.TableWrite._save
+    monkeypatch.setattr(delta.TableWrite, "_save", late)
     assert write("divided_delta", "SELECT 2 AS id, 'c' AS name", day="2022-01-03") == 1
     found = rows(stored(workspace, "divided_delta").read(workspace, [{"day": "2022-01-03"}]))
     assert found == [("2", "c", "2022-01-03")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakewright.checks.expected_rows import difference, row_of
+from lakewright.checks.sql import difference, row_of
 from lakewright.errors import SpecError
 from lakewright.spec.models.fields import Field, parse_type
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lakewright.checks.check import CheckResult, CheckStatus
-from lakewright.checks.count import Sample
+from lakewright.checks.check import CheckResult, CheckStatus, Sample
 from lakewright.documentation.document import (
     Column,
     Document,

@@ -12,9 +12,7 @@ import pytest
 from tests.unit.documentation.documents import CANARY, CLEAN, HOSTILE, PRICES, RAW, READ, WRITE, make_document
 
 from lakewright.documentation.document import Ref, Source
-from lakewright.documentation.pages.html import html_files
-from lakewright.documentation.pages.markdown import markdown_files
-from lakewright.documentation.pages.words import anchor
+from lakewright.documentation.pages.rendering import anchor, html_files, markdown_files
 from lakewright.documentation.target import json_files
 
 
@@ -169,14 +167,14 @@ def test_secrets_are_removed_from_every_text() -> None:
 
 
 def test_a_page_escapes_every_value_but_its_own_style_and_script() -> None:
-    from lakewright.documentation.pages.html import _environment
+    from lakewright.documentation.pages.rendering import _environment
 
     environment = _environment()
     loader = environment.loader
     assert loader is not None
     assert environment.autoescape is True
     sources = {name: loader.get_source(environment, name)[0] for name in loader.list_templates()}
-    assert set(sources) == {"page.html.j2", "item.html.j2", "parts.html.j2", "graph.svg.j2"}
+    assert set(sources) == {"page.html.j2", "page.md.j2", "item.html.j2", "parts.html.j2", "graph.svg.j2"}
     unescaped = [found for text in sources.values() for found in re.findall(r"\{\{ ([^}]*)\| *safe", text)]
     assert sorted(name.strip() for name in unescaped) == ["script", "style"]
     assert not any("{% autoescape" in text for text in sources.values())

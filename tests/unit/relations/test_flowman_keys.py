@@ -12,10 +12,10 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.connections.postgres import PostgresDialect
 from lakewright.connections.sql import SqlDatabase
 from lakewright.errors import SpecError
+from lakewright.relations.catalog import TableRelation
 from lakewright.relations.jdbc import SqlServerRelation, find_table_steps
 from lakewright.relations.migration import MigrationPolicy
 from lakewright.relations.relation import Relation
-from lakewright.relations.table import TableRelation
 from lakewright.spec.models.fields import Field, parse_type
 
 SERDE = "org.apache.hadoop.hive.serde2"

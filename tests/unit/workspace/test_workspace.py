@@ -11,7 +11,7 @@ from tests.sessions import Started
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.lake import Lake
-from lakewright.mappings.literal import MockMapping
+from lakewright.mappings.sources import MockMapping
 from lakewright.relations.relation import Relation
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import set_up_case

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from lakewright.documentation.document import Column, Document, Ending, Item, LastRun, Ref, Source
+from lakewright.documentation.document import Column, Document, Ending, Item, LastRun, Ref, Source, walk
 from lakewright.documentation.gathering.items import entity_item, mapping_item, relation_item, target_item
 from lakewright.errors import LakewrightError
 from lakewright.lake.spark_errors import message_of
@@ -309,17 +309,17 @@ def _with_column_sources(items: Sequence[Item]) -> list[Item]:
     """Return the items with sources for the columns of relations and entities, which targets write."""
     by_ref = {item.ref: item for item in items}
     return [
-        replace(item, columns=tuple(_with_sources(item, column, by_ref) for column in item.columns))
-        if item.ref.category in ("relation", "entity")
-        else item
+        replace(
+            item,
+            columns=tuple(
+                column
+                if column.sources or column.made or item.ref.category not in ("relation", "entity")
+                else replace(column, sources=tuple(_sources(item, column, by_ref)))
+                for column in item.columns
+            ),
+        )
         for item in items
     ]
-
-
-def _with_sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Column:
-    if column.sources or column.made:
-        return column
-    return replace(column, sources=tuple(_sources(item, column, by_ref)))
 
 
 def _sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Iterator[Source]:
@@ -350,32 +350,25 @@ def _key(ref: Ref, column: str) -> Source:
 
 def _origins(start: Source, known: Columns) -> Iterable[Source]:
     """Yield the columns at the start of a column's lineage; none if it starts with the column itself."""
-    seen: set[Source] = set()
-    waiting = [start]
-    while waiting:
-        source = waiting.pop()
-        key = _key(*source)
-        if key in seen:
-            continue
-        seen.add(key)
-        column = known.get(key)
-        if column is not None and column.sources:
-            waiting += reversed(column.sources)
-        elif source != start:
-            yield source
+
+    def onwards(source: Source) -> tuple[Source, ...]:
+        column = known.get(_key(*source))
+        return () if column is None else column.sources
+
+    found = walk([start], onwards, key=lambda source: _key(*source))
+    return (source for source in found if source != start and not onwards(source))
 
 
 def _inherited(column: Column, known: Columns) -> str | None:
     """Return the description of the nearest source, as long as each column has one source of its name."""
-    seen: set[Source] = set()
-    while len(column.sources) == 1:
-        (source,) = column.sources
-        key = _key(*source)
-        found = known.get(key)
-        if found is None or key in seen or found.name.lower() != column.name.lower():
+
+    def onwards(of: Column | None) -> tuple[Source, ...]:
+        return of.sources if of is not None and len(of.sources) == 1 else ()
+
+    for source in walk(onwards(column), lambda each: onwards(known.get(_key(*each)))):
+        found = known.get(_key(*source))
+        if found is None or found.name.lower() != column.name.lower():
             return None
-        seen.add(key)
         if found.description:
             return found.description
-        column = found
     return None

@@ -274,15 +274,10 @@ def _columns(context: Context, entity: Entity, present: Iterable[Field]) -> Iter
     declared = {column.silver.lower(): column for column in entity.columns}
     prefix = context.workspace.lake.settings.systemfield_prefix
     system = {each.lower() for each in SystemColumns(prefix, entity.destination).all}
-    found = [
-        Column(each.name, each.type.ddl, nullable=each.nullable, description=each.description)
-        for each in present
+    found = list(map(_column, present)) or [
+        Column(each.silver, each.type.ddl if each.type else "", description=each.description)
+        for each in entity.columns
     ]
-    if not found:
-        found = [
-            Column(each.silver, each.type.ddl if each.type else "", description=each.description)
-            for each in entity.columns
-        ]
     for column in found:
         own = declared.get(column.name.lower())
         if own is not None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.documentation.document import Ref, Source
+from lakewright.documentation.document import Ref, Source, walk
 from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.workspace import Workspace
@@ -29,6 +29,8 @@ MARK = "\x1f"
 
 Node: TypeAlias = Mapping[str, Any]
 Tree: TypeAlias = Sequence[Node]
+Columns: TypeAlias = list[tuple[int, str]]
+"""The ids and names of the columns of a plan's result."""
 Origin: TypeAlias = tuple[str, str]
 """The mapping that a leaf's column belongs to, and the column's name."""
 
@@ -37,7 +39,7 @@ def _sources_of(plan: Tree) -> list[tuple[str, tuple[Origin, ...]]]:
     """Return each column of a plan's result with the leaf columns it is computed from, in their order."""
     reader = _PlanReader()
     columns = reader.plan(plan)
-    return [(name, tuple(reader.origins(key))) for key, name in columns]
+    return [(name, reader.origins(key)) for key, name in columns]
 
 
 @dataclass(slots=True)
@@ -52,31 +54,20 @@ class _PlanReader:
 
     made_of: dict[int, dict[int, None]] = field(default_factory=dict)
     leaves: dict[int, Origin] = field(default_factory=dict)
-    cte_columns: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    cte_columns: dict[int, Columns] = field(default_factory=dict)
 
-    def origins(self, key: int) -> Iterator[Origin]:
-        """Yield the origins of a column, each once."""
-        seen: set[int] = set()
-        found: set[Origin] = set()
-        waiting = [key]
-        while waiting:
-            at = waiting.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            origin = self.leaves.get(at)
-            if origin is not None and origin not in found:
-                found.add(origin)
-                yield origin
-            waiting += reversed(self.made_of.get(at, {}))
+    def origins(self, key: int) -> tuple[Origin, ...]:
+        """Return the origins of a column, each once."""
+        keys = walk([key], lambda at: self.made_of.get(at, {}))
+        return tuple(dict.fromkeys(self.leaves[at] for at in keys if at in self.leaves))
 
-    def plan(self, tree: Tree) -> list[tuple[int, str]]:
+    def plan(self, tree: Tree) -> Columns:
         """Read a plan, and return the ids and names of its columns."""
         return self._node(tree, 0)[0]
 
-    def _node(self, tree: Tree, position: int) -> tuple[list[tuple[int, str]], int]:
+    def _node(self, tree: Tree, position: int) -> tuple[Columns, int]:
         node = tree[position]
-        children: list[list[tuple[int, str]]] = []
+        children: list[Columns] = []
         position += 1
         for _ in range(node["num-children"]):
             columns, position = self._node(tree, position)
@@ -85,7 +76,7 @@ class _PlanReader:
             self._expression(expression)
         return self._columns(node, children), position
 
-    def _columns(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _columns(self, node: Node, children: list[Columns]) -> Columns:
         kind = str(node["class"]).rpartition(".")[2]
         known = _NODES.get(kind)
         if known is not None:
@@ -94,7 +85,7 @@ class _PlanReader:
             return self._leaf_or_unknown(node, children)
         return children[0] if children else []
 
-    def _leaf_or_unknown(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _leaf_or_unknown(self, node: Node, children: list[Columns]) -> Columns:
         """Return the columns of a leaf or of an unknown node, whose columns depend on all its inputs."""
         columns = _id_and_name(node["output"])
         if not children:
@@ -104,52 +95,50 @@ class _PlanReader:
                     self.leaves[key] = (origin, column)
         given = [key for child in children for key, _ in child]
         for key, _ in columns:
-            self._add_dependencies(key, (each for each in given if each != key))
+            self._add_dependencies(key, given)
         return columns
 
-    def _project(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _project(self, node: Node, children: list[Columns]) -> Columns:
         return _id_and_name(node.get("projectList") or node.get("aggregateExpressions") or [])
 
-    def _join(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _join(self, node: Node, children: list[Columns]) -> Columns:
         kind = str(node.get("joinType"))
         is_filter = "LeftSemi" in kind or "LeftAnti" in kind
         return children[0] if is_filter else [column for child in children for column in child]
 
-    def _window(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _window(self, node: Node, children: list[Columns]) -> Columns:
         return [*children[0], *_id_and_name(node.get("windowExpressions", []))]
 
-    def _generate(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _generate(self, node: Node, children: list[Columns]) -> Columns:
         made, generator = _id_and_name(node["generatorOutput"]), node["generator"]
         parts = _generated(generator, len(made)) or [generator] * len(made)
         for (key, _), part in zip(made, parts, strict=True):
             self._add_dependencies(key, _attributes(part))
         return [*children[0], *made]
 
-    def _expand(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _expand(self, node: Node, children: list[Columns]) -> Columns:
         columns = _id_and_name(node["output"])
         for projection in node["projections"]:
             for (key, _), expression in zip(columns, projection, strict=True):
-                self._add_dependencies(key, (each for each in _attributes(expression) if each != key))
+                self._add_dependencies(key, _attributes(expression))
         return columns
 
-    def _union(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _union(self, node: Node, children: list[Columns]) -> Columns:
         first, *others = children
         for other in others:
-            for (key, _), (same, _) in zip(first, other, strict=False):
-                self._add_dependencies(key, [same] if same != key else [])
+            self._follow(first, other)
         return first
 
-    def _with_ctes(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _with_ctes(self, node: Node, children: list[Columns]) -> Columns:
         return children[int(node["plan"])]
 
-    def _cte_definition(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _cte_definition(self, node: Node, children: list[Columns]) -> Columns:
         self.cte_columns[int(node["id"])] = children[0]
         return children[0]
 
-    def _cte_reference(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _cte_reference(self, node: Node, children: list[Columns]) -> Columns:
         columns = _id_and_name(node["output"])
-        for (key, _), (same, _) in zip(columns, self.cte_columns.get(int(node["cteId"]), []), strict=False):
-            self._add_dependencies(key, [same] if same != key else [])
+        self._follow(columns, self.cte_columns.get(int(node["cteId"]), []))
         return columns
 
     def _expression(self, tree: Tree) -> None:
@@ -168,11 +157,16 @@ class _PlanReader:
                     if index < at < end:
                         self._add_dependencies(key, (each for each, _ in columns))
 
+    def _follow(self, columns: Columns, others: Columns) -> None:
+        """Record that columns have the values of others at the same places."""
+        for (key, _), (same, _) in zip(columns, others, strict=False):
+            self._add_dependencies(key, [same])
+
     def _add_dependencies(self, key: int, made_of: Iterable[int]) -> None:
         self.made_of.setdefault(key, {}).update(dict.fromkeys(made_of))
 
 
-_NODES: Mapping[str, Callable[[_PlanReader, Node, list[list[tuple[int, str]]]], list[tuple[int, str]]]] = {
+_NODES: Mapping[str, Callable[[_PlanReader, Node, list[Columns]], Columns]] = {
     "Project": _PlanReader._project,
     "Aggregate": _PlanReader._project,
     "Join": _PlanReader._join,
@@ -207,7 +201,7 @@ def _is_plan(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _id_and_name(expressions: Sequence[Tree]) -> list[tuple[int, str]]:
+def _id_and_name(expressions: Sequence[Tree]) -> Columns:
     """Return the id and name of each expression that is a column."""
     return [(_key(tree[0]), str(tree[0].get("name", ""))) for tree in expressions if "exprId" in tree[0]]
 

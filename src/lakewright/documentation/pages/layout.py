@@ -8,8 +8,9 @@ Hierarchical System Structures" (1981). docs/decisions/014-graph-layout.md says 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
@@ -176,13 +177,17 @@ class _Layers(Generic[N]):
 
     def _order(self) -> None:
         places = {node: float(at) for layer in self.layers for at, node in enumerate(layer)}
+        for layer, neighbours in self._sweeps():
+            wanted = {n: _middle([places[o] for o in neighbours[n]], places[n]) for n in layer}
+            layer.sort(key=wanted.__getitem__)
+            places |= {node: at for at, node in enumerate(layer)}
+
+    def _sweeps(self) -> Iterator[tuple[list[N | _Dummy], Mapping[N | _Dummy, list[N | _Dummy]]]]:
+        """Yield each layer with its nodes' neighbours in the one before: to and fro, several times."""
         for sweep in range(SWEEPS):
             is_down = sweep % 2 == 0
-            neighbours = self.before if is_down else self.after
             for layer in self.layers if is_down else self.layers[::-1]:
-                wanted = {n: _middle([places[o] for o in neighbours[n]], places[n]) for n in layer}
-                layer.sort(key=wanted.__getitem__)
-                places |= {node: at for at, node in enumerate(layer)}
+                yield layer, self.before if is_down else self.after
 
     def _points(
         self,
@@ -210,12 +215,9 @@ class _Layers(Generic[N]):
         middles: dict[N | _Dummy, float] = {}
         for layer in self.layers:
             _spread(layer, dict.fromkeys(layer, 0.0), middles)
-        for sweep in range(SWEEPS):
-            is_down = sweep % 2 == 0
-            neighbours = self.before if is_down else self.after
-            for layer in self.layers if is_down else self.layers[::-1]:
-                wanted = {n: _middle([middles[o] for o in neighbours[n]], middles[n]) for n in layer}
-                _spread(layer, wanted, middles)
+        for layer, neighbours in self._sweeps():
+            wanted = {n: _middle([middles[o] for o in neighbours[n]], middles[n]) for n in layer}
+            _spread(layer, wanted, middles)
         return middles
 
 
@@ -277,21 +279,16 @@ def _ranks(edges: Mapping[tuple[N, N], None]) -> dict[N, int]:
     """Return the layer of each node by longest path; nodes without predecessors move next to a successor."""
     before: dict[N, list[N]] = defaultdict(list)
     after: dict[N, list[N]] = defaultdict(list)
-    nodes: dict[N, None] = {}
+    sorter: TopologicalSorter[N] = TopologicalSorter()
     for a, b in edges:
         before[b].append(a)
         after[a].append(b)
-        nodes |= {a: None, b: None}
-    waiting = {node: len(before[node]) for node in nodes}
-    ready = [node for node in nodes if not waiting[node]]
+        sorter.add(a)
+        sorter.add(b, a)
     ranks: dict[N, int] = {}
-    for node in ready:
+    for node in sorter.static_order():
         ranks[node] = max((ranks[other] + 1 for other in before[node]), default=0)
-        for other in after[node]:
-            waiting[other] -= 1
-            if not waiting[other]:
-                ready.append(other)
-    for node in reversed(ready):
+    for node in reversed(ranks):
         if after[node] and not before[node]:
             ranks[node] = min(ranks[other] for other in after[node]) - 1
     return ranks

@@ -14,7 +14,7 @@ from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.partition import canonical_partition
 from lakewright.mappings.combine import UnionMapping
 from lakewright.mappings.mapping import Mapping
-from lakewright.mappings.relation import RelationMapping
+from lakewright.mappings.sources import RelationMapping
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import ColumnMismatch, Fault, LakewrightError, NotInstalled, SpecError, TargetError
 from lakewright.lake.lake import Lake
 from lakewright.lake.spark_errors import reason_with_position
-from lakewright.mappings.literal import ValuesMapping
 from lakewright.mappings.mapping import Mapping
+from lakewright.mappings.sources import ValuesMapping
 from lakewright.plan.graph import build_graph
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex

@@ -1,21 +1,22 @@
-"""Mappings that read relations, and tables without one."""
+"""Mappings that read relations, tables without one, and rows that the project declares."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError
-from lakewright.lake.columns import conform, frame_of_records
-from lakewright.lake.partition import Partition, Selection, expand_selection
+from lakewright.errors import SpecError, TargetError
+from lakewright.lake.columns import conform, fields_of, frame_of_records
+from lakewright.lake.partition import Selection, expand_selection
 from lakewright.lake.table import full_name, quoted, refresh_tables
-from lakewright.mappings.mapping import Mapping
+from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
-from lakewright.spec.models.base import Reference
+from lakewright.schemas.schema import DeclaredColumns
+from lakewright.spec.models.base import Reference, Rows
 from lakewright.spec.models.fields import Field, TypeText
+from lakewright.spec.models.records import without_others
 from lakewright.workspace.partition_values import check_partition_values
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.readable_parts import ReadableRelation, RelationReference, read_relation, referenced
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.workspace.workspace import Workspace
-
-
-MOST_NAMED = 3
-"""The largest number of partitions that a reason names one by one."""
 
 
 class RelationMapping(Mapping):
@@ -118,46 +115,10 @@ class RelationMapping(Mapping):
         return all_rows(table)
 
 
-def _named(partitions: Sequence[Partition]) -> str:
-    """Return partitions as reasons name them; different ones have different names.
-
-    Example:
-        >>> _named([{"day": "2024-05-01"}, {"day": "2024-05-02"}])
-        '[day=2024-05-01; day=2024-05-02]'
-    """
-    texts = [",".join(f"{name}={value}" for name, value in each.items()) for each in partitions]
-    if len(texts) <= MOST_NAMED:
-        return f"[{'; '.join(texts)}]" if texts else ""
-    which = sha256("; ".join(texts).encode()).hexdigest()[:8]
-    return f"[{texts[0]} to {texts[-1]}, {len(texts):,} partitions, {which}]"
-
-
 class ProvidedMapping(Mapping):
-    """Returns the rows of a table or global view of the catalog."""
+    """Returns the rows of a table or global view of the catalog that the project doesn't declare."""
 
     table: str = Declared(description="Name of the table, such as `shop.items` or `global_temp.items`.")
-
-    def qualified(self) -> str:
-        """Return the name of the table with its database."""
-        return self.table
-
-    def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return the table."""
-        return frozenset({Resource.table(self.qualified())})
-
-    def plain_sql(self, workspace: Workspace) -> str:
-        """Return a query for all rows of the table."""
-        return all_rows(quoted(self.qualified()))
-
-    def transform(self, workspace: Workspace) -> DataFrame:
-        """Return the rows of the table."""
-        refresh_tables(workspace.spark, [self.qualified()])
-        return workspace.spark.table(quoted(self.qualified()))
-
-
-class ReadHiveMapping(ProvidedMapping):
-    """Returns the rows of a table of the catalog that the project doesn't declare."""
-
     database: str | None = Declared(default=None, description="Database of the table.")
     columns: dict[str, TypeText] | None = Declared(
         default=None, description="Columns of the result; default: all."
@@ -167,17 +128,91 @@ class ReadHiveMapping(ProvidedMapping):
         """Return the name of the table with its database."""
         return full_name(self.database, self.table)
 
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the table."""
+        return frozenset({Resource.table(self.qualified())})
+
     def plain_sql(self, workspace: Workspace) -> str:
         """Return a query for all rows of the table.
 
         Raises:
             SpecError: Only some of its columns are read.
         """
-        return super().plain_sql(workspace) if self.columns is None else Mapping.plain_sql(self, workspace)
+        return all_rows(quoted(self.qualified())) if self.columns is None else super().plain_sql(workspace)
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the rows, with the declared columns if there are any."""
-        frame = super().transform(workspace)
+        refresh_tables(workspace.spark, [self.qualified()])
+        frame = workspace.spark.table(quoted(self.qualified()))
         if self.columns is None:
             return frame
         return conform(frame, [Field(name=name, type=found) for name, found in self.columns.items()])
+
+
+class LiteralMapping(DeclaredColumns, Mapping):
+    """A mapping with declared columns."""
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the declared columns."""
+        return tuple(each.name for each in self.fields(workspace))
+
+
+class EmptyMapping(LiteralMapping):
+    """Returns no rows, with the declared columns."""
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return a frame without rows."""
+        return frame_of_records(workspace.spark, self.fields(workspace), [])
+
+
+class ValuesMapping(LiteralMapping):
+    """Returns its records with the columns of `columns` or `schema`.
+
+    A value that does not fit its type is an error: 1.5 is no `int`, and a `date` has no time.
+    """
+
+    records: Rows = Declared(
+        default_factory=list, description="Rows: lists of values, or maps of column to value."
+    )
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return the records."""
+        return frame_of_records(workspace.spark, self.fields(workspace), self.records)
+
+
+class MockMapping(Mapping):
+    """Replaces another mapping in a test and has its columns.
+
+    Without `mapping`, it mocks the mapping with its own name that the test overrides.
+    """
+
+    mapping: Input | None = Declared(default=None, description="Mapping whose columns it has.")
+    records: Rows = Declared(
+        default_factory=list, description="Rows: lists of values, or maps of column to value."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mocked mapping."""
+        return [] if self.mapping is None else [Reference("mapping", self.mapping, ("mapping",))]
+
+    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return nothing, because only the columns of the mocked mapping are used."""
+        return ()
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return the records with the columns of the mocked mapping."""
+        mocked = workspace.original_mapping(self.mapping or self.name)
+        if mocked is self:
+            raise SpecError.of(f"mapping {self.name!r} mocks itself", remedy="Name the mapping to mock.")
+        label = f"mapping {self.name!r}"
+        try:
+            fields = fields_of(mocked.build(workspace.outline()).schema)
+        except TargetError as error:
+            raise SpecError.of(
+                f"{label}: the columns of what it mocks are only known from data: {error.message}",
+                remedy="Mock it by kind `values`, whose `columns` are those that the test uses.",
+            ) from error
+        records, dropped = without_others(fields, self.records)
+        for text in dropped:
+            workspace.note(f"{label}: {text}")
+        return frame_of_records(workspace.spark, fields, records)
