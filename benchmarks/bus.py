@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.manifest import fill, leave_open, seed
 from benchmarks.report import Row
 from benchmarks.timing import load_during, peak_memory
-from lakewright.bus.command_runs import run_commands
+from lakewright.bus.command_runs import CommandRun
 from lakewright.bus.manifest import Manifest
 from lakewright.manifest.redaction import Redactor
 from lakewright.stores.registry import open_store
@@ -70,16 +70,17 @@ def _run_bare() -> None:
 
 
 def _run_held(manifest: Manifest) -> None:
-    done = run_commands(
-        manifest,
-        manifest.demand("acme/scanner", ()),
-        COMMAND,
+    done = CommandRun(
+        manifest=manifest,
+        demand=manifest.demand("acme/scanner", ()),
+        arguments=COMMAND,
         environ=os.environ,
         redactor=Redactor(),
         stops=_NoStop(),
         forward=lambda _: None,
         report=lambda _: None,
     )
+    done.run()
     if done.count("processed") != ITEMS:
         raise RuntimeError(f"{done.count('processed')} of {ITEMS} items were processed")
 

@@ -65,7 +65,7 @@ def _lakewright(*arguments: str, succeeds: bool) -> None:
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """Serve the page of a project, and yield the link to it."""
-    files, said = ServerFiles.of(folder), list[str]()
+    files, said = ServerFiles(folder), list[str]()
     files.folder.mkdir(exist_ok=True)
     serving = Serving(
         options=ServeOptions(port=0, allow_actions=True),

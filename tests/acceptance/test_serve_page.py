@@ -65,7 +65,7 @@ class Running:
 @contextmanager
 def page_of(lake: SmallLake) -> Iterator[tuple[HttpService, str]]:
     """Yield a server of a lake, and the link to its page."""
-    files = ServerFiles.of(lake.folder)
+    files = ServerFiles(lake.folder)
     files.folder.mkdir(exist_ok=True)
     said: list[str] = []
     project = WatchedProject(lambda on_read: App.open(lake.folder, environ={}, on_read=on_read))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from pydantic import ValidationError
+
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.worklist import Demand
 from lakewright.errors import CommandFailed, UsageError
@@ -16,9 +18,8 @@ from lakewright.manifest.claim import Claim, lost_claim_error
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Lease, find_lease, renew
 from lakewright.manifest.payload import failure
+from lakewright.manifest.plain_values import document_of, of_json
 from lakewright.manifest.record import Application, format_instant
-
-KEYS = ("item_id", "application", "instance", "record_id", "run_id", "token", "processed_id", "failed_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,13 @@ class WrittenClaim:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `manifest acquire` prints."""
-        return {**{key: getattr(self, key) for key in KEYS}, **self._times()}
+        return document_of(self)
 
     def ended_as_json(self, item: Item) -> dict[str, Any]:
         """Return the document that `manifest processed` and `manifest failed` print of the item."""
         application = Application.named(self.application, self.instance)
         verdict = item.verdict(application).value
         return {"item_id": item.item_id, "application": str(application), "verdict": verdict}
-
-    def _times(self) -> dict[str, Any]:
-        return {"lease_seconds": self.lease_seconds, "expires": self.expires}
 
     @classmethod
     def of(cls, claim: Claim, duration: timedelta) -> WrittenClaim:
@@ -79,21 +77,30 @@ class WrittenClaim:
             UsageError: The text is no claim.
         """
         try:
-            values = json.loads(text)
-            optional = {"instance": values.pop("instance")}
-            texts = {key: values[key] for key in (*KEYS, "expires") if key != "instance"}
-            if not all(isinstance(value, str) for value in texts.values()):
-                raise TypeError("a value isn't text")
-            return cls(**texts, **optional, lease_seconds=float(values["lease_seconds"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(
-                f"the claim can't be read: {error}",
-                remedy=Phrase(
-                    "Give what ",
-                    Command("manifest", "acquire"),
-                    " printed, as text, as @FILE, or - for stdin.",
-                ),
-            ) from error
+            return cls.read(json.loads(text))
+        except ValueError as error:
+            raise _unreadable(str(error)) from error
+
+    @classmethod
+    def read(cls, document: Any) -> WrittenClaim:
+        """Return the claim of the document that `manifest acquire` printed.
+
+        Raises:
+            UsageError: The document is no claim.
+        """
+        try:
+            return of_json(cls, document)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = "".join(f"{name}: " for name in first["loc"])
+            raise _unreadable(f"{where}{first['msg']}") from error
+
+
+def _unreadable(why: str) -> UsageError:
+    printed = Phrase(
+        "Give what ", Command("manifest", "acquire"), " printed, as text, as @FILE, or - for stdin."
+    )
+    return UsageError(f"the claim can't be read: {why}", remedy=printed)
 
 
 def acquire(manifest: Manifest, demand: Demand, item_id: str, duration: timedelta) -> WrittenClaim:

@@ -1,6 +1,6 @@
-"""Runs a command for one item, in a process group of its own, and reports how it ended.
+"""Runs a command in a process group of its own, and reports how it ended.
 
-Nothing of an item reaches a shell: the command is a list of arguments, in which `{item}` is replaced.
+Nothing of an item reaches a shell: the command is a list of arguments.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import selectors
 import signal
 import stat
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -28,7 +27,6 @@ from lakewright.manifest.foreign_payload import parse_payload
 log = logging.getLogger(__name__)
 
 
-PLACEHOLDER = "{item}"
 TICK = 0.1
 """Seconds between two checks whether the command must stop."""
 GRACE = 10.0
@@ -41,23 +39,6 @@ MOST_CHUNKS = 16
 LONGEST_PAYLOAD = 1_000_000
 """Bytes read of a payload's file; what is larger is refused without reading it all."""
 KILL = int(signal.SIGKILL)
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command with the variables that it finds in its environment.
-
-    Attributes:
-        arguments: Program and arguments; `{item}` in them is replaced.
-        environ: The environment to add to.
-    """
-
-    arguments: Sequence[str]
-    environ: Mapping[str, str]
-
-    def arguments_for(self, item_id: str) -> list[str]:
-        """Return the arguments for an item."""
-        return [argument.replace(PLACEHOLDER, item_id) for argument in self.arguments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,69 +80,38 @@ class Ended:
         return parse_payload(text) if text.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
-class Workplace:
-    """What the commands of one run share.
-
-    Attributes:
-        folder: Where they write their payloads.
-        guard: Kills them if this process is killed.
-    """
-
-    folder: Path
-    guard: Guard
-
-    @classmethod
-    @contextmanager
-    def opened(cls) -> Iterator[Workplace]:
-        """Yield a workplace, which ends with the `with` block."""
-        with tempfile.TemporaryDirectory(prefix="lakewright-run-") as folder, Guard() as guard:
-            yield cls(Path(folder), guard)
-
-
 def run_command(
-    command: Command,
-    item_id: str,
-    variables: Mapping[str, str],
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    payload_file: Path,
     *,
-    workplace: Workplace,
+    guard: Guard,
     must_stop: Callable[[], int | None],
     forward: Callable[[str], None],
-    use: Callable[[Ended], None],
-) -> None:
-    """Run a command for an item, and pass how it ended to `use`.
+) -> Ended:
+    """Run a command, and return how it ended.
 
     Args:
-        command: The command.
-        item_id: The item.
-        variables: Further variables of its environment; `LAKEWRIGHT_RECORD` is of this command alone.
-        workplace: What it shares with the other commands of the run.
+        arguments: Program and arguments.
+        environ: Its environment, to which `LAKEWRIGHT_PAYLOAD` is added.
+        payload_file: Where it may write its payload.
+        guard: Kills it if this process is killed.
         must_stop: Returns the signal by which the command must end now, or None while it may go on.
         forward: Receives what the command writes to stderr.
-        use: Receives how it ended, while the file of its payload still exists.
 
     Raises:
         UsageError: The command can't be started.
     """
-    payload_file = workplace.folder / f"{variables['LAKEWRIGHT_RECORD']}.json"
-    environ = {
-        **command.environ,
-        **variables,
-        "LAKEWRIGHT_ITEM": item_id,
-        "LAKEWRIGHT_PAYLOAD": str(payload_file),
-    }
-    workplace.guard.prepare()
-    process = _start(command.arguments_for(item_id), environ)
-    workplace.guard.started(process.pid)
+    guard.prepare()
+    process = _start(arguments, {**environ, "LAKEWRIGHT_PAYLOAD": str(payload_file)})
+    guard.started(process.pid)
     running = _Running(process, forward)
     try:
         running.watch(must_stop)
     finally:
         has_left = running.end()
-        workplace.guard.ended(process.pid)
-    use(Ended(process.returncode, running.stopped_by, running.tail(), has_left, payload_file))
-    with suppress(OSError):  # it may be missing, or a folder, which ends with the run
-        payload_file.unlink()
+        guard.ended(process.pid)
+    return Ended(process.returncode, running.stopped_by, running.tail(), has_left, payload_file)
 
 
 def _start(arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:

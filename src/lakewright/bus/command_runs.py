@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any, Protocol
 
-from lakewright.bus.command import KILL, Command, Ended, Workplace, run_command
+from lakewright.bus.command import KILL, Ended, Guard, run_command
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.worklist import Demand, Worklist
 from lakewright.errors import CommandFailed, LakewrightError, LeaseLost, StoreUnavailable, UsageError
@@ -30,6 +33,10 @@ LONGEST_LINE = 300
 
 PROCESSED, FAILED, RELEASED = "processed", "failed", "released"
 LOST, UNRECORDED = "lost", "unrecorded"
+ENDS_BY = {FAILED, LOST, UNRECORDED}
+"""What became of an item after which no further one is begun."""
+
+PLACEHOLDER = "{item}"
 
 
 class Stops(Protocol):
@@ -59,92 +66,118 @@ class Worked:
         return document_of(self, seconds=round(self.seconds, 3))
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True)
 class CommandRun:
-    """The run of a command over items.
+    """A command that is run for each item of a demand, and what became of the items.
 
     Attributes:
+        demand: What to process.
+        arguments: The command; `{item}` is replaced by the item's id.
+        environ: The environment of the command.
+        redactor: Removes secrets from what is recorded.
+        stops: Reports whether a signal asked the run to stop; running commands get that signal.
+        forward: Receives what commands write to stderr.
+        report: Receives what became of each item.
+        jobs: The number of commands that run at once.
+        keeps_going: Whether further items are processed after one has failed.
         worked: What became of each item, in the order in which they ended.
         obstacle: Why no later item could be claimed, if items are processed in order.
         error: Why the run ended early.
     """
 
-    worked: list[Worked] = field(default_factory=list)
-    obstacle: LakewrightError | None = None
-    error: Exception | None = None
+    manifest: Manifest
+    demand: Demand
+    arguments: Sequence[str]
+    environ: Mapping[str, str]
+    redactor: Redactor
+    stops: Stops
+    forward: Callable[[str], None]
+    report: Callable[[Worked], None]
+    jobs: int = 1
+    keeps_going: bool = False
+    worked: list[Worked] = field(default_factory=list, init=False)
+    obstacle: LakewrightError | None = field(default=None, init=False)
+    error: Exception | None = field(default=None, init=False)
+    _is_cut_short: bool = field(default=False, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def run(self) -> None:
+        """Run the command for one item after the other, until there is none or the run must stop."""
+        worklist = self.manifest.worklist(self.demand)
+        with TemporaryDirectory(prefix="lakewright-run-") as folder, Guard() as guard:
+            errors = self._work(worklist, Path(folder), guard)
+        self.obstacle = worklist.obstacle
+        self.error = next((error for error in errors if isinstance(error, Exception)), None)
 
     def count(self, status: str) -> int:
         """Return the number of items with a status."""
         return sum(each.status == status for each in self.worked)
 
+    def _work(self, worklist: Worklist, folder: Path, guard: Guard) -> list[BaseException]:
+        """Let threads work until the list is empty, and return the errors that ended some of them."""
+        with ThreadPoolExecutor(self.jobs, thread_name_prefix="lakewright-run") as pool:
+            working = [pool.submit(self._work_off, worklist, folder, guard) for _ in range(self.jobs)]
+            try:
+                # With a timeout, so that this thread can receive signals.
+                while wait(working, timeout=0.2).not_done:
+                    if any(each.done() and each.exception() is not None for each in working):
+                        worklist.stop()
+            except BaseException:
+                # A second signal: commands are killed, not asked.
+                self._is_cut_short = True
+                raise
+        return [error for each in working if (error := each.exception()) is not None]
 
-@dataclass(slots=True)
-class _Crew:
-    """The threads that work on one list."""
-
-    manifest: Manifest
-    command: Command
-    workplace: Workplace
-    worklist: Worklist
-    stops: Stops
-    forward: Callable[[str], None]
-    report: Callable[[Worked], None]
-    redactor: Redactor
-    keeps_going: bool
-    run: CommandRun = field(default_factory=CommandRun)
-    is_cut_short: bool = False
-    lock: Lock = field(default_factory=Lock)
-
-    def work(self) -> None:
-        """Process one item after the other until there is none, or the run must stop."""
-        while self.stops.signal is None and not self.is_cut_short:
-            claim = self.worklist.next_claim()
+    def _work_off(self, worklist: Worklist, folder: Path, guard: Guard) -> None:
+        # In order, a failed item holds back all that arrived after it.
+        ends_by = {LOST, UNRECORDED} if self.keeps_going and not self.demand.is_in_order else ENDS_BY
+        while self.stops.signal is None and not self._is_cut_short:
+            claim = worklist.next_claim()
             if claim is None:
                 return
-            self._end(self._process(claim))
+            worked = self._process(claim, folder, guard)
+            with self._lock:
+                self.worked.append(worked)
+                self.report(worked)
+            if worked.status in ends_by:
+                worklist.stop()
 
-    def _end(self, worked: Worked) -> None:
-        with self.lock:
-            self.run.worked.append(worked)
-            self.report(worked)
-        if worked.status in (LOST, UNRECORDED) or (worked.status == FAILED and not self.keeps_going):
-            self.worklist.stop()
-
-    def _process(self, claim: Claim) -> Worked:
-        begin = time.monotonic()
-        heartbeat = self.manifest.heartbeat
+    def _process(self, claim: Claim, folder: Path, guard: Guard) -> Worked:
+        begin, heartbeat = time.monotonic(), self.manifest.heartbeat
         heartbeat.keep(claim.lease)
-        ends: list[Ended] = []
-        outcome: list[tuple[str, str | None]] = []
-
-        def use(ended: Ended) -> None:
-            ends.append(ended)
-            outcome.append(self._record(claim, ended))
-
         try:
-            run_command(
-                self.command,
-                claim.item_id,
-                {"LAKEWRIGHT_RECORD": claim.record_id, "LAKEWRIGHT_RUN": claim.run_id},
-                workplace=self.workplace,
-                must_stop=lambda: self._must_stop(claim),
-                forward=self.forward,
-                use=use,
-            )
-        except Exception as error:
-            if not ends:  # it was not started, or was killed
-                reason = self.redactor.text(text_of(error))
-                is_unstarted = isinstance(error, UsageError)
-                why = "the command can't be started" if is_unstarted else f"interrupted by an error: {reason}"
-                self.manifest.ledger.give_back(claim, why)
-            raise
+            ended = self._run(claim, folder / f"{claim.record_id}.json", guard)
+            status, note = self._record(claim, ended)
         finally:
             heartbeat.drop(claim.lease)
-        status, note = outcome[0]
-        return Worked(claim.item_id, status, time.monotonic() - begin, note, ends[0].code)
+        with suppress(OSError):  # it may be missing, or a folder, which ends with the run
+            ended.payload_file.unlink()
+        return Worked(claim.item_id, status, time.monotonic() - begin, note, ended.code)
+
+    def _run(self, claim: Claim, payload_file: Path, guard: Guard) -> Ended:
+        named = {
+            "LAKEWRIGHT_ITEM": claim.item_id,
+            "LAKEWRIGHT_RECORD": claim.record_id,
+            "LAKEWRIGHT_RUN": claim.run_id,
+        }
+        try:
+            return run_command(
+                [argument.replace(PLACEHOLDER, claim.item_id) for argument in self.arguments],
+                {**self.environ, **named},
+                payload_file,
+                guard=guard,
+                must_stop=lambda: self._must_stop(claim),
+                forward=self.forward,
+            )
+        except Exception as error:  # it was not started, or was killed
+            reason = self.redactor.text(text_of(error))
+            is_unstarted = isinstance(error, UsageError)
+            why = "the command can't be started" if is_unstarted else f"interrupted by an error: {reason}"
+            self.manifest.ledger.give_back(claim, why)
+            raise
 
     def _must_stop(self, claim: Claim) -> int | None:
-        if self.manifest.heartbeat.loss(claim.lease) is not None or self.is_cut_short:
+        if self.manifest.heartbeat.loss(claim.lease) is not None or self._is_cut_short:
             return KILL
         return self.stops.signal
 
@@ -189,66 +222,3 @@ class _Crew:
         return CommandFailed(
             f"the command ended with exit code {ended.code}{said}", details={"exit_code": ended.code}
         )
-
-
-def run_commands(
-    manifest: Manifest,
-    demand: Demand,
-    arguments: tuple[str, ...],
-    *,
-    environ: Mapping[str, str],
-    redactor: Redactor,
-    stops: Stops,
-    forward: Callable[[str], None],
-    report: Callable[[Worked], None],
-    jobs: int = 1,
-    keeps_going: bool = False,
-) -> CommandRun:
-    """Run a command for each item of a demand, and return what became of the items.
-
-    Args:
-        manifest: The manifest.
-        demand: What to process.
-        arguments: The command; `{item}` is replaced by the item's id.
-        environ: The environment of the command.
-        redactor: Removes secrets from what is recorded.
-        stops: Reports whether a signal asked the run to stop; running commands get that signal.
-        forward: Receives what commands write to stderr.
-        report: Receives what became of each item.
-        jobs: The number of commands that run at once.
-        keeps_going: Whether further items are processed after one has failed.
-    """
-    worklist = manifest.worklist(demand)
-    with Workplace.opened() as workplace:
-        crew = _Crew(
-            manifest,
-            Command(arguments, environ),
-            workplace,
-            worklist,
-            stops,
-            forward,
-            report,
-            redactor,
-            # In order, a failed item holds back all that arrived after it.
-            keeps_going=keeps_going and not demand.is_in_order,
-        )
-        errors = _work(crew, jobs)
-    crew.run.obstacle = worklist.obstacle
-    crew.run.error = next((error for error in errors if isinstance(error, Exception)), None)
-    return crew.run
-
-
-def _work(crew: _Crew, jobs: int) -> list[BaseException]:
-    """Let threads work until the list is empty, and return the errors that ended some of them."""
-    with ThreadPoolExecutor(jobs, thread_name_prefix="lakewright-run") as pool:
-        working = [pool.submit(crew.work) for _ in range(jobs)]
-        try:
-            # With a timeout, so that this thread can receive signals.
-            while wait(working, timeout=0.2).not_done:
-                if any(each.done() and each.exception() is not None for each in working):
-                    crew.worklist.stop()
-        except BaseException:
-            # A second signal: commands are killed, not asked.
-            crew.is_cut_short = True
-            raise
-    return [error for each in working if (error := each.exception()) is not None]

@@ -27,11 +27,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from lakewright.bus.additions import add_items
 from lakewright.bus.derived_state import ProcessedItem, derive_state
-from lakewright.bus.names import Match, own_application
-from lakewright.bus.worklist import Backlog, Demand, Worklist, backlog_of
-from lakewright.errors import LeaseLost, StoreUnavailable
+from lakewright.bus.worklist import Backlog, Demand, Match, Worklist, backlog_of, own_application
+from lakewright.errors import LeaseLost, StoreUnavailable, UsageError
 from lakewright.manifest.applications import named_application
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.item import Item
@@ -42,6 +40,7 @@ from lakewright.manifest.record import Agent, Application, Author, Record
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.settings import lease_duration
 from lakewright.manifest.store import Query, Store
+from lakewright.slices.discovery import item_id
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_lazily
@@ -167,10 +166,15 @@ class Manifest:
             payload: A JSON object to record with each of them.
 
         Raises:
-            UsageError: An id, the application or the payload can't be recorded; nothing was written.
+            UsageError: An id, the application or the payload can't be recorded; nothing was written for that
+                item and those after.
         """
-        author = own_application(application)
-        added = add_items(self.ledger, items, author, payload, run_id=self.holder.run_id)
+        author, ids = own_application(application), dict.fromkeys(map(id_of, items))
+        if not all(each.strip() for each in ids):
+            raise UsageError(
+                "the id of an item is empty", remedy="Name a URI, a path, a table or a span of time."
+            )
+        added = self.ledger.announce(ids, author, payload, run_id=self.holder.run_id)
         return tuple(item.item_id for item in added.new)
 
     def ready(
@@ -373,6 +377,16 @@ class Manifest:
             is_in_order,
             Takeover.AUTO if is_idempotent else Takeover.OPERATOR,
         )
+
+
+def id_of(item: str | Path) -> str:
+    """Return the id of an item: a text as it is, a path as the location of a slice there.
+
+    Example:
+        >>> id_of("table orders"), id_of(Path("/lake/a b"))
+        ('table orders', 'file:///lake/a%20b')
+    """
+    return item_id(str(item)) if isinstance(item, Path) else item
 
 
 def _new_id() -> str:

@@ -185,7 +185,7 @@ class Call:
     def _leave_server(self, app: App) -> None:
         from lakewright.serve.server_files import ServerFiles, start_on_demand
 
-        files = ServerFiles.of(app.project.basedir)
+        files = ServerFiles(app.project.basedir)
         if start_on_demand(files, global_arguments(self.settings)):
             log.info("a server is started for the next commands; it stops when it has had nothing to do")
 

@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 
@@ -66,25 +66,21 @@ def _check_alive(services: Sequence[Service]) -> None:
 def make_services(serving: Serving) -> tuple[Service, ...]:
     """Return the services that the project needs; they start in this order, and stop in the reverse one."""
     from lakewright.serve.triggers import TriggerService
-    from lakewright.serve.warm_service import make_service
+    from lakewright.serve.warm_service import WarmService
 
-    made = (make_service(serving), _web(serving), TriggerService(serving))
+    made = (WarmService(serving), _web(serving), TriggerService(serving))
     return tuple(service for service in made if service is not None)
 
 
 @contextmanager
 def running(services: Sequence[Service]) -> Iterator[None]:
     """Start services, and stop those that were started, the last one first."""
-    begun: list[Service] = []
-    try:
+    with ExitStack() as begun:
         for service in services:
-            begun.append(service)
+            begun.callback(_stop, service)
             service.start()
             log.info("%s started", service.name)
         yield
-    finally:
-        for service in reversed(begun):
-            _stop(service)
 
 
 def _stop(service: Service) -> None:

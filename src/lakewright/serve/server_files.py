@@ -14,8 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -25,50 +24,26 @@ from lakewright.errors import SparkUnavailable, UsageError
 from lakewright.errors.phrase import Command, Phrase
 
 
-@dataclass(frozen=True, slots=True)
 class ServerFiles:
-    """The places of a server's files.
+    """The places of a server's files, in `.lakewright` of the project's folder.
 
     Attributes:
-        folder: `.lakewright` of the project's folder.
+        basedir: The project's folder.
+        socket: The socket on which requests arrive.
+        lock: The file that the running server has locked.
+        state: What the running server says about itself, as JSON.
+        token: The token that programs send to the HTTP API.
+        log: The output of a server that was started in the background.
     """
 
-    folder: Path
-
-    @classmethod
-    def of(cls, basedir: Path) -> ServerFiles:
-        """Return the files of the server of the project in a folder."""
-        return cls(basedir.resolve() / ".lakewright")
-
-    @property
-    def basedir(self) -> Path:
-        """The project's folder."""
-        return self.folder.parent
-
-    @property
-    def socket(self) -> Path:
-        """The socket on which requests arrive."""
-        return self.folder / "serve.sock"
-
-    @property
-    def lock(self) -> Path:
-        """The file that the running server has locked."""
-        return self.folder / "serve.lock"
-
-    @property
-    def state(self) -> Path:
-        """What the running server says about itself, as JSON."""
-        return self.folder / "serve.json"
-
-    @property
-    def token(self) -> Path:
-        """The token that programs send to the HTTP API."""
-        return self.folder / "serve.token"
-
-    @property
-    def log(self) -> Path:
-        """The output of a server that was started in the background."""
-        return self.folder / "serve.log"
+    def __init__(self, basedir: Path) -> None:
+        self.basedir = basedir.resolve()
+        self.folder = self.basedir / ".lakewright"
+        self.socket = self.folder / "serve.sock"
+        self.lock = self.folder / "serve.lock"
+        self.state = self.folder / "serve.json"
+        self.token = self.folder / "serve.token"
+        self.log = self.folder / "serve.log"
 
     def write(self, path: Path, text: str) -> None:
         """Write one of the files as a whole; only this user can read it."""
@@ -127,8 +102,7 @@ class ServerFiles:
                 yield
             finally:
                 for path in (self.state, self.socket, self.token):
-                    with suppress(FileNotFoundError):
-                        path.unlink()
+                    path.unlink(missing_ok=True)
 
 
 START_SECONDS = 60

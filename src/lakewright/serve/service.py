@@ -70,16 +70,18 @@ class Gauges:
 
         Example:
             >>> gauges = Gauges()
-            >>> gauges.hear(b"waiting 3"), gauges.hear(b"heap 10 20"), gauges.hear(b"begun"), gauges
-            (True, True, False, Gauges(running=0, waiting=3, heap=(10, 20)))
+            >>> gauges.hear(b"requests 5 3"), gauges.hear(b"heap 10 20"), gauges.hear(b"changed"), gauges
+            (True, True, False, Gauges(running=5, waiting=3, heap=(10, 20)))
         """
-        word, *numbers = line.split()[:3] or [b""]
-        if word == b"waiting" and numbers:
-            self.waiting = int(numbers[0])
-        elif word == b"heap":
-            self.heap = (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else None
-        else:
-            return False
+        match line.split():
+            case [b"requests", running, waiting]:
+                self.running, self.waiting = int(running), int(waiting)
+            case [b"heap", used, most]:
+                self.heap = (int(used), int(most))
+            case [b"heap"]:
+                self.heap = None
+            case _:
+                return False
         return True
 
 

@@ -10,16 +10,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import lakewright_client as client
 from lakewright.errors import SparkUnavailable
 from lakewright.serve.requests import Request
-from lakewright.serve.server_files import ServerFiles
-from lakewright.serve.service import Gauges, Serving
-from lakewright.serve.worker_host import BEGUN, CHANGED, CODE, ENDED, READY
+from lakewright.serve.service import Serving
+from lakewright.serve.worker_host import CHANGED, CODE, READY
 
 log = logging.getLogger(__name__)
 
@@ -34,57 +33,31 @@ SECONDS_TO_END = 5
 """Seconds to wait for a host without requests; with some, it ends later by itself."""
 
 
-def make_service(serving: Serving) -> WarmService:
-    """Return the service; unless a command waits for it, it starts Spark at once."""
-
-    def warm_up() -> Request:
-        return serving.requests.begin(WARM_UP, stderr=sys.stderr)
-
-    return WarmService(
-        serving.files,
-        serving.runner,
-        warm_up=None if serving.options.is_on_demand else warm_up,
-        gauges=serving.gauges,
-    )
-
-
 class WarmService:
-    """Starts a worker host, and another one when it ends or the installation changes."""
+    """Starts a worker host, and another one when it ends or the installation changes.
+
+    Unless a command waits for the server, it starts Spark at once.
+
+    Args:
+        serving: What the server is made from.
+        code: The folders whose changes need a new host.
+    """
 
     name = "the warm session"
     url = None
 
-    def __init__(
-        self,
-        files: ServerFiles,
-        runner: str,
-        code: Sequence[Path] = CODE,
-        *,
-        warm_up: Callable[[], Request] | None = None,
-        gauges: Gauges | None = None,
-    ) -> None:
-        """Make it.
-
-        Args:
-            files: The places of the server's files.
-            runner: The function that runs a command line, as `module:function`.
-            code: The folders whose changes need a new host.
-            warm_up: Begins the request that starts Spark.
-            gauges: Keeps what the host reports of its queue and its JVM.
-        """
-        self._files = files
-        self._command = [runner, *map(str, code)]
-        self._warm_up = warm_up
+    def __init__(self, serving: Serving, code: Sequence[Path] = CODE) -> None:
+        self.serving = serving
+        self._code = code
         self._warming: Request | None = None
         self._listener: socket.socket | None = None
         self._host: _Host | None = None
         self._is_stopping = False
-        self.gauges = gauges or Gauges()
 
     @property
     def is_busy(self) -> bool:
         """Whether a request runs."""
-        return self.gauges.running > 0
+        return self.serving.gauges.running > 0
 
     @property
     def has_ended(self) -> bool:
@@ -97,21 +70,17 @@ class WarmService:
         Raises:
             SparkUnavailable: The host ended while it started.
         """
-        self._listener = self._listening()
-        try:
-            self._host = _Host(self._listener, self._files, self._command)
-        except SparkUnavailable:
-            self.stop()
-            raise
-        arguments = (self._listener, self._host)
-        threading.Thread(target=self._keep, args=arguments, name="warm session", daemon=True).start()
-        if self._warm_up is not None:
-            self._warming = self._warm_up()
+        listener = self._listener = self._listening()
+        host = self._host = self._new_host(listener)
+        keep = threading.Thread(target=self._keep, args=(listener, host), name="warm session", daemon=True)
+        keep.start()
+        if not self.serving.options.is_on_demand:
+            self._warming = self.serving.requests.begin(WARM_UP, stderr=sys.stderr)
 
     def stop(self) -> None:
         """Take no more requests; those that run go on, and the host ends with the last one."""
         self._is_stopping = True
-        self._files.socket.unlink(missing_ok=True)
+        self.serving.files.socket.unlink(missing_ok=True)
         if self._warming is not None and self._warming.wait(0) is None:
             self._warming.interrupt(signal.SIGTERM)
         if self._listener is not None:
@@ -120,7 +89,7 @@ class WarmService:
             self._host.end(SECONDS_TO_END)
 
     def _listening(self) -> socket.socket:
-        path = self._files.socket
+        path = self.serving.files.socket
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)
@@ -131,6 +100,9 @@ class WarmService:
             os.umask(before)
         listener.listen(BACKLOG)
         return listener
+
+    def _new_host(self, listener: socket.socket) -> _Host:
+        return _Host(listener, self.serving.files.basedir, [self.serving.runner, *map(str, self._code)])
 
     def _keep(self, listener: socket.socket, host: _Host) -> None:
         """Start another host whenever one ends; commands that nobody would take must not wait for one."""
@@ -157,15 +129,15 @@ class WarmService:
             host.end(patience=0)
             quick = quick + 1 if time.monotonic() - begun < QUICK else 0
             try:
-                host = self._host = _Host(listener, self._files, self._command)
+                host = self._host = self._new_host(listener)
             except SparkUnavailable:
                 return
 
     def _follow(self, host: _Host) -> bool:
-        """Count the requests of a host until it takes no more; return whether the code has changed."""
-        gauges = self.gauges
-        while (line := host.next_line()) in (BEGUN, ENDED) or gauges.hear(line):
-            gauges.running += {BEGUN: 1, ENDED: -1}.get(line, 0)
+        """Follow what a host reports until it takes no more requests; return whether the code has changed."""
+        gauges = self.serving.gauges
+        while gauges.hear(line := host.next_line()):
+            pass
         gauges.running, gauges.waiting, gauges.heap = 0, 0, None
         return line == CHANGED
 
@@ -173,7 +145,7 @@ class WarmService:
 class _Host:
     """A worker host, started from the server."""
 
-    def __init__(self, listener: socket.socket, files: ServerFiles, command: Sequence[str]) -> None:
+    def __init__(self, listener: socket.socket, folder: Path, command: Sequence[str]) -> None:
         """Start it, and wait until it takes requests.
 
         Raises:
@@ -182,7 +154,7 @@ class _Host:
         number = listener.fileno()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "lakewright.serve.worker_host", str(number), *command],
-            cwd=files.basedir,
+            cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(number,),

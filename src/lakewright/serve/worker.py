@@ -35,12 +35,13 @@ _replaced: list[Any] = []
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A request as it arrives; its fields are bytes, as the caller's operating system has them."""
+    """A request as it arrives; its fields are bytes, as the caller's operating system has them.
 
-    protocol: str
-    package: str
-    python: str
-    flags: str
+    Attributes:
+        installation: The protocol, the folder of the package, the Python and its flags.
+    """
+
+    installation: tuple[str, ...]
     umask: int
     encodings: tuple[str, ...]
     first_path: str
@@ -52,29 +53,26 @@ class Message:
     def of(cls, body: bytes) -> Message:
         """Return the message in these bytes, as `lakewright_client.ask` writes it."""
         *fields, _ = body.split(b"\0")
-        protocol, package, python, flags, umask, *encodings, first_path = map(os.fsdecode, fields[:9])
-        folder, count = fields[9], int(fields[10])
-        arguments = tuple(map(os.fsdecode, fields[11 : 11 + count]))
+        *installation, umask, stdin, stdout, stderr, first_path = map(os.fsdecode, fields[:9])
+        count = int(fields[10])
         pairs = (field.partition(b"=") for field in fields[11 + count :])
         return cls(
-            protocol,
-            package,
-            python,
-            flags,
-            umask=int(umask),
-            encodings=tuple(encodings),
-            first_path=first_path,
-            folder=folder,
-            arguments=arguments,
+            tuple(installation),
+            int(umask),
+            (stdin, stdout, stderr),
+            first_path,
+            folder=fields[9],
+            arguments=tuple(map(os.fsdecode, fields[11 : 11 + count])),
             environ={name: value for name, _, value in pairs},
         )
 
     def why_not(self) -> str | None:
         """Return why this process can't stand in for the caller's own; None if it can."""
         ours = Message.of(client.ask([], os.environb, b"", umask=0, encodings=["", "", ""])[4:])
-        if (self.protocol, self.package) != (ours.protocol, ours.package):
-            return f"the server runs Lakewright in {ours.package}, this command is in {self.package}"
-        if (self.python, self.flags) != (ours.python, ours.flags):
+        if self.installation[:2] != ours.installation[:2]:
+            package = self.installation[1]
+            return f"the server runs Lakewright in {ours.installation[1]}, this command is in {package}"
+        if self.installation != ours.installation:
             return "the server runs on another Python, or with other flags"
         names = sorted(name for name in self._pythons() ^ ours._pythons())
         return f"the environment differs in {names[0]}" if names else None

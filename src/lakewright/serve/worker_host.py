@@ -31,10 +31,10 @@ from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.attached_jvm import AttachedSession
 
-READY, CHANGED, BEGUN, ENDED = b"ready\n", b"changed\n", b"begun\n", b"ended\n"
-"""What the host reports to the server: it takes requests; it no longer does, as the installation has changed;
-a request has begun, or ended. Lines that begin with `waiting` or `heap` say how many requests wait, and how
-much of the JVM's heap is used."""
+READY, CHANGED = b"ready\n", b"changed\n"
+"""What the host reports to the server: it takes requests; it no longer does, as the installation has changed.
+Lines that begin with `requests` or `heap` say how many requests there are and how many of them wait, and how
+much of the JVM's heap is used and how much there is."""
 LIMIT = max(8, 4 * (os.cpu_count() or 1))
 """Requests that run at once; the others wait, but for those that a running one has started."""
 FAILED = 70
@@ -76,7 +76,7 @@ class WorkerHost:
         self._signalled, self._signalling = socket.socketpair()
         self._folder = Path.cwd()
         self._is_draining = False
-        self._reported_waiting = 0
+        self._reported = (0, 0)
         self._host_lines: int | None = None
 
     def serve(self) -> None:
@@ -121,7 +121,7 @@ class WorkerHost:
         pid = self._fork(lambda: self._work(connection, gate), keep=(connection, gate))
         gate.close()
         worker = self._workers[pid] = _Worker(connection, ours)
-        self._send(BEGUN)
+        self._report()
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(worker))
 
     def _work(self, connection: socket.socket, gate: socket.socket) -> int:
@@ -164,10 +164,14 @@ class WorkerHost:
         for worker in [each for each in self._workers.values() if each.waits][: max(free, 0)]:
             worker.waits, worker.counts = False, True
             worker.let_begin()
-        waiting = sum(each.waits for each in self._workers.values())
-        if waiting != self._reported_waiting:
-            self._reported_waiting = waiting
-            self._send(b"waiting %d\n" % waiting)
+        self._report()
+
+    def _report(self) -> None:
+        """Report how many requests there are and how many of them wait, if that has changed."""
+        now = (len(self._workers), sum(each.waits for each in self._workers.values()))
+        if now != self._reported:
+            self._reported = now
+            self._send(b"requests %d %d\n" % now)
 
     def _reap(self) -> None:
         while True:
@@ -197,7 +201,6 @@ class WorkerHost:
         worker = self._workers.pop(pid, None)
         if worker is None:
             return
-        self._send(ENDED)
         if code < 0:  # a signal ended it, so that it couldn't say so
             with suppress(OSError):
                 worker.connection.send(client.ENDED + f"{128 - code}\n".encode())

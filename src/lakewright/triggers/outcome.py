@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from lakewright.errors import ItemLocked, JvmEnded, LeaseHeld, retryable_codes
@@ -85,23 +84,24 @@ def _first(warnings: Sequence[str]) -> Iterator[str]:
         yield f"{len(warnings) - MOST_WARNINGS} more"
 
 
+def _targets(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for instance in document.get("instances") or ():
+        for phase in instance["phases"]:
+            yield from phase["targets"]
+
+
 def _warnings(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the warnings of the slices and targets of a document, with their names."""
-    yield from _of_slices(document.get("slices") or ())
-    phases = chain.from_iterable(each["phases"] for each in document.get("instances") or ())
-    for target in chain.from_iterable(phase["targets"] for phase in phases):
-        found = (*map(str, target.get("warnings") or ()), *_of_slices(_slices(target)))
+    yield from _of_slices(document)
+    for target in _targets(document):
+        # Other kinds than entities have other metrics.
+        found = (*map(str, target.get("warnings") or ()), *_of_slices(target.get("metrics") or {}))
         yield from (f"{target['name']}: {text}" for text in found)
 
 
-def _slices(target: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the slices of a target; other kinds than entities have other metrics."""
-    found = (target.get("metrics") or {}).get("slices")
-    return found if isinstance(found, list) else ()
-
-
-def _of_slices(slices: Iterable[Any]) -> Iterator[str]:
-    for each in slices:
+def _of_slices(of: Mapping[str, Any]) -> Iterator[str]:
+    slices = of.get("slices")
+    for each in slices if isinstance(slices, list) else ():
         if isinstance(each, Mapping):
             yield from (f"{each.get('slice')}: {text}" for text in each.get("warnings") or ())
 
@@ -111,8 +111,6 @@ def _errors(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from document.get("errors") or ()
     if document.get("error"):
         yield document["error"]
-    for instance in document.get("instances") or ():
-        for phase in instance["phases"]:
-            for target in phase["targets"]:
-                if target["error"] and target["status"] not in ("SUCCESS", "SUCCESS_WITH_ERRORS", "SKIPPED"):
-                    yield target["error"]
+    for target in _targets(document):
+        if target["error"] and target["status"] not in ("SUCCESS", "SUCCESS_WITH_ERRORS", "SKIPPED"):
+            yield target["error"]

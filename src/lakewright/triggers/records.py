@@ -7,7 +7,8 @@ can't write them any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from lakewright.errors import SequenceConflict
 from lakewright.manifest.lease import MOST_RACES
@@ -74,15 +75,22 @@ class TriggerRecords:
         put = Put(TRIGGER, self._key(lane), value, before.version)
         return _saved(self.store.write(Write(puts=(put,))).documents[0])
 
-    def change(self, lane: Lane, how: Callable[[TriggerState], TriggerState]) -> TriggerState:
-        """Change a state on behalf of an operator, whoever has written it, and return the new one."""
+    def change(
+        self, lane: Lane, how: Callable[[TriggerState], TriggerState], owner: str | None = None
+    ) -> bool:
+        """Change a state, whoever has written it; with `owner`, return False if another one has.
+
+        Raises:
+            SequenceConflict: Too many processes change the state at once.
+        """
         for _ in range(MOST_RACES):
             document = self.store.document(TRIGGER, self._key(lane))
             before = SavedState() if document is None else _saved(document)
-            try:
-                return self.save(lane, how(before.state), before, before.owner).state
-            except SequenceConflict:
-                continue
+            if owner is not None and before.owner != owner:
+                return False
+            with suppress(SequenceConflict):
+                self.save(lane, how(before.state), before, before.owner)
+                return True
         raise SequenceConflict(f"too many processes change the state of the trigger {lane} at once")
 
     def _key(self, lane: Lane) -> str:
@@ -95,4 +103,4 @@ class TriggerRecords:
 
 def _saved(document: Document) -> SavedState:
     state = TriggerState.from_json(document.value["state"])
-    return replace(SavedState(), state=state, owner=document.value["owner"], version=document.version)
+    return SavedState(state, document.value["owner"], document.version)

@@ -101,11 +101,6 @@ class Scheduler:
     _read_at: float | None = field(default=None, init=False)
 
     @property
-    def running(self) -> frozenset[Lane]:
-        """What this process has started and what has not ended."""
-        return frozenset(self._running)
-
-    @property
     def held(self) -> frozenset[str]:
         """The names of the triggers that this process runs."""
         return frozenset(self._held)
@@ -194,7 +189,8 @@ class Scheduler:
                 continue
             try:
                 how = partial(_finished, trigger=trigger, ending=ending, jitter=self.jitter())
-                if self._change(records, lane, how):
+                self._read_at = None
+                if records.change(lane, how, self._held[lane.trigger].lease.token):
                     looks.forget(trigger)
             except LakewrightError:
                 self._ended.put((lane, ending))
@@ -264,22 +260,6 @@ class Scheduler:
         except Exception:  # the next round takes it for interrupted, or the trigger would wait for its end
             self._running.discard(lane)
             raise
-
-    def _change(
-        self, records: TriggerRecords, lane: Lane, how: Callable[[TriggerState], TriggerState]
-    ) -> bool:
-        """Change a state that an operator may change too; return False if another server runs the trigger."""
-        owner = self._held[lane.trigger].lease.token
-        self._read_at = None
-        while True:
-            saved = records.all().get(lane, SavedState())
-            if saved.owner != owner:
-                return False
-            try:
-                records.save(lane, how(saved.state), saved, owner)
-            except SequenceConflict:
-                continue
-            return True
 
 
 def lanes(name: str, trigger: Trigger) -> tuple[Lane, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from lakewright.bus.command import Guard
-from lakewright.bus.command_runs import CommandRun, Worked, run_commands
+from lakewright.bus.command_runs import CommandRun, Worked
 from lakewright.bus.manifest import Manifest
 from lakewright.errors import StoreUnavailable, UsageError
 from lakewright.manifest.redaction import Redactor
@@ -47,10 +47,10 @@ class Bench:
     reported: list[Worked] = field(default_factory=list)
 
     def run(self, *command: str, jobs: int = 1, keeps_going: bool = False, **demand: Any) -> CommandRun:
-        return run_commands(
-            self.manifest,
-            self.manifest.demand(SCANNER, (), **demand),
-            command,
+        done = CommandRun(
+            manifest=self.manifest,
+            demand=self.manifest.demand(SCANNER, (), **demand),
+            arguments=command,
             environ={**os.environ, "FOLDER": str(self.folder)},
             redactor=REDACTOR,
             stops=self.stops,
@@ -59,6 +59,8 @@ class Bench:
             jobs=jobs,
             keeps_going=keeps_going,
         )
+        done.run()
+        return done
 
     def sh(self, line: str, **options: Any) -> CommandRun:
         return self.run("sh", "-c", line, "sh", "{item}", **options)
@@ -236,14 +238,14 @@ def test_what_a_command_leaves_running_is_killed_with_its_lock(bench: Bench) -> 
 WORKER = """
 import os, sys
 from lakewright import Manifest
-from lakewright.bus.command_runs import run_commands
+from lakewright.bus.command_runs import CommandRun
 from lakewright.manifest.redaction import Redactor
 class Stops:
     signal = None
 with Manifest.open({"kind": "sqlite", "path": sys.argv[1]}) as manifest:
     manifest.add("a", application="acme/landing")
-    run_commands(manifest, manifest.demand("acme/scanner", ()), tuple(sys.argv[2:]), environ=os.environ,
-        redactor=Redactor(), stops=Stops(), forward=print, report=print)
+    CommandRun(manifest=manifest, demand=manifest.demand("acme/scanner", ()), arguments=tuple(sys.argv[2:]),
+        environ=os.environ, redactor=Redactor(), stops=Stops(), forward=print, report=print).run()
 """
 
 

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from tests.unit.serve.sites import MODEL, Served, served, write_project
 from tests.unit.serve.slices import claim, discover, fail, process
 
+from lakewright.errors import StoreUnavailable
 from lakewright.serve.http.application import ENDPOINTS, make_application
 from lakewright.serve.page.routes import Pages
 from lakewright.usecases.due.status import project_status
@@ -161,3 +162,20 @@ def test_metrics_say_that_the_project_is_broken(shop: Served, tmp_path: Path) ->
     text = shop.client.get("/metrics").text
     assert sample(text, 'lakewright_up{part="project"}') == 0
     assert "lakewright_slices" not in text
+
+
+def test_a_manifest_that_does_not_answer_is_no_unknown_name(
+    shop: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program took an item for one that the manifest does not know."""
+
+    def gone(*_: object) -> None:
+        raise StoreUnavailable("the manifest does not answer")
+
+    for path in ("/item?id=orders/1", "/runs/run-1"):
+        with monkeypatch.context() as patch:
+            for method in ("read", "select", "document", "documents", "records"):
+                patch.setattr(type(shop.app.store), method, gone)
+            answer = shop.client.get(f"/api/v1{path}")
+        assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable"), answer.text
+        assert answer.headers["retry-after"] == "5"

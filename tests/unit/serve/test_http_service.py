@@ -36,7 +36,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[http.Ht
 
 
 def make(folder: Path, report: Callable[[str], None], port: int = 0) -> http.HttpService:
-    files = ServerFiles.of(folder)
+    files = ServerFiles(folder)
     files.folder.mkdir(exist_ok=True)
     return http.make_service(
         Serving(

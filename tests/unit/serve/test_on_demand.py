@@ -66,6 +66,6 @@ def test_no_server_is_started_where_none_is_wanted_or_one_runs(tmp_path: Path, b
     close(tmp_path / "c", asked="auto", is_alone=True)
     close(tmp_path / "d", asked="auto", environ={"LAKEWRIGHT_NO_SERVE": "1"})
     close(tmp_path / "e", asked="auto", sessions=AttachedSession(lambda: None, tmp_path))
-    with ServerFiles.of(tmp_path / "f").locked():
+    with ServerFiles(tmp_path / "f").locked():
         close(tmp_path / "f", asked="auto")
     assert begun.commands == []

@@ -54,7 +54,7 @@ def test_what_has_started_is_stopped_when_a_service_cannot_start() -> None:
 
 
 def test_a_second_server_of_a_project_is_refused_and_harms_nothing(tmp_path: Path) -> None:
-    files = ServerFiles.of(tmp_path)
+    files = ServerFiles(tmp_path)
     assert files.read_state() is None
     with files.locked():
         files.write_state({"pid": 1})
@@ -100,7 +100,7 @@ class Clock:
 
 
 def serving(folder: Path, *, is_on_demand: bool) -> Serving:
-    files = ServerFiles.of(folder)
+    files = ServerFiles(folder)
     options = ServeOptions(is_on_demand=is_on_demand)
 
     def nothing(_: object) -> App:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,13 @@ import psutil
 import pytest
 
 import lakewright_client as client
+from lakewright.app import App
 from lakewright.serve.requests import ENCODINGS, Requests, _Warm
 from lakewright.serve.server_files import ServerFiles
+from lakewright.serve.service import ServeOptions, Serving
 from lakewright.serve.warm_service import WarmService
-from lakewright.serve.worker_host import LIMIT, WorkerHost, _Worker
+from lakewright.serve.watched_project import WatchedProject
+from lakewright.serve.worker_host import CODE, LIMIT, WorkerHost, _Worker
 
 NOBODY = 65534
 
@@ -52,15 +55,26 @@ class Host:
         return Requests(self.files.socket, {"PYTHONPATH": PATHS}, self.files.basedir)
 
 
+def service_of(files: ServerFiles, code: Sequence[Path] = CODE) -> WarmService:
+    """Return the service of a server that does not start Spark by itself."""
+
+    def nothing(_: object) -> App:
+        raise AssertionError("workers open the project")
+
+    requests = Requests(files.socket, {}, files.basedir)
+    options = ServeOptions(is_on_demand=True)
+    return WarmService(Serving(options, files, WatchedProject(nothing), requests, RUNNER, print), code)
+
+
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    files = ServerFiles.of(tmp_path_factory.mktemp("served"))
+    files = ServerFiles(tmp_path_factory.mktemp("served"))
     (files.basedir / "project.yml").write_text("name: served\n")
     files.folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", PATHS)
         code = tmp_path_factory.mktemp("code")
-        service = WarmService(files, RUNNER, [code])
+        service = service_of(files, [code])
         service.start()
         yield Host(service, files, code)
         service.stop()
@@ -240,7 +254,7 @@ def test_fifty_requests_at_once_all_end(host: Host) -> None:
 
 
 def test_requests_that_wait_for_their_turn_are_counted(host: Host) -> None:
-    gauges = host.service.gauges
+    gauges = host.service.serving.gauges
     begun = [host.requests.begin(["sleep", "2"]) for _ in range(LIMIT + 2)]
     assert eventually(lambda: (gauges.running, gauges.waiting) == (LIMIT + 2, 2))
     assert [each.wait(60) for each in begun] == [0] * len(begun)
@@ -306,9 +320,9 @@ def test_another_user_of_the_machine_can_neither_send_requests_nor_read_the_serv
     # Not below `tmp_path`, whose folder keeps other users out.
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)
-        files = ServerFiles.of(Path(place))
+        files = ServerFiles(Path(place))
         files.folder.mkdir(mode=0o755)
-        service = WarmService(files, RUNNER, [Path(place)])
+        service = service_of(files, [Path(place)])
         service.start()
         try:
             files.write(files.token, "secret")
@@ -362,9 +376,9 @@ def test_a_socket_that_nobody_answers_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_socket_with_a_long_path_is_reached(tmp_path: Path) -> None:
-    files = ServerFiles.of(tmp_path / ("long" * 30))
+    files = ServerFiles(tmp_path / ("long" * 30))
     files.folder.mkdir(parents=True)
-    with WarmService(files, RUNNER)._listening() as listener:
+    with service_of(files)._listening() as listener:
         begun = client._connected(str(files.socket))
         assert select.select([listener], [], [], 10)[0]
         begun.close()
@@ -391,7 +405,7 @@ def test_commands_run_without_the_server_if_its_host_cannot_be_started_again(
     """They waited for a host without end."""
 
     class Ended:
-        def told(self) -> bytes:
+        def next_line(self) -> bytes:
             return b""
 
         def end(self, patience: float) -> None:
@@ -401,9 +415,9 @@ def test_commands_run_without_the_server_if_its_host_cannot_be_started_again(
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr("lakewright.serve.warm_service._Host", refuse)
-    files = ServerFiles.of(tmp_path)
+    files = ServerFiles(tmp_path)
     files.folder.mkdir()
-    service = WarmService(files, RUNNER)
+    service = service_of(files)
     service._listener = service._listening()
 
     service._keep(service._listener, Ended())  # type: ignore[arg-type]  # a host that has ended
@@ -426,9 +440,9 @@ def test_a_host_whose_code_has_changed_is_replaced_and_what_runs_goes_on(host: H
 def test_nothing_outlives_a_server_without_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", PATHS)
     others = set(psutil.Process().children())
-    files = ServerFiles.of(tmp_path)
+    files = ServerFiles(tmp_path)
     files.folder.mkdir()
-    service = WarmService(files, RUNNER, [tmp_path])
+    service = service_of(files, [tmp_path])
     service.start()
     assert run(Host(service, files, tmp_path), "connect").code == 0
 

@@ -124,7 +124,7 @@ def test_of_two_servers_one_runs_a_trigger_and_the_other_takes_over_when_it_dies
     one, other = world.server("a"), world.server("b")
     for _ in range(12):
         world.round(one, other, after=10 * MINUTE)
-        if one.running:
+        if one._running:
             world.end(one)
     assert {name for name, _, _ in world.started} == {"a"}
     world.now = NOW + 3 * HOUR - SECOND

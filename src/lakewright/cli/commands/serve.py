@@ -92,7 +92,7 @@ def server_files(call: Call) -> ServerFiles:
     from lakewright.serve.server_files import ServerFiles
 
     call.accept_faults()
-    return ServerFiles.of(call.app.project.basedir)
+    return ServerFiles(call.app.project.basedir)
 
 
 def _serving(call: Call, options: ServeOptions) -> Serving:

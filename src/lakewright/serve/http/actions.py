@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import re
 import signal
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from lakewright.errors.phrase import Command, Phrase
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from lakewright.errors.phrase import Phrase
 from lakewright.manifest.journal import RUNNING
-from lakewright.plan.phase import LIFECYCLES, Phase
+from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.serve.http.endpoint import ApiCall, Endpoints, EntityName, ItemName, Name, about
 from lakewright.serve.http.faults import HttpFault, unknown
@@ -25,20 +28,30 @@ from lakewright.usecases.operate_items import ACTIONS as ITEM_ACTIONS
 from lakewright.usecases.run_job import check_request
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
-_ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
-_PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
-
-Reason = Annotated[Name, about("Why; it is recorded with the name of the user.")]
+Reason = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1),
+    about("Why, in a few words: it is recorded with the name of the user."),
+]
 SliceName = Annotated[Name, about("The slice.")]
 ColumnName = Annotated[Name, about("The column.")]
 Whom = Annotated[str | None, about("For this application only: name, or name:instance.")]
 JobName = Annotated[Name, about("The name of the job.")]
-PhaseName = Annotated[str, about(f"Up to this phase: {', '.join(_PHASES)}; by default build.")]
-Parameters = Annotated[Sequence[str], about("NAME=VALUE each, as on the command line.")]
+PhaseName = Annotated[
+    Literal["validate", "create", "build", "verify"],
+    BeforeValidator(lambda text: text.lower() if isinstance(text, str) else text),
+    about("Up to this phase; by default build. Type `lakewright job` for those that remove tables."),
+]
+Parameters = Annotated[
+    Sequence[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*(:[A-Za-z0-9_]+)?=")]],
+    about("NAME=VALUE each, as on the command line."),
+]
 Targets = Annotated[Sequence[str], about("Only these targets, each as after -t on the command line.")]
 Alone = Annotated[bool, about("Run only this phase, none before it.")]
 Force = Annotated[bool, about("Run clean targets, too.")]
 Requeue = Annotated[bool, about("Process the slice and those after it again, instead of skipping it.")]
+
+log = logging.getLogger(__name__)
 
 ACTIONS = Endpoints()
 _BEGUN: dict[str, Any] = {"form": "lakewright/command/1", "status": 202}
@@ -47,8 +60,7 @@ _BEGUN: dict[str, Any] = {"form": "lakewright/command/1", "status": 202}
 def _operated(call: ApiCall, action: str, item: str, reason: str, **options: Any) -> list[dict[str, Any]]:
     """Do what an operator wants of an item; return its new verdicts, and what must be known of it."""
     named: Any = [item] if action == "requeue" else item
-    who = {"author": call.asker.user, "reason": _checked(reason)}
-    done = ITEM_ACTIONS[action].act(call.app, named, **who, **options)
+    done = ITEM_ACTIONS[action].act(call.app, named, **_who(call, reason), **options)
     return [{**row.as_json(), "warnings": list(done.notes)} for row in done.rows]
 
 
@@ -107,9 +119,8 @@ def _decide(
     ] = None,
 ) -> Any:
     """Record a choice that `GET /plan` offers; `/apply` goes by it."""
-    who = {"author": call.asker.user, "reason": _checked(reason)}
     with call.site.deciding:  # who presses a button twice has decided once
-        made = decide(call.app, subject, choice, basis=basis, **who)
+        made = decide(call.app, subject, choice, basis=basis, **_who(call, reason))
     return {"subject": made.subject.text, "choice": made.verb.value, "basis": made.basis}
 
 
@@ -150,51 +161,34 @@ def _set(
     type: Annotated[str | None, about("Its type; needed if there is no watermark yet.")] = None,
 ) -> Any:
     """Set a watermark, even to a lower value."""
-    who = {"author": call.asker.user, "reason": _checked(reason)}
-    return set_watermark(call.app, entity, column, value, kind=type, **who)
+    return set_watermark(call.app, entity, column, value, kind=type, **_who(call, reason))
 
 
 @ACTIONS.post("/watermarks/reset", "state", form="lakewright/watermark-reset/1")
 def _reset(call: ApiCall, entity: EntityName, column: ColumnName, reason: Reason) -> Any:
     """Remove a watermark, as if no slice had set one."""
-    who = {"author": call.asker.user, "reason": _checked(reason)}
-    return reset_watermark(call.app, entity, column, **who)
+    return reset_watermark(call.app, entity, column, **_who(call, reason))
 
 
-def _begin_job(
-    call: ApiCall,
-    verb: Literal["job", "plan"],
-    reason: str,
-    *,
-    job: str,
-    phase: str = "build",
-    parameters: Sequence[str] = (),
-    targets: Sequence[str] = (),
-    **flags: bool,
-) -> BegunCommand:
+def _begin_job(call: ApiCall, verb: Literal["job", "plan"], reason: str, request: JobRequest) -> BegunCommand:
     """Begin `job` or `plan`, once its parameters and targets are checked.
 
     Raises:
-        HttpFault: There is no such job or phase, or a parameter is not NAME=VALUE.
+        HttpFault: There is no such job.
         SpecError: A parameter is missing or unknown, or has a wrong value.
     """
-    phase = phase.lower()
-    found(call, "job", job)
-    if phase not in _PHASES:
-        typed = Phrase("Type it: ", Command("job", job, phase), ".")
-        raise HttpFault(
-            400,
-            "usage",
-            f"{phase!r} can't be run over HTTP; {', '.join(_PHASES)} can",
-            typed if phase in ("truncate", "destroy") else None,
-        )
-    for each in parameters:
-        if not _ARGUMENT.match(each):
-            raise HttpFault(400, "usage", f"{each!r} is no parameter", "Give NAME=VALUE.")
-    check_request(call.app, JobRequest(job, Phase(phase.upper()), tuple(parameters), targets=tuple(targets)))
-    options = [f"--{name.replace('_', '-')}" for name, is_given in flags.items() if is_given]
-    options += [f"--target={each}" for each in targets]
-    return _begin(call, [verb, *options, "--", job, phase, *parameters], reason)
+    found(call, "job", request.job)
+    check_request(call.app, request)
+    flags = {
+        "--no-lifecycle": request.is_alone,
+        "--resume": request.resume,
+        "--retry": request.retry,
+        "--force": request.force,
+    }
+    options = [flag for flag, is_given in flags.items() if is_given]
+    options += [f"--target={each}" for each in request.targets]
+    named = (request.job, request.phase.lower(), *request.arguments)
+    return _begin(call, [verb, *options, "--", *named], reason)
 
 
 @ACTIONS.post("/runs", "runs", **_BEGUN)
@@ -212,10 +206,8 @@ def _begin_run(
     force: Force = False,
 ) -> BegunCommand:
     """Begin a run of a job."""
-    flags = {"no_lifecycle": no_lifecycle, "resume": resume, "retry": retry, "force": force}
-    return _begin_job(
-        call, "job", _checked(reason), job=job, phase=phase, parameters=parameters, targets=targets, **flags
-    )
+    named = JobRequest(job, Phase(phase.upper()), tuple(parameters), no_lifecycle, tuple(targets))
+    return _begin_job(call, "job", reason, replace(named, resume=resume, retry=retry, force=force))
 
 
 @ACTIONS.post("/runs/{run_id}/resume", "runs", **_BEGUN)
@@ -230,17 +222,9 @@ def _resume_run(call: ApiCall, run_id: str, reason: Reason) -> BegunCommand:
     if not is_resumable(run):
         message = f"run {run.run_id} is not resumed: it removes rows"
         raise HttpFault(409, "not_resumed", message, Phrase("Type ", resume_command(run), "."))
-    return _begin_job(
-        call,
-        "job",
-        reason,
-        job=run.job,
-        phase=run.phase,
-        parameters=run.arguments,
-        targets=run.facts.get("targets") or (),
-        no_lifecycle=bool(run.facts.get("no_lifecycle")),
-        resume=True,
-    )
+    is_alone, targets = bool(run.facts.get("no_lifecycle")), tuple(run.facts.get("targets") or ())
+    request = JobRequest(run.job, Phase(run.phase), run.arguments, is_alone, targets, resume=True)
+    return _begin_job(call, "job", reason, request)
 
 
 @ACTIONS.post("/plans", "runs", changes=False, **_BEGUN)
@@ -255,10 +239,8 @@ def _begin_plan(
     force: Force = False,
 ) -> BegunCommand:
     """Begin a plan of a job: what a run would do, and why. It changes nothing."""
-    flags = {"no_lifecycle": no_lifecycle, "force": force}
-    return _begin_job(
-        call, "plan", "plan", job=job, phase=phase, parameters=parameters, targets=targets, **flags
-    )
+    named = JobRequest(job, Phase(phase.upper()), tuple(parameters), no_lifecycle, tuple(targets))
+    return _begin_job(call, "plan", "plan", replace(named, force=force))
 
 
 @ACTIONS.post("/process", "runs", **_BEGUN)
@@ -294,7 +276,7 @@ def _undo(
     call: ApiCall, entity: EntityName, slice: SliceName, reason: Reason, *, requeue: Requeue = False
 ) -> BegunCommand:
     """Begin to undo a slice: the table is as if it had never been processed."""
-    who = (f"--author={call.asker.user}", f"--reason={_checked(reason)}")
+    who = (f"--author={call.asker.user}", f"--reason={reason}")
     return _begin_undo(call, entity, slice, reason, "--yes", *who, is_requeued=requeue)
 
 
@@ -335,7 +317,6 @@ def _cancel_run(call: ApiCall, run_id: str, reason: Reason) -> dict[str, Any]:
     Raises:
         HttpFault: It has ended, or runs where this server can't reach it.
     """
-    _checked(reason)
     with unknown():
         run = find_run(call.app, run_id)
     if run.status != RUNNING:
@@ -347,6 +328,7 @@ def _cancel_run(call: ApiCall, run_id: str, reason: Reason) -> dict[str, Any]:
     except OSError as error:
         why = f"run {run.run_id} can't be interrupted: {error.strerror}"
         raise HttpFault(409, "elsewhere", why) from error
+    log.info("run %s is interrupted by %s: %s", run.run_id, call.asker.user, reason)
     return run_as_json(run)
 
 
@@ -379,19 +361,12 @@ def document_for(document: Any, *, allows_data: bool) -> Any:
     return {**document, "difference": {**difference, **hidden}}
 
 
-def _checked(reason: str) -> str:
-    """Return the reason of a change.
-
-    Raises:
-        HttpFault: There is none.
-    """
-    if not reason.strip():
-        raise HttpFault(400, "usage", "the reason is empty", "Say why, in a few words: it is recorded.")
-    return reason.strip()
+def _who(call: ApiCall, reason: str) -> dict[str, str]:
+    return {"author": call.asker.user, "reason": reason}
 
 
 def _begin(call: ApiCall, arguments: Sequence[str], reason: str, *, joins: bool = False) -> BegunCommand:
     at = list(arguments).index("--") if "--" in arguments else len(arguments)
     despite = ("--despite-faults",) if call.app.project.faults else ()
     whole = (*arguments[:at], *despite, *arguments[at:])
-    return call.site.commands.begin(whole, author=call.asker.user, reason=_checked(reason), joins=joins)
+    return call.site.commands.begin(whole, author=call.asker.user, reason=reason, joins=joins)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from prometheus_client import generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -24,7 +25,7 @@ from lakewright.serve.http.bus import BUS
 from lakewright.serve.http.endpoint import PREFIX, ApiCall, Endpoint, openapi_document
 from lakewright.serve.http.events import EVENTS
 from lakewright.serve.http.faults import HttpFault, body_of, status_of
-from lakewright.serve.http.metrics import Metrics
+from lakewright.serve.http.metrics import metrics_of
 from lakewright.serve.http.reads import READS
 
 if TYPE_CHECKING:
@@ -70,11 +71,11 @@ def make_application(site: Site, make_pages: MakePages) -> ASGIApp:
     """Return the application that answers for a site, with its pages for people."""
     pages = make_pages(site)
     document = openapi_document(ENDPOINTS)
-    metrics = Metrics(site)
+    metrics = metrics_of(site)
     routes = [
         Route("/healthz", _health),
         Route("/readyz", lambda _: _readiness(site)),
-        Route("/metrics", lambda _: Response(metrics.text(), media_type=PROMETHEUS)),
+        Route("/metrics", lambda _: Response(generate_latest(metrics), media_type=PROMETHEUS)),
         Route(f"{PREFIX}/openapi.json", lambda _: JSONResponse(document)),
         *(
             Route(f"{PREFIX}{each.path}", partial(_answer, site, each), methods=[each.method])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Any
 
 from lakewright.bus import claims
-from lakewright.bus.additions import id_of
 from lakewright.bus.claims import WrittenClaim
 from lakewright.bus.derived_state import ProcessedItem
-from lakewright.bus.manifest import Manifest
-from lakewright.bus.names import own_application
+from lakewright.bus.manifest import Manifest, id_of
+from lakewright.bus.worklist import own_application
 from lakewright.manifest.settings import lease_duration
 from lakewright.serve.http.endpoint import (
     After,
@@ -78,13 +76,13 @@ def _acquire(
 @BUS.post("/bus/renew", "bus")
 def _renew(call: ApiCall, claim: Claim) -> WrittenClaim:
     """Let a claim last as long again from now."""
-    return claims.renew_claim(Manifest.of(call.app), _written(claim))
+    return claims.renew_claim(Manifest.of(call.app), WrittenClaim.read(claim))
 
 
 @BUS.post("/bus/processed", "bus", form="lakewright/manifest-processed/1")
 def _processed(call: ApiCall, claim: Claim, *, payload: Payload = None) -> dict[str, Any]:
     """End a claim: its item is processed."""
-    written = _written(claim)
+    written = WrittenClaim.read(claim)
     return written.ended_as_json(claims.finish(Manifest.of(call.app), written, payload))
 
 
@@ -93,7 +91,7 @@ def _failed(
     call: ApiCall, claim: Claim, *, message: Annotated[str, about("Why; it is recorded.")] = ""
 ) -> dict[str, Any]:
     """End a claim: its item has failed and waits for an operator."""
-    written = _written(claim)
+    written = WrittenClaim.read(claim)
     said = message or "no reason was given"
     return written.ended_as_json(claims.fail(Manifest.of(call.app), written, said))
 
@@ -108,7 +106,3 @@ def _state(
 ) -> list[ProcessedItem]:
     """What an application recorded of the items that it has processed, in order of arrival."""
     return list(islice(Manifest.of(call.app).state(application), offset, offset + limit))
-
-
-def _written(claim: Mapping[str, Any]) -> WrittenClaim:
-    return WrittenClaim.parse(json.dumps(claim))

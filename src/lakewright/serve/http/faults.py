@@ -52,10 +52,10 @@ class HttpFault(Exception):
 
 @contextmanager
 def unknown() -> Iterator[None]:
-    """Raise an error of the block as one that says that there is nothing of that name."""
+    """Raise an error of the block about a name as one that says that there is nothing of that name."""
     try:
         yield
-    except LakewrightError as error:
+    except (SpecError, UsageError) as error:
         raise HttpFault(404, "unknown", error.message, error.remedy) from error
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -44,21 +44,12 @@ EFFECTS = ("inserted", "updated", "deleted", "unchanged", "quarantined")
 """What became of a row of a slice, or of a record that it lacks: each counts under one of them at most."""
 
 
-class Metrics:
-    """The metrics of one server, in a registry of its own.
-
-    Args:
-        site: The project and the commands of the server.
-    """
-
-    def __init__(self, site: Site) -> None:
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(_OfProject(site))
-        ProcessCollector(registry=self._registry, namespace="lakewright_server")
-
-    def text(self) -> bytes:
-        """Return all metrics as a scrape gets them."""
-        return generate_latest(self._registry)
+def metrics_of(site: Site) -> CollectorRegistry:
+    """Return the metrics of a server; they are read when a scrape asks for them."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_OfProject(site))
+    ProcessCollector(registry=registry, namespace="lakewright_server")
+    return registry
 
 
 @dataclass(slots=True, eq=False)

@@ -31,7 +31,6 @@ HEADER_SECONDS = 10.0
 IDLE_SECONDS = 15
 LONGEST_HEADER = 32_768
 STOP_SECONDS = 5.0
-START_SECONDS = 10.0
 TICK, TICKS = 0.1, 5
 """Seconds of uvicorn's tick, each tenth of which sets the date of answers, and how many pass at once."""
 
@@ -105,7 +104,6 @@ class HttpService:
         server = self._server = CalmServer(_config(make_application(self.site, self.make_pages)))
         self._thread = threading.Thread(target=_answer, args=(server, self._socket), name="http")
         self._thread.start()
-        threading.Thread(target=self._warm, daemon=True).start()
         self.serving.report(self._greeting())
 
     def stop(self) -> None:
@@ -127,28 +125,17 @@ class HttpService:
             return f"listening on {self.url}, for a proxy that names users in {self.site.access.proxy_header}"
         return f"open {self.url}/login/{self.site.access.new_link_token()} (once, within 15 minutes)"
 
-    def _warm(self) -> None:
-        """Load the project before the first request does; a broken one is shown when somebody looks."""
-        try:
-            self.site.app()
-        except Exception as error:  # it is shown on the page and in the log
-            log.warning("the project can't be loaded: %s", error)
-
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(128)
+        return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        listener.close()
+        why = (error.strerror or str(error)).partition(" (")[0]  # Python adds the address
         raise UsageError(
-            f"the server can't listen on {host}, port {port}: {error.strerror}",
+            f"the server can't listen on {host}, port {port}: {why}",
             remedy="Name another port with --port; 0 takes a free one.",
         ) from error
-    return listener
 
 
 def _config(application: ASGIApp) -> uvicorn.Config:
@@ -207,14 +194,9 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        self._waiting = self.loop.call_later(HEADER_SECONDS, self._close)
+        self._waiting = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
     def _wait_no_more(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-
-    def _close(self) -> None:
-        self._waiting = None
-        if not self.transport.is_closing():
-            self.transport.close()

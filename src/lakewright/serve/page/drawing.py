@@ -47,14 +47,12 @@ class Bars:
     """The latest slices, the oldest on the left.
 
     Attributes:
-        most: The rows of the highest bar.
         longest: The seconds of the slice that took longest.
     """
 
     bars: tuple[Bar, ...]
     width: float
     height: float
-    most: float
     longest: float
 
 
@@ -67,7 +65,7 @@ def draw_bars(newest_first: Sequence[SliceEntry]) -> Bars:
         Bar(each, at * STEP, tuple(_segments(each, most)), _seconds(each) / longest * SECONDS_HEIGHT)
         for at, each in enumerate(oldest_first)
     )
-    return Bars(bars, max(1, len(bars)) * STEP, HEIGHT, most, longest)
+    return Bars(bars, max(1, len(bars)) * STEP, HEIGHT, longest)
 
 
 def _segments(entry: SliceEntry, most: float) -> list[Segment]:
@@ -96,14 +94,6 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-class RowPoint(NamedTuple):
-    """The number of rows at one version of a table."""
-
-    at: RowCount
-    x: float
-    y: float
-
-
 @dataclass(frozen=True, slots=True)
 class RowLine:
     """The rows of a table over its latest versions, the oldest on the left.
@@ -113,7 +103,7 @@ class RowLine:
         most: The largest number of rows.
     """
 
-    points: tuple[RowPoint, ...]
+    points: Sequence[RowCount]
     path: str
     width: float
     height: float
@@ -123,15 +113,10 @@ class RowLine:
 def draw_rows(oldest_first: Sequence[RowCount]) -> RowLine:
     """Return the drawing of row counts, as a line in steps: a table keeps its rows until the next version."""
     most = max((each.rows for each in oldest_first), default=0)
-    points = tuple(
-        RowPoint(each, at * STEP, ROWS_HEIGHT - each.rows / (most or 1) * (ROWS_HEIGHT - 6))
-        for at, each in enumerate(oldest_first)
-    )
-    steps = [
-        f"M{point.x:.1f} {point.y:.1f}" if at == 0 else f"V{point.y:.1f}" for at, point in enumerate(points)
-    ]
-    path = " ".join(f"{step} H{point.x + STEP:.1f}" for step, point in zip(steps, points, strict=True))
-    return RowLine(points, path, max(1, len(points)) * STEP, ROWS_HEIGHT, most)
+    heights = [ROWS_HEIGHT - each.rows / (most or 1) * (ROWS_HEIGHT - 6) for each in oldest_first]
+    steps = [f"V{height:.1f} H{at * STEP:.1f}" for at, height in enumerate(heights, 1)]
+    path = " ".join([f"M0.0 {heights[0]:.1f}", *steps]) if heights else ""
+    return RowLine(oldest_first, path, max(1, len(heights)) * STEP, ROWS_HEIGHT, most)
 
 
 class FlowBox(NamedTuple):

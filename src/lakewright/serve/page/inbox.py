@@ -82,7 +82,7 @@ def inbox_view(view: View, look: Look | None = None) -> dict[str, Any]:
         "findings": shown.findings[:MOST_STEPS],
         "number_asked": len(obstacles) + len(shown.asked) + len(stuck),
         "url_of": lambda subject: _url(app, subject, items),
-        "failed_since": dict(_failed_since(items)),
+        "failed_since": {of: each.failed.since for of, each in items.items() if each.failed is not None},
         "waiting": waiting[:MOST_WAITING],
         "more_waiting": len(waiting[MOST_WAITING:]),
         "broken": _broken(standings),
@@ -114,10 +114,6 @@ def _items_of(app: App, plan: Plan) -> Iterator[tuple[Subject, Item]]:
     for subject, each in ids.items():
         if each in found and found[each].sequence:
             yield subject, found[each]
-
-
-def _failed_since(items: Mapping[Subject, Item]) -> Iterator[tuple[Subject, datetime]]:
-    return ((subject, item.failed.since) for subject, item in items.items() if item.failed is not None)
 
 
 def _url(app: App, subject: Subject, items: Mapping[Subject, Item]) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.filters import do_filesizeformat
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
@@ -129,14 +130,8 @@ def size(value: int | None) -> str:
         >>> size(999), size(1_500_000)
         ('999 B', '1.5 MB')
     """
-    if value is None:
-        return ""
-    amount = float(value)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if amount < 1000 or unit == "TB":
-            break
-        amount /= 1000
-    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+    # Jinja's filter writes out "Bytes".
+    return "" if value is None else do_filesizeformat(value).partition("yte")[0]
 
 
 def utc(at: datetime) -> str:

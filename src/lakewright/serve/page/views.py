@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command
@@ -58,28 +59,33 @@ PAGE_OF_ALL = 20
 MOST_RECORDS = 100
 SAMPLE_ROWS = 20
 
-LABELS = {
-    "resolve": "Resolve",
-    "requeue": "Requeue",
-    "release": "Release the lock",
-    "skip": "Skip",
-    "unskip": "Undo the skip",
-}
-EXPLAINS = {
-    "resolve": "The slice is ready again, with what its files hold now; the next run processes it.",
-    "requeue": "The slice is processed again by the next run, after those that are processed already.",
-    "release": "The slice is ready again. Whoever held it can no longer commit.",
-    "skip": "The slice is left out, and those behind it continue.",
-    "unskip": "The slice is ready again.",
-}
 
-_OFFERED: Mapping[Verdict, tuple[str, ...]] = {
-    Verdict.FAILED: ("resolve",),
-    Verdict.LOCKED: ("release",),
-    Verdict.READY: ("skip",),
-    Verdict.SKIPPED: ("unskip",),
-    Verdict.PROCESSED: ("requeue",),
-    Verdict.INVALID: ("requeue",),
+class Offer(NamedTuple):
+    """An action on a slice: its label, what it does, and for slices with which verdicts it is offered."""
+
+    label: str
+    explains: str
+    verdicts: frozenset[Verdict]
+
+
+OFFERS: Mapping[str, Offer] = {
+    "resolve": Offer(
+        "Resolve",
+        "The slice is ready again, with what its files hold now; the next run processes it.",
+        frozenset({Verdict.FAILED}),
+    ),
+    "requeue": Offer(
+        "Requeue",
+        "The slice is processed again by the next run, after those that are processed already.",
+        frozenset({Verdict.PROCESSED, Verdict.INVALID}),
+    ),
+    "release": Offer(
+        "Release the lock",
+        "The slice is ready again. Whoever held it can no longer commit.",
+        frozenset({Verdict.LOCKED}),
+    ),
+    "skip": Offer("Skip", "The slice is left out, and those behind it continue.", frozenset({Verdict.READY})),
+    "unskip": Offer("Undo the skip", "The slice is ready again.", frozenset({Verdict.SKIPPED})),
 }
 
 VERDICTS = tuple(verdict.value for verdict in Verdict if verdict is not Verdict.UNKNOWN)
@@ -153,11 +159,8 @@ def run_view(view: View) -> dict[str, Any]:
     is_broken = run.status in (Status.FAILED, ABORTED) and is_left
     resume = resume_command(run) if is_broken else None
     difference = None
-    if run.status != RUNNING:
-        try:
-            difference = compare_runs(view.app, run.run_id)
-        except LakewrightError:
-            difference = None
+    with suppress(LakewrightError):
+        difference = compare_runs(view.app, run.run_id) if run.status != RUNNING else None
     return {
         **values,
         "difference": difference,
@@ -170,23 +173,17 @@ def command_values(view: View) -> dict[str, Any]:
     """Return a command that was begun over HTTP, with its log."""
     command = view.site.commands.find(view.path["command_id"])
     document = document_for(command.document, allows_data=view.site.allows_data)
-    is_apply = command.arguments[0] == "apply" and isinstance(document, dict) and "taken" in document
-    is_plan = command.arguments[0] == "plan" and isinstance(document, dict) and "instances" in document
-    run_id = document.get("run_id") if isinstance(document, dict) else None
+    verb, found = command.arguments[0], document if isinstance(document, dict) else {}
     return {
         "command": command,
         "log": command.request.log,
-        "plan": document if is_plan else None,
-        "taken": document["taken"] if is_apply else None,
-        "undo": document if command.arguments[0] == "undo" and _has_difference(document) else None,
+        "plan": document if verb == "plan" and "instances" in found else None,
+        "taken": found.get("taken") if verb == "apply" else None,
+        "undo": document if verb == "undo" and isinstance(found.get("difference"), dict) else None,
         "document": None if document is None else json.dumps(document, indent=2, ensure_ascii=False),
-        "run_id": run_id or _run_of(view, command.author, command.reason),
+        "run_id": found.get("run_id") or _run_of(view, command.author, command.reason),
         "shown": " ".join(each for each in command.arguments if each != "--"),
     }
-
-
-def _has_difference(document: Any) -> bool:
-    return isinstance(document, dict) and isinstance(document.get("difference"), dict)
 
 
 def _run_of(view: View, author: str, reason: str) -> str | None:
@@ -217,11 +214,8 @@ def entities_view(view: View) -> dict[str, Any]:
 
 def entity_view(view: View) -> dict[str, Any]:
     """Return an entity with its latest slices, its table and its columns."""
-    name = view.path["name"]
-    if name not in view.app.project.entities:
-        faulty = view.app.project.faulty_error("entity", name)
-        raise HttpFault(404, "unknown", faulty.message if faulty else f"there is no entity {name!r}")
-    found = read_entity(view.app, name)
+    with unknown():
+        found = read_entity(view.app, view.path["name"])
     return {
         "found": found,
         "bars": draw_bars(found.slices),
@@ -329,8 +323,7 @@ def item_view(view: View) -> dict[str, Any]:
         "lock": rows[0].lock if rows else None,
         "commands": list(dict.fromkeys(row.next_command for row in rows if row.next_command)),
         "actions": _offered(rows, verdict),
-        "labels": LABELS,
-        "explains": EXPLAINS,
+        "offers": OFFERS,
         "may_undo": verdict is Verdict.PROCESSED and rows[0].entity in view.app.project.entities,
         "metrics": {each.sequence: _metrics(each) for each in records},
         "fingerprint": {key: value for key, value in (item.fingerprint or {}).items() if key != "files"},
@@ -356,7 +349,7 @@ def _offered(rows: Sequence[Row], verdict: Verdict) -> tuple[str, ...]:
     failed = rows[0].item.failed if rows else None
     if failed is not None and not failed.note.get("holds_back", True):
         return ("requeue", "skip")  # a late slice is applied late, or left out
-    return _OFFERED.get(verdict, ())
+    return tuple(action for action, offer in OFFERS.items() if verdict in offer.verdicts)
 
 
 def _trace(found: ItemHistory) -> str | None:
@@ -365,6 +358,8 @@ def _trace(found: ItemHistory) -> str | None:
 
 
 MOST_HITS = 50
+SHORTEST_RUN_ID = 4
+"""Characters of the beginning of a run's id for which runs are searched."""
 
 
 def search_view(view: View) -> dict[str, Any]:
@@ -384,24 +379,14 @@ def _hits(app: App, text: str) -> Iterator[dict[str, Any]]:
             if wanted in name.lower() and category != "connection":
                 made = pages.get(category, lambda name, of=category: link("/lineage", focus=f"{of}:{name}"))
                 yield {"category": category, "name": name, "url": made(name)}
-    for find, category in ((_item_hit, "slice"), (_run_hit, "run")):
-        try:
-            name, url = find(app, text)
-        except (LakewrightError, ValueError):
-            continue
-        yield {"category": category, "name": name, "url": url}
-
-
-def _item_hit(app: App, text: str) -> tuple[str, str]:
-    item = find_item(app, text)
-    return item.item_id, link("/item", id=item.item_id)
-
-
-def _run_hit(app: App, text: str) -> tuple[str, str]:
-    if len(text) < 4:
-        raise ValueError("too short for the id of a run")
-    run = find_run(app, text)
-    return f"{run.job} {run.phase.lower()} {run.run_id}", f"/runs/{run.run_id}"
+    with suppress(LakewrightError):
+        item = find_item(app, text)
+        yield {"category": "slice", "name": item.item_id, "url": link("/item", id=item.item_id)}
+    if len(text) >= SHORTEST_RUN_ID:
+        with suppress(LakewrightError):
+            run = find_run(app, text)
+            name = f"{run.job} {run.phase.lower()} {run.run_id}"
+            yield {"category": "run", "name": name, "url": f"/runs/{run.run_id}"}
 
 
 def undo_view(view: View) -> dict[str, Any]:

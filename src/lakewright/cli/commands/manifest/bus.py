@@ -102,7 +102,7 @@ def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str
 
     A file or folder gets the id of its place, as slices have it. Any other text is the id.
     """
-    from lakewright.bus.additions import id_of
+    from lakewright.bus.manifest import id_of
     from lakewright.manifest.foreign_payload import parse_payload
 
     content = None if payload is None else parse_payload(read_text(call, payload))
@@ -147,7 +147,7 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
     LAKEWRIGHT_RECORD, LAKEWRIGHT_RUN, and LAKEWRIGHT_PAYLOAD, a file for a JSON object. Exit code 0 means
     processed, any other failed.
     """
-    from lakewright.bus.command_runs import run_commands
+    from lakewright.bus.command_runs import CommandRun
     from lakewright.bus.worklist import backlog_of
 
     begin = call.clock()
@@ -157,10 +157,10 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
     ):
         demand = _demand(call, manifest, jobs=jobs, **options)
         warn_of_unknown(call, manifest, demand)
-        done = run_commands(
-            manifest,
-            demand,
-            arguments,
+        done = CommandRun(
+            manifest=manifest,
+            demand=demand,
+            arguments=arguments,
             environ=call.environ,
             redactor=call.app.redactor,
             stops=stopper,
@@ -169,6 +169,7 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
             jobs=jobs,
             keeps_going=keep_going,
         )
+        done.run()
         left = backlog_of(manifest.ledger, demand)
     _print_end(call, str(demand.application), done, left)
     call.output.last(
@@ -199,7 +200,7 @@ def _demand(
 ) -> Demand:
     from dataclasses import replace
 
-    from lakewright.bus.names import Match, own_application
+    from lakewright.bus.worklist import Match, own_application
     from lakewright.usecases.items import find_item
 
     if item is not None and match is not None:
@@ -313,7 +314,7 @@ def acquire(
 ) -> None:
     """Lock an item and print the claim as JSON, for `renew`, `processed` and `failed`."""
     from lakewright.bus import claims
-    from lakewright.bus.names import own_application
+    from lakewright.bus.worklist import own_application
     from lakewright.manifest.settings import lease_duration
     from lakewright.usecases.items import find_item
 
