@@ -102,7 +102,6 @@ def _do(*parts: str) -> Branch:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what is due.")
 @author_option
-@click.pass_obj
 def apply(
     call: Call, /, names: tuple[str, ...], *, allowed: tuple[str, ...], dry_run: bool, author: str
 ) -> int:
@@ -201,7 +200,6 @@ def take_steps(
 @click.argument("subject", shell_complete=complete_decisions)
 @click.argument("choice", shell_complete=complete_decisions)
 @operator_options
-@click.pass_obj
 def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> int:
     """Decide CHOICE about SUBJECT, as `lakewright plan` offers it, for the next `lakewright apply`.
 
@@ -221,7 +219,6 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
 @command(
     examples=["lakewright status", "lakewright status -o json"],
 )
-@click.pass_obj
 def status(call: Call, /) -> None:
     """Show what is running, what is due, needs you or waits, the triggers and the last runs."""
     from lakewright.due.words import SCHEMA
@@ -287,7 +284,6 @@ HAS_WORK = 3
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 3 if anything but checks would run.")
 @despite_faults
-@click.pass_obj
 def plan(
     call: Call,
     /,

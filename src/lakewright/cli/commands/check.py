@@ -34,7 +34,6 @@ SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections
     ],
 )
 @click.option("--spark", is_flag=True, help="Let Spark analyse every mapping, too, over tables without rows.")
-@click.pass_obj
 def validate(call: Call, /, *, spark: bool) -> None:
     """Check all files of the project and report every error, with file and line.
 
@@ -77,7 +76,6 @@ def validate(call: Call, /, *, spark: bool) -> None:
 @click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments)
 @click.option("--no-checks", is_flag=True, help="Start no Spark: run no checks, trace no columns.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
-@click.pass_obj
 def docs(
     call: Call, /, job: str | None, parameters: tuple[str, ...], *, no_checks: bool, is_opened: bool
 ) -> int:
@@ -113,7 +111,6 @@ def docs(
 
 @command(examples=["lakewright schema", "lakewright schema /tmp/schemas", "lakewright schema -o json"])
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.pass_obj
 def schema(call: Call, /, folder: Path | None) -> None:
     """Write JSON schemas of project.yml, modules, documentation.yml and entity files into DIR.
 

@@ -18,7 +18,6 @@ from lakewright.errors import UsageError
     examples=["lakewright ls jobs", "lakewright ls entities -o json"],
 )
 @click.argument("section", type=click.Choice(["jobs", "targets", "entities", "relations", "mappings"]))
-@click.pass_obj
 def ls(call: Call, /, section: str) -> None:
     """List the jobs, targets, entities, relations or mappings of the project."""
     from lakewright.usecases.declarations import list_section
@@ -40,7 +39,6 @@ def ls(call: Call, /, section: str) -> None:
 )
 @click.option("--types", is_flag=True, help="Of an entity: each column's type, and where it comes from.")
 @click.option("--long", "is_long", is_flag=True, help="All of a name, as YAML of the long form.")
-@click.pass_obj
 def show(call: Call, /, words: tuple[str, ...], *, types: bool, is_long: bool) -> None:
     """Show one definition of the project; an entity with the settings of its connection.
 

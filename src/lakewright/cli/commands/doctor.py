@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 @author_option
 @click.option("--reason", metavar="TEXT", default="none given", help="Why; kept with the commit.")
 @despite_faults
-@click.pass_obj
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:
     """Check Python, Java, Spark, Delta, its jars, the project, its manifest and its folders.
 
@@ -158,7 +157,6 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
 @click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @despite_faults
-@click.pass_obj
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
@@ -197,7 +195,6 @@ FAILED = 1
 
 
 @command(examples=["lakewright setup"])
-@click.pass_obj
 def setup(call: Call, /) -> int:
     """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
 

@@ -77,7 +77,6 @@ class _Drawing:
     "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True
 )
 @click.option("--resources", is_flag=True, help="Show what each target requires and provides, too.")
-@click.pass_obj
 def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resources: bool) -> None:
     """Show which targets of a job depend on which: a failure blocks those after it.
 

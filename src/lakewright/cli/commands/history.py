@@ -10,7 +10,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option, slice_named
-from lakewright.cli.group import LazyGroup, when_alone
+from lakewright.cli.group import group
 from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, assignments, line, status, took
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import metric_text, target_branch
@@ -29,9 +29,7 @@ STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Sta
 MOST_NAMED = 5
 
 
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
+@group(
     examples=[
         "lakewright history",
         "lakewright history --job monthly --status failed",
@@ -56,7 +54,6 @@ MOST_NAMED = 5
     show_default=True,
     help="The largest number of runs.",
 )
-@when_alone
 def history(call: Call, /, *, job: str | None, status: str | None, age: str | None, limit: int) -> None:
     """List the runs of jobs, newest first."""
     from lakewright.usecases import history as use_case
@@ -73,7 +70,6 @@ def history(call: Call, /, *, job: str | None, status: str | None, age: str | No
 
 @history.add(name="show", examples=["lakewright history show RUN", "lakewright history show RUN -o json"])
 @click.argument("run")
-@click.pass_obj
 def show_run(call: Call, /, run: str) -> None:
     """Show how each target of one run ended; the start of its id is enough if it is unique."""
     from lakewright.usecases.history import run_with_targets
@@ -95,7 +91,6 @@ def show_run(call: Call, /, run: str) -> None:
 @click.argument("other", metavar="[OTHER|SLICE]", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Show targets that differ only in their time, too.")
 @rows_option("Of a slice: the largest number of records.")
-@click.pass_obj
 def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int) -> None:
     """Compare two runs target by target, or show what one slice changed in an entity's table.
 
@@ -124,7 +119,6 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, required=True)
-@click.pass_obj
 def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     """Show the life of one record: each version, by which slice, in which run.
 
@@ -145,7 +139,6 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     "--older-than", "age", metavar="AGE", help="90d, 12h, P3M; by default the manifest's retention."
 )
 @click.option("--dry-run", is_flag=True, help="Only list them.")
-@click.pass_obj
 def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     """Remove old runs from the history.
 

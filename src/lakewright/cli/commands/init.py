@@ -69,7 +69,6 @@ TEMPLATES = {
     type=click.Path(path_type=Path),
     help="The folder of a dbt project: its snapshots become entities that adopt their tables.",
 )
-@click.pass_obj
 def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...], dbt: Path | None) -> None:
     """Write a small project into DIR, by default the current folder.
 
@@ -118,7 +117,6 @@ def _draft(call: Call, folder: Path, places: tuple[str, ...], dbt: Path | None) 
     "folder", metavar="[DIR]", required=False, default="lakewright-demo", type=click.Path(path_type=Path)
 )
 @click.option("--no-run", is_flag=True, help="Only write the project.")
-@click.pass_obj
 def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     """Write a project with airport data into DIR (by default lakewright-demo) and apply four months of it.
 

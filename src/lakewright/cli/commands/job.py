@@ -40,7 +40,6 @@ DECLINED = 130
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @click.option("--yes", "-y", is_flag=True, help="Remove without asking.")
 @despite_faults
-@click.pass_obj
 def job(
     call: Call,
     /,

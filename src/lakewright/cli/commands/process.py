@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 )
 @rows_option("With --rehearse: the largest number of records.")
 @despite_faults
-@click.pass_obj
 def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Process the pending slices of ENTITY in order, or only SLICE.
 

@@ -50,7 +50,6 @@ def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:
 )
 @click.option("--over-foreign", is_flag=True, help="Allow commits of other writers to be lost.")
 @operator_options
-@click.pass_obj
 def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Take SLICE back: the silver table of ENTITY is as if the slice had never been processed.
 
@@ -104,7 +103,6 @@ def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> 
 @click.option("--yes", "-y", is_flag=True, help="Swap the new table in without asking.")
 @click.option("--over-foreign", is_flag=True, help="Allow commits that no slice made to be lost.")
 @operator_options
-@click.pass_obj
 def rebuild(call: Call, /, entity: str, **options: Any) -> int:
     """Build the silver table of ENTITY again from its slices, under today's declaration.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.group import LazyGroup, when_alone
+from lakewright.cli.group import group
 from lakewright.cli.options import global_arguments
 from lakewright.cli.page import Span, line
 from lakewright.cli.progress import listening
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 STOPPING = "Stopping the server; a second signal stops at once."
 
 
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
+@group(
     examples=[
         "lakewright serve",
         "lakewright serve --detach --allow-actions",
@@ -55,7 +53,6 @@ STOPPING = "Stopping the server; a second signal stops at once."
 @click.option(
     "--detach", is_flag=True, help="Run in the background; the output goes to .lakewright/serve.log."
 )
-@when_alone
 def serve(call: Call, /, *, detach: bool, **options: Any) -> int:
     """Keep Spark warm for the commands of this user, run triggers, and show the operator's page.
 
@@ -123,7 +120,6 @@ def _opener(call: Call) -> OpenProject:
 
 
 @serve.add(name="status", examples=["lakewright serve status", "lakewright serve status -o json"])
-@click.pass_obj
 def show_status(call: Call, /) -> int:
     """Show whether a server runs for the project.
 
@@ -152,7 +148,6 @@ def _blocks(state: Mapping[str, Any]) -> list[Any]:
     show_default=True,
     help="Seconds to wait for its end.",
 )
-@click.pass_obj
 def stop(call: Call, /, *, timeout: int) -> None:
     """Stop the project's server.
 
@@ -166,7 +161,6 @@ def stop(call: Call, /, *, timeout: int) -> None:
 
 
 @serve.add(name="warm-up", hidden=True)
-@click.pass_obj
 def warm_up(call: Call, /) -> None:
     """Start Spark and process slices of a project of its own, so that the first request finds it warm."""
     from lakewright.usecases.warm_up import warm_up as process_for_nobody

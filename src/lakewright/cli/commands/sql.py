@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     help="Read tables as they were at this time, such as 2022-03-01 or 2022-03-01T06:00:00+02:00.",
 )
 @despite_faults
-@click.pass_obj
 def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.
 

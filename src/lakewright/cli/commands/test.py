@@ -28,7 +28,6 @@ from lakewright.spec.words import counted, duration
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("-k", "--keep-going", is_flag=True, help="Check assertions even if something failed before.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be built.")
-@click.pass_obj
 def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bool) -> int:
     """Run the project's tests, or those with these names; `*` matches anything.
 

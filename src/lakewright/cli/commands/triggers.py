@@ -11,7 +11,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.faults import fault_branch
-from lakewright.cli.group import LazyGroup, when_alone
+from lakewright.cli.group import group
 from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.words import duration
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts one.")
 
 
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
+@group(
     examples=[
         "lakewright triggers",
         "lakewright triggers run nightly",
@@ -34,7 +32,6 @@ NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts 
         "lakewright triggers resume arrivals",
     ],
 )
-@when_alone
 def triggers(call: Call, /) -> None:
     """List the triggers of the project: what they run, when next, how they ended last, and who runs them."""
     from lakewright.usecases.triggers import list_triggers, withheld_triggers
@@ -48,7 +45,6 @@ def triggers(call: Call, /) -> None:
 
 @triggers.add(name="run", examples=["lakewright triggers run nightly"])
 @click.argument("trigger", shell_complete=names_of("triggers"))
-@click.pass_obj
 def run(call: Call, /, trigger: str) -> None:
     """Run a trigger now, also after a failure.
 
@@ -62,7 +58,6 @@ def run(call: Call, /, trigger: str) -> None:
 
 @triggers.add(name="pause", examples=["lakewright triggers pause arrivals"])
 @click.argument("trigger", shell_complete=names_of("triggers"))
-@click.pass_obj
 def pause(call: Call, /, trigger: str) -> None:
     """Keep a trigger from starting runs until it is resumed; the latest that becomes due is remembered."""
     from lakewright.usecases.triggers import pause_trigger
@@ -73,7 +68,6 @@ def pause(call: Call, /, trigger: str) -> None:
 
 @triggers.add(name="resume", examples=["lakewright triggers resume arrivals"])
 @click.argument("trigger", shell_complete=names_of("triggers"))
-@click.pass_obj
 def resume(call: Call, /, trigger: str) -> None:
     """Let a paused trigger start runs again."""
     from lakewright.usecases.triggers import pause_trigger

@@ -96,7 +96,6 @@ def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
 @click.argument("items", nargs=-1, required=True, metavar="ITEM...")
 @as_option
 @payload_option
-@click.pass_obj
 def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str | None) -> None:
     """Record items as NEW, so that applications process them; known items are left unchanged.
 
@@ -139,7 +138,6 @@ def _is_place(text: str) -> bool:
 @click.option("--idempotent", is_flag=True, help="Take over stale locks: repeating the command does no harm.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run this many commands at once.")
 @click.option("-k", "--keep-going", is_flag=True, help="Process other items after one has failed.")
-@click.pass_obj
 def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: bool, **options: Any) -> int:
     """Run a command for each ready item: lock it, run, and record how the command ended.
 
@@ -274,7 +272,6 @@ def _exit_code(done: CommandRun, left: Backlog) -> int:
     ],
 )
 @as_option
-@click.pass_obj
 def state(call: Call, /, *, application: str) -> None:
     """Print what an application has recorded of the items that it has processed: one line of JSON each.
 
@@ -300,7 +297,6 @@ def state(call: Call, /, *, application: str) -> None:
 @after_option
 @click.option("--lease", metavar="TIME", help="How long the lock lasts without `renew`; default as declared.")
 @click.option("--idempotent", is_flag=True, help="Take over a stale lock: repeating the work does no harm.")
-@click.pass_obj
 def acquire(
     call: Call,
     /,
@@ -327,7 +323,6 @@ def acquire(
 
 @command(name="renew", examples=["lakewright manifest renew @claim.json"])
 @claim_argument
-@click.pass_obj
 def renew(call: Call, /, *, claim: str) -> None:
     """Let a claim last as long again from now; CLAIM is JSON, @FILE, or @- for stdin."""
     from lakewright.bus import claims
@@ -343,7 +338,6 @@ def renew(call: Call, /, *, claim: str) -> None:
 )
 @claim_argument
 @payload_option
-@click.pass_obj
 def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
     """End a claim: its item is processed. CLAIM is JSON, @FILE, or @- for stdin."""
     from lakewright.bus import claims
@@ -358,7 +352,6 @@ def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
 @command(name="failed", examples=["lakewright manifest failed @claim.json --message 'disk full'"])
 @claim_argument
 @click.option("--message", metavar="TEXT", default="no reason was given", help="Why; kept in the record.")
-@click.pass_obj
 def failed(call: Call, /, *, claim: str, message: str) -> None:
     """End a claim: its item has failed and waits for an operator. CLAIM is JSON, @FILE, or @- for stdin."""
     from lakewright.bus import claims

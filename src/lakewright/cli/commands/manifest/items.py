@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 @click.option("--stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
 @despite_faults
-@click.pass_obj
 def list_items(
     call: Call,
     /,
@@ -110,7 +109,6 @@ def _check_alone(*others: object) -> None:
 )
 @click.argument("item")
 @despite_faults
-@click.pass_obj
 def show_item(call: Call, /, item: str) -> None:
     """Show every record of one item, and its verdict for each application.
 
@@ -126,7 +124,6 @@ def show_item(call: Call, /, item: str) -> None:
     name="stats",
     examples=["lakewright manifest stats -o json"],
 )
-@click.pass_obj
 def stats(call: Call, /) -> None:
     """Count items by application and verdict."""
     from lakewright.usecases.items import count_items
@@ -141,7 +138,6 @@ def stats(call: Call, /) -> None:
 )
 @entity_option("entities", multiple=True)
 @despite_faults
-@click.pass_obj
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
     """Record new slices in bronze, and list where bronze and silver differ from the manifest.
 
@@ -167,7 +163,6 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 @click.option("--repair", is_flag=True, help="Show what would repair it; only --yes writes anything.")
 @click.option("--yes", "-y", is_flag=True, help="With --repair: repair it, then check again.")
 @author_option
-@click.pass_obj
 def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """Check all records, the verdicts derived from them, leases and watermarks.
 
@@ -239,7 +234,6 @@ STATES = [state.value.lower() for state in State]
     metavar="SECONDS",
     help="How often to read the manifest.",
 )
-@click.pass_obj
 def watch(
     call: Call, /, *, states: tuple[str, ...], application: str | None, entity: str | None, every: float
 ) -> None:

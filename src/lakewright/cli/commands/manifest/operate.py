@@ -117,7 +117,6 @@ def _action(
     """
 
     @stacked(items_argument, *options, operator_options)
-    @click.pass_obj
     def run(call: Call, /, items: tuple[str, ...], **given: Any) -> None:
         from lakewright.usecases.operate_items import ACTIONS
 

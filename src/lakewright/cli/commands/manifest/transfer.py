@@ -33,7 +33,6 @@ _ESCAPED = "backslashreplace"
     examples=["lakewright manifest export manifest.ndjson", "lakewright manifest export | gzip"],
 )
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.pass_obj
 def export(call: Call, /, file: Path | None) -> None:
     """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
@@ -68,7 +67,6 @@ def export(call: Call, /, file: Path | None) -> None:
 )
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-k", "--keep-going", is_flag=True, help="Import what is right, and list what is left out.")
-@click.pass_obj
 def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
     """Import what `export` wrote to FILE, or Snowplow's records, one line of JSON each; - reads stdin.
 
@@ -141,7 +139,6 @@ class _Lines:
 )
 @click.argument("old")
 @click.argument("new")
-@click.pass_obj
 def move(call: Call, /, old: str, new: str) -> int:
     """Copy the records of slices below OLD to slices of the same names below NEW.
 
