@@ -13,12 +13,11 @@ from typing import Any
 import click
 
 from lakewright.cli.options import settings_of
+from lakewright.plan.phase import Phase
 
 CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
 """The categories of definitions that `show` knows."""
 
-
-PHASES = ("validate", "create", "build", "verify", "truncate", "destroy")
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -75,10 +74,16 @@ def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: s
     return _starting([f"{name}{end}" for name in names for end in ends], incomplete)
 
 
+def complete_phase(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the phases."""
+    del ctx, param
+    return _starting([phase.lower() for phase in Phase], incomplete)
+
+
 def complete_phase_and_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return phases, where none is given yet, and the parameters of the job."""
-    words = ctx.params.get(param.name or "") or ()
-    return [*([] if words else _starting(PHASES, incomplete)), *complete_arguments(ctx, param, incomplete)]
+    phases = [] if ctx.params.get(param.name or "") else complete_phase(ctx, param, incomplete)
+    return [*phases, *complete_arguments(ctx, param, incomplete)]
 
 
 def _starting(names: Any, incomplete: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TextIO
 import click
 
 from lakewright.cli.call import Call, Opener, open_app
-from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_branch, faults_of, file_fault, unexpected
+from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_line, faults_of, file_fault, unexpected
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import is_json_wanted
 from lakewright.cli.output import Output
@@ -114,7 +114,7 @@ def _failed(call: Call, error: BaseException) -> int:
     if call.output.is_json:
         call.output.schema = "lakewright/errors/1"
         call.output.document({"errors": [fault.as_json() for fault in faults]})
-    call.output.note(*(fault_branch(fault) for fault in faults))
+    call.output.note(*(fault_line(fault) for fault in faults))
     if len(faults) > 1:
         call.output.note(f"{len(faults)} errors")
     if call.advice:

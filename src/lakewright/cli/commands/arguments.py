@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from lakewright.cli.completion import complete_arguments, names_of
+from lakewright.cli.completion import complete_arguments, complete_phase, names_of
 from lakewright.cli.options import Decorator, stacked
 from lakewright.plan.phase import Phase
-
-if TYPE_CHECKING:
-    pass
 
 
 def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:
@@ -25,18 +22,13 @@ def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:
     return (before, after) if name is None and slash and after else (entity, name)
 
 
-def _complete_phase(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    del ctx, param
-    return [phase.value.lower() for phase in Phase if phase.value.lower().startswith(incomplete)]
-
-
 def job_arguments(*, is_required: bool = True) -> Decorator:
     """Return what adds the arguments JOB, PHASE and PARAM=VALUE."""
     job, phase = ("JOB", "PHASE") if is_required else ("[JOB]", "[PHASE]")
     return stacked(
         click.argument("name", metavar=job, required=is_required, shell_complete=names_of("jobs")),
         click.argument(
-            "phase", type=Phase.named, metavar=phase, required=is_required, shell_complete=_complete_phase
+            "phase", type=Phase.named, metavar=phase, required=is_required, shell_complete=complete_phase
         ),
         click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments),
     )

@@ -46,8 +46,7 @@ def validate(call: Call, /, *, spark: bool) -> None:
     call.settings = replace(call.settings, checks_only=True)
     with working(call.output, "analysing") if spark else nullcontext():
         validation = validate_project(call.app, with_spark=spark)
-    for fault in validation.warnings:
-        call.output.note(line(Span("warning: ", "yellow"), fault.phrase))
+    call.output.labelled("warning", (fault.phrase for fault in validation.warnings))
     if validation.errors:
         raise SpecError(validation.errors)
     project = call.app.project

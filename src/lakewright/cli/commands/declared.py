@@ -10,7 +10,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import CATEGORIES, complete_definition
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, Span, line, table_of, whole
+from lakewright.cli.page import Line, Span, line, table_of, whole
 from lakewright.errors import UsageError
 
 
@@ -61,8 +61,9 @@ def show(call: Call, /, words: tuple[str, ...], *, types: bool, is_long: bool) -
         _show_types(call, category, name)
         return
     document = show_definition(call.app, category, name)
-    head = line(Span(f"{category} {name}", "bold"), f" {document['location'] or ''}".rstrip())
-    call.output.answer(document, [Branch(head, tuple(_branches(document["definition"])))])
+    place = f" {document['location'] or ''}".rstrip()
+    definition = line(Span(f"{category} {name}", "bold"), place, below=_branches(document["definition"]))
+    call.output.answer(document, [definition])
 
 
 def _show_long(call: Call, name: str) -> None:
@@ -85,19 +86,16 @@ def _show_types(call: Call, category: str, name: str) -> None:
     call.output.answer(document, [table_of(rows, "no columns are known yet")])
 
 
-def _branches(value: Any) -> Iterator[Branch]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield _branch(Span(f"{key}: ", "dim"), inner)
-    else:
-        for inner in value:
-            yield _branch(Span("- ", "dim"), inner)
+def _branches(value: Any) -> Iterator[Line]:
+    pairs = value.items() if isinstance(value, Mapping) else ((None, inner) for inner in value)
+    for key, inner in pairs:
+        yield _branch("-" if key is None else f"{key}:", inner)
 
 
-def _branch(label: Span, value: Any) -> Branch:
+def _branch(label: str, value: Any) -> Line:
     if isinstance(value, Mapping | list):
-        return Branch(line(Span(label.text.rstrip(), label.style)), tuple(_branches(value)))
+        return line(Span(label, "dim"), below=_branches(value))
     lines = str("" if value is None else value).splitlines() or [""]
     if len(lines) == 1:
-        return Branch(line(label, lines[0]))
-    return Branch(line(Span(label.text.rstrip(), label.style)), tuple(Branch(line(text)) for text in lines))
+        return line(Span(f"{label} ", "dim"), lines[0])
+    return line(Span(label, "dim"), below=map(line, lines))

@@ -11,7 +11,19 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option, slice_named
 from lakewright.cli.group import group
-from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, assignments, line, status, took
+from lakewright.cli.page import (
+    SHORT_ID,
+    Block,
+    Line,
+    Span,
+    ago,
+    assignments,
+    labelled,
+    line,
+    status,
+    table_of,
+    took,
+)
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import metric_text, target_branch
 from lakewright.errors.phrase import Command, Phrase
@@ -60,11 +72,8 @@ def history(call: Call, /, *, job: str | None, status: str | None, age: str | No
 
     call.accept_faults()
     runs = use_case.list_runs(call.app, job=job, status=status and status.upper(), age=age, limit=limit)
-    if runs:
-        page: Block = runs_table(runs, call.app.store.now())
-    else:
-        has_run = use_case.jobs_that_ran(call.app)
-        page = line("no run matches" if has_run else "nothing has run yet")
+    none = "" if runs else "no run matches" if use_case.jobs_that_ran(call.app) else "nothing has run yet"
+    page = runs_table(runs, call.app.store.now(), none)
     call.output.answer([use_case.run_as_json(run) for run in runs], [page])
 
 
@@ -154,26 +163,21 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     call.output.result(document, [line(f"{counted(len(old), 'run')} {does}")])
 
 
-SHORT_ID = 8
-
-
-def runs_table(runs: Sequence[Run], now: datetime) -> Block:
+def runs_table(runs: Sequence[Run], now: datetime, none: str = "") -> Block:
     """Return runs as a table, the newest first."""
-    columns = ("run", "status", "job", "phase", "parameters", "started", "took")
-    return Table(columns, tuple(_cells(run, now) for run in runs))
+    return table_of([_cells(run, now) for run in runs], none)
 
 
-def _cells(run: Run, now: datetime) -> tuple[Line, ...]:
-    return (
-        # `history show` takes the beginning of an id.
-        line(run.run_id[:SHORT_ID]),
-        line(status(run.status)),
-        line(run.job),
-        line(_phase_of(run)),
-        line(assignments(run.parameters)),
-        line(ago(run.started, now)),
-        line(took(run.started, run.finished) if run.finished else ""),
-    )
+def _cells(run: Run, now: datetime) -> dict[str, object]:
+    return {
+        "run": run.run_id[:SHORT_ID],
+        "status": status(run.status),
+        "job": run.job,
+        "phase": _phase_of(run),
+        "parameters": Span(assignments(run.parameters)),
+        "started": ago(run.started, now),
+        "took": took(run.started, run.finished) if run.finished else "",
+    }
 
 
 def _phase_of(run: Run) -> str:
@@ -197,9 +201,9 @@ def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
     if choice := _choice(document):
         yield line(f"restricted to {choice}")
     for instance in document["instances"]:
-        yield Branch(
-            line(Span(assignments(instance["parameters"]) or "without parameters", "bold")),
-            tuple(_phase(phase) for phase in instance["phases"]),
+        yield line(
+            Span(assignments(instance["parameters"]) or "without parameters", "bold"),
+            below=(_phase(phase) for phase in instance["phases"]),
         )
 
 
@@ -219,9 +223,9 @@ def _choice(document: Mapping[str, Any]) -> str:
     return " and ".join(filter(None, parts))
 
 
-def _phase(phase: Mapping[str, Any]) -> Branch:
+def _phase(phase: Mapping[str, Any]) -> Line:
     shown = (target_branch(target, has_time=bool(target["seconds"])) for target in phase["targets"])
-    return Branch(line(phase["phase"]), tuple(shown))
+    return line(phase["phase"], below=shown)
 
 
 def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
@@ -234,10 +238,7 @@ def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
         time = took(run.started, run.finished) if run.finished else "not finished"
         yield line(Span(f"{word} ", "dim"), f"{run.run_id} ", status(run.status), f" {time}")
     shown = [difference for difference in found if is_all or not difference.is_same]
-    yield from (
-        Branch(_place(difference), tuple(Branch(each) for each in _changes(difference)))
-        for difference in shown
-    )
+    yield from map(_difference, shown)
     same = len(found) - len(shown)
     yield line(Span(f"{counted(len(shown), 'difference')}, {same} the same", "bold"))
 
@@ -252,13 +253,12 @@ def _first_run(run: Run, unlike: Run | None) -> Iterator[Line]:
     if unlike is not None:
         named = " ".join(filter(None, (unlike.phase, assignments(unlike.parameters))))
         typed = Command("history", "diff", unlike.run_id, run.run_id)
-        yield line(Span("do: ", "dim"), Phrase(f"to compare it with the run before, {named}: ", typed))
+        yield labelled("do", Phrase(f"to compare it with the run before, {named}: ", typed))
 
 
-def _place(difference: TargetDifference) -> Line:
-    return line(
-        Span(difference.name, "bold"), f" {difference.phase} {assignments(difference.instance)}".rstrip()
-    )
+def _difference(difference: TargetDifference) -> Line:
+    place = f" {difference.phase} {assignments(difference.instance)}".rstrip()
+    return line(Span(difference.name, "bold"), place, below=_changes(difference))
 
 
 def _changes(difference: TargetDifference) -> Iterator[Line]:

@@ -15,6 +15,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.apply import take_steps
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line, took, whole
+from lakewright.due.words import plan_document
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.words import counted
@@ -122,7 +123,6 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
 
     A second call finds nothing to do. Changes made there are never overwritten.
     """
-    from lakewright.due.words import plan_document
     from lakewright.usecases.declarations import packaged, write_project
     from lakewright.usecases.due.take import plan_of_project
 
@@ -146,12 +146,8 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     return 0
 
 
-def _quoted(folder: Path) -> str:
-    return shlex.quote(str(folder))
-
-
 def _next(folder: Path) -> Iterator[Block]:
-    at = f"--project {_quoted(folder)}"
+    at = f"--project {shlex.quote(str(folder))}"
     yield line("")
     yield line(Span("What to look at next", "bold"))
     for what, typed in (

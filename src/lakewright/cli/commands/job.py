@@ -105,11 +105,10 @@ def _may_remove(call: Call, request: JobRequest) -> bool:
     if not removed:
         return True
     call.output.note(*removal_page(planned))
-    if not call.output.can_ask or not call.ask.isatty():
+    if not call.can_ask:
         raise UsageError(
             f"{request.job} {request.phase.value.lower()} would remove the data of "
             f"{counted(len(removed), 'target')}, and there is no terminal to confirm it",
             remedy="Give --yes to remove it, or --dry-run to only see the plan.",
         )
-    call.output.question("Remove all of this? [y/N] ")
-    return call.ask.readline().strip().lower() in ("y", "yes")
+    return call.asks("Remove all of this?")

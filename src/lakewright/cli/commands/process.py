@@ -10,12 +10,12 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option, slice_named
 from lakewright.cli.completion import names_of
-from lakewright.cli.faults import FAILED, HELD, fault_branch
+from lakewright.cli.faults import FAILED, HELD, fault_line
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, line, status, took
+from lakewright.cli.page import Block, Span, line, status, took
 from lakewright.cli.progress import listening_to_run, watching, working
-from lakewright.cli.render.run import slice_branch
+from lakewright.cli.render.run import slice_line
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.plain_values import document_of
@@ -85,9 +85,9 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
             **_given(options),
         )
     call.output.result({**_document(entity, result), "run_id": call.app.run_id}, _page(entity, result))
-    call.output.note(*map(fault_branch, result.faults))
+    call.output.note(*map(fault_line, result.faults))
     if result.warning is not None:
-        call.output.note(fault_branch(result.warning, is_warning=True))
+        call.output.note(fault_line(result.warning, "warning"))
     call.output.last(f"{_summary(result)} in {took(begin, call.clock())}")
     return 128 + stopper.signal if stopper.signal is not None else _exit_code(result)
 
@@ -140,7 +140,7 @@ def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[
         )
     call.output.result(found.as_json(), rehearsal_page(found))
     if found.error is not None:
-        call.output.note(fault_branch(found.error.as_fault()))
+        call.output.note(fault_line(found.error.as_fault()))
     return 0 if found.error is None else FAILED
 
 
@@ -157,9 +157,9 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
 
 
 def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
-    slices = tuple(slice_branch(one.as_json()) for one in result.slices)
+    slices = [slice_line(one.as_json()) for one in result.slices]
     why = "" if result.slices or result.error is not None else ": no slice is ready"
-    yield Branch(line(status(result.status.value), " ", Span(entity, "bold"), why), slices)
+    yield line(status(result.status.value), " ", Span(entity, "bold"), why, below=slices)
     for note in (*result.notes, *(() if result.waits_for is None else (result.waits_for,))):
         yield line(note)
     if result.unrecorded_text is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import group
 from lakewright.cli.options import global_arguments
-from lakewright.cli.page import Span, line
+from lakewright.cli.page import Span, labelled, line
 from lakewright.cli.progress import listening
 
 if TYPE_CHECKING:
@@ -96,9 +96,6 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
     from lakewright.serve.requests import Requests
     from lakewright.serve.service import Serving
 
-    def report(text: str) -> None:
-        call.output.note(text)
-
     return Serving(
         options=options,
         files=server_files(call),
@@ -106,7 +103,7 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
         open_app=_opener(call),
         runner="lakewright.cli.warm:run",
         requests=Requests(server_files(call).socket, global_arguments(call.settings)),
-        report=report,
+        report=call.output.note,
     )
 
 
@@ -131,13 +128,10 @@ def show_status(call: Call, /) -> int:
     found = files.read_state()
     if found is not None and (link := new_link(files, found)) is not None:
         found = {**found, "open": link}
-    blocks = [line("no server runs for this project")] if found is None else _blocks(found)
-    call.output.result({"running": found is not None, **(found or {})}, blocks)
+    shown = [labelled(name, str(value)) for name, value in (found or {}).items()]
+    document = {"running": found is not None, **(found or {})}
+    call.output.result(document, shown or [line("no server runs for this project")])
     return 1 if found is None else 0
-
-
-def _blocks(state: Mapping[str, Any]) -> list[Any]:
-    return [line(Span(f"{name}: ", "dim"), str(value)) for name, value in state.items()]
 
 
 @serve.add(name="stop", examples=["lakewright serve stop"])

@@ -12,7 +12,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, Span, line, status
+from lakewright.cli.page import Line, Span, line, status
 from lakewright.cli.progress import listening_to_run, watching
 from lakewright.cli.render.run import details, plan_page
 from lakewright.errors.phrase import Phrase
@@ -69,13 +69,11 @@ def _plan(call: Call, names: Sequence[str]) -> int:
     return 0
 
 
-def case_branch(result: CaseResult) -> Branch:
+def case_branch(result: CaseResult) -> Line:
     """Return the tree of one test; a successful target gets no line."""
     description = f": {result.description}" if result.description else ""
-    head = line(
-        status(result.status.value), " ", Span(result.name, "bold"), description, _time(result.seconds)
-    )
-    return Branch(head, tuple(_inside(result)))
+    head = (status(result.status.value), " ", Span(result.name, "bold"), description, _time(result.seconds))
+    return line(*head, below=_inside(result))
 
 
 def summary_of(results: Sequence[CaseResult]) -> str:
@@ -85,34 +83,29 @@ def summary_of(results: Sequence[CaseResult]) -> str:
     return f"Tested. PASSED={counts[False]} FAILED={counts[True]} in {length:.1f} s"
 
 
-def _inside(result: CaseResult) -> Iterator[Branch]:
-    if result.error is not None:
-        yield from details({}, result.error.as_json())
+def _inside(result: CaseResult) -> Iterator[Line]:
+    yield from details({}, result.error)
     targets = list(result.targets())
     if targets:
         quiet = [target for target in targets if target.error is None and not target.status.is_failure]
         built = len({target.name for target in quiet})
         if built:
-            yield Branch(line(Span(f"{counted(built, 'target')} built and taken away", "dim")))
+            yield line(Span(f"{counted(built, 'target')} built and taken away", "dim"))
         yield from (_target(target) for target in targets if target not in quiet)
     yield from map(_assertion, result.assertions)
 
 
-def _target(target: TargetResult) -> Branch:
-    head = line(
-        status(target.status.value), f" {target.phase} {target.name}: ", Phrase.joined("; ", target.reasons)
-    )
-    error = target.error.as_json() if target.error else None
-    return Branch(head, tuple(details({}, error)))
+def _target(target: TargetResult) -> Line:
+    reasons = Phrase.joined("; ", target.reasons)
+    head = (status(target.status.value), f" {target.phase} {target.name}: ", reasons)
+    return line(*head, below=details({}, target.error))
 
 
-def _assertion(result: AssertionResult) -> Branch:
+def _assertion(result: AssertionResult) -> Line:
     description = f" ({result.description})" if result.description else ""
-    inside = [Branch(line(failure)) for failure in result.failures]
-    if result.error is not None:
-        inside += details({}, result.error.as_json())
+    inside = (*map(line, result.failures), *details({}, result.error))
     time = _time(result.seconds) if result.status is not Status.SKIPPED else Span(" not reached", "dim")
-    return Branch(line(status(result.status.value), f" {result.name}{description}", time), tuple(inside))
+    return line(status(result.status.value), f" {result.name}{description}", time, below=inside)
 
 
 def _time(length: float) -> Span:

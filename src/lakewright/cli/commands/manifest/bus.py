@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.faults import FAILED, HELD, fault_branch
+from lakewright.cli.faults import FAILED, HELD, fault_line
 from lakewright.cli.group import command
 from lakewright.cli.page import line, status, took
 from lakewright.cli.progress import HANG_UP, listening
@@ -82,8 +82,7 @@ def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
     from lakewright.usecases.items import project_applications
 
     known = known_names(manifest.store.standings(), project_applications(call.app)) if demand.after else []
-    for warning in unknown_warnings(demand.after, known):
-        call.output.note(f"warning: {warning}")
+    call.output.labelled("warning", unknown_warnings(demand.after, known))
 
 
 @command(
@@ -162,7 +161,7 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
             environ=call.environ,
             redactor=call.app.redactor,
             stops=stopper,
-            forward=lambda text: _forward(call, text),
+            forward=call.output.forward,
             report=lambda worked: _report(call, worked),
             jobs=jobs,
             keeps_going=keep_going,
@@ -219,11 +218,6 @@ def _demand(
     return replace(demand, match=Match(item=found), is_in_order=True)
 
 
-def _forward(call: Call, text: str) -> None:
-    call.output.err.write(text)
-    call.output.err.flush()
-
-
 def _report(call: Call, worked: Worked) -> None:
     note = Phrase(": ", worked.note) if worked.note else ""
     if not call.output.is_quiet:
@@ -243,7 +237,7 @@ def _print_end(call: Call, application: str, done: CommandRun, left: Backlog) ->
             }
         )
     if done.obstacle is not None:
-        call.output.note(fault_branch(done.obstacle.as_fault()))
+        call.output.note(fault_line(done.obstacle.as_fault()))
     for text in _left(left):
         call.output.note(Phrase("left: ", text))
 
@@ -277,15 +271,13 @@ def state(call: Call, /, *, application: str) -> None:
 
     They come in the order in which the items arrived. Only present revisions count.
     """
-    import json
-
     with opened(call) as manifest:
         found = manifest.state(application)
         if call.output.is_json:
             call.output.document([each.as_json() for each in found])
             return
         for each in found:
-            call.output.out.write(json.dumps(call.output.redacted(each.as_json()), ensure_ascii=False) + "\n")
+            call.output.json_line(each.as_json())
 
 
 @command(

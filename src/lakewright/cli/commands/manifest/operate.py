@@ -11,7 +11,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import entity_option
 from lakewright.cli.group import Command, command
 from lakewright.cli.options import Decorator, despite_faults, stacked
-from lakewright.cli.page import Span, line, status
+from lakewright.cli.page import line, status
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.spec.words import counted, first_of
 
@@ -133,7 +133,7 @@ def _action(
                 if done.later:
                     what = "processed again after it" if given["cascade"] else "in doubt now"
                     call.output.note(f"{what}: {first_of(done.later, MOST_NAMED)}")
-                call.output.note(*(line(Span("warning: ", "yellow"), note) for note in done.notes))
+                call.output.labelled("warning", done.notes)
         except LakewrightError:
             if rows:
                 call.output.note(f"{counted(len(rows), 'item')} changed before the error")

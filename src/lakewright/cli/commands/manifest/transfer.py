@@ -16,7 +16,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, line, status
+from lakewright.cli.page import line, status
 from lakewright.errors import UsageError
 from lakewright.spec.words import counted
 
@@ -86,7 +86,7 @@ def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
         "refused": imported.is_refused,
         "errors": [fault.as_json() for fault in imported.faults],
     }
-    wrong = (Branch(line(status("FAILED"), f" {fault}")) for fault in imported.faults)
+    wrong = (line(status("FAILED"), f" {fault}") for fault in imported.faults)
     call.output.result(document, [*wrong, line(_imported(imported))])
     return 1 if imported.faults else 0
 
@@ -148,7 +148,7 @@ def move(call: Call, /, old: str, new: str) -> int:
 
     moved = move_items(call.app, old, new)
     document = {"items": list(moved.items), "errors": [fault.as_json() for fault in moved.faults]}
-    wrong = (Branch(line(status("FAILED"), f" {fault.message}")) for fault in moved.faults)
+    wrong = (line(status("FAILED"), f" {fault.message}") for fault in moved.faults)
     said = line(f"the records of {counted(len(moved.items), 'item')} continue below {moved.goal}")
     call.output.result(document, [*wrong, said])
     return 1 if moved.faults else 0
