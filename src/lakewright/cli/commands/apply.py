@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import job_arguments, run_options
+from lakewright.cli.commands.arguments import (
+    author_option,
+    complete_decisions,
+    job_arguments,
+    names_of,
+    operator_options,
+    run_options,
+)
 from lakewright.cli.commands.history import runs_table
-from lakewright.cli.commands.job import run_watched
-from lakewright.cli.commands.manifest.operate import author_option, operator_options
+from lakewright.cli.commands.run import run_watched
 from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
-from lakewright.cli.completion import complete_decisions, names_of
 from lakewright.cli.faults import FAILED, HELD, fault_line, remedy_lines
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.manifest.operate import operator_options
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import names_of, operator_options
 from lakewright.cli.faults import FAILED
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults

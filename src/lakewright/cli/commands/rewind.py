@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import slice_named
-from lakewright.cli.commands.manifest.operate import operator_options
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import names_of, operator_options, slice_named
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line
 from lakewright.cli.progress import listening_to_run, working

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import names_of
 from lakewright.cli.faults import fault_line
 from lakewright.cli.group import group
 from lakewright.cli.page import Block, Line, Span, ago, labelled, line, status, table_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.manifest.operate import operator_options
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import names_of, operator_options
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.page import line, table_of
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import entity_option
-from lakewright.cli.commands.manifest.operate import author_option
+from lakewright.cli.commands.arguments import author_option, entity_option
 from lakewright.cli.faults import FAILED, fault_line, remedy_lines
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
