@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import click
-
 from lakewright.cli.options import Settings, global_arguments, repeated_options, takes_despite_faults
 from lakewright.cli.output import Output, logging_to
-from lakewright.cli.page import Block, Span, line
+from lakewright.cli.page import Block
 from lakewright.errors import SpecError
 from lakewright.errors.surfaces import on_terminal
 from lakewright.manifest.redaction import Redactor
@@ -67,8 +66,7 @@ def open_app(
     )
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+_now = partial(datetime.now, UTC)
 
 
 @dataclass(slots=True)
@@ -121,26 +119,22 @@ class Call:
         if self._app is None:
             self._app = self._opened()
             self.output.redactor = self._app.redactor
-            self._warn(self._app.warnings)
-            for fault in self._reported_faults(self._app):
-                self.output.note(line(Span("fault: ", "red"), fault.phrase))
+            self._note("warning", self._app.warnings)
+            if self.settings.despite_faults and self.reports_faults:
+                self._note("fault", self._app.project.faults)
         return self._app
 
     def _opened(self) -> App:
         try:
             return self.opener(self.settings, self.environ, self.output.say)
         except SpecError as error:
-            self._warn(error.warnings)
+            self._note("warning", error.warnings)
             if all(fault.touches for fault in error.faults) and takes_despite_faults():
                 self.advice = ADVICE
             raise
 
-    def _warn(self, warnings: Iterable[Fault]) -> None:
-        for fault in warnings:
-            self.output.note(line(Span("warning: ", "yellow"), fault.phrase))
-
-    def _reported_faults(self, app: App) -> tuple[Fault, ...]:
-        return app.project.faults if self.settings.despite_faults and self.reports_faults else ()
+    def _note(self, label: str, faults: Iterable[Fault]) -> None:
+        self.output.labelled(label, (fault.phrase for fault in faults))
 
     def accept_faults(self, *, are_reported: bool = True) -> None:
         """Open the project although some of its definitions are faulty; they can't be used.
@@ -159,10 +153,20 @@ class Call:
         """Show what would be done; return whether the user wants it; nobody is asked without a terminal."""
         if not self.output.is_json:
             self.output.page(page)
-        if self.output.is_json or not self.ask.isatty():
+        if self.output.is_json or not self.can_ask:
             self.output.note(refused)
             return False
-        return click.confirm(question, err=True)
+        return self.asks(question)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a user sees questions and can answer."""
+        return self.ask.isatty() and self.output.err.isatty()
+
+    def asks(self, question: str) -> bool:
+        """Ask the user, and return whether the answer is yes."""
+        self.output.forward(f"{question} [y/N]: ")
+        return self.ask.readline().strip().lower() in ("y", "yes")
 
     def close(self) -> None:
         """Close the project, if it was opened."""

@@ -14,7 +14,7 @@ from typing import TextIO
 import click
 
 from lakewright.cli.call import Call, Opener, open_app
-from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_branch, faults_of, file_fault, unexpected
+from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_line, faults_of, file_fault, unexpected
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import is_json_wanted
 from lakewright.cli.output import Output
@@ -22,13 +22,13 @@ from lakewright.errors import Fault, LakewrightError
 
 HERE = "lakewright.cli.commands"
 COMMANDS = {
-    "job": (f"{HERE}.job:job", "Run a job up to a phase."),
+    "job": (f"{HERE}.run:job", "Run a job up to a phase."),
     "plan": (f"{HERE}.apply:plan", "Show what is due, or what a job would do, and why."),
     "apply": (f"{HERE}.apply:apply", "Take every step that is due and needs nobody."),
     "decide": (f"{HERE}.apply:decide", "Say what only a person can say, as `plan` offers it."),
-    "process": (f"{HERE}.process:process", "Process the pending slices of an entity."),
-    "test": (f"{HERE}.test:test", "Run the project's own tests."),
-    "validate": (f"{HERE}.check:validate", "Report every error of the project, without Spark."),
+    "process": (f"{HERE}.run:process", "Process the pending slices of an entity."),
+    "test": (f"{HERE}.run:test", "Run the project's own tests."),
+    "validate": (f"{HERE}.declarations:validate", "Report every error of the project, without Spark."),
     "status": (f"{HERE}.apply:status", "Show what is running, waiting and failed, and what to type next."),
     "manifest": (f"{HERE}.manifest:manifest", "List and operate slices: states, locks, failures."),
     "history": (f"{HERE}.history:history", "List, show and compare runs."),
@@ -38,11 +38,11 @@ COMMANDS = {
     "triggers": (f"{HERE}.triggers:triggers", "List triggers; run, pause or resume one."),
     "watermark": (f"{HERE}.watermark:watermark", "List and set watermarks."),
     "sql": (f"{HERE}.sql:sql", "Query the lake."),
-    "ls": (f"{HERE}.declared:ls", "List what the project declares."),
-    "show": (f"{HERE}.declared:show", "Show one definition of the project."),
-    "graph": (f"{HERE}.graph:graph", "Show the dependencies between a job's targets."),
-    "docs": (f"{HERE}.check:docs", "Write the project's documentation."),
-    "schema": (f"{HERE}.check:schema", "Write JSON schemas for editors."),
+    "ls": (f"{HERE}.declarations:ls", "List what the project declares."),
+    "show": (f"{HERE}.declarations:show", "Show one definition of the project."),
+    "graph": (f"{HERE}.declarations:graph", "Show the dependencies between a job's targets."),
+    "docs": (f"{HERE}.declarations:docs", "Write the project's documentation."),
+    "schema": (f"{HERE}.declarations:schema", "Write JSON schemas for editors."),
     "init": (f"{HERE}.init:init", "Write a small project that runs."),
     "demo": (f"{HERE}.init:demo", "Write a project on real data and run it."),
     "serve": (f"{HERE}.serve:serve", "Keep Spark warm, run triggers, show the operator's page."),
@@ -114,7 +114,7 @@ def _failed(call: Call, error: BaseException) -> int:
     if call.output.is_json:
         call.output.schema = "lakewright/errors/1"
         call.output.document({"errors": [fault.as_json() for fault in faults]})
-    call.output.note(*(fault_branch(fault) for fault in faults))
+    call.output.note(*(fault_line(fault) for fault in faults))
     if len(faults) > 1:
         call.output.note(f"{len(faults)} errors")
     if call.advice:

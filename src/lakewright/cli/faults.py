@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from lakewright.cli.page import Branch, Span, line, remedy_branches
+from lakewright.cli.page import Line, labelled, line
 from lakewright.errors import (
     BackdatedError,
     Fault,
@@ -14,6 +15,8 @@ from lakewright.errors import (
     StoreBusy,
     UsageError,
 )
+from lakewright.errors.fault import Location, remedy_of
+from lakewright.errors.phrase import Phrase
 
 WRONG = 2
 HELD = 4
@@ -56,17 +59,31 @@ def unexpected(error: BaseException) -> Fault:
     )
 
 
-def fault_branch(fault: Fault, *, is_warning: bool = False) -> Branch:
+def recorded_fault(error: Mapping[str, Any]) -> Fault:
+    """Return the fault of an error that was recorded, or is printed as JSON."""
+    location = Location(error["location"]) if error.get("location") else None
+    return Fault(str(error["message"]), location, remedy_of(error), str(error.get("code")))
+
+
+def fault_line(fault: Fault, label: str = "error") -> Line:
     """Return a fault as text: the message, then the location and the remedy below it."""
-    title = Span("warning: ", "yellow") if is_warning else Span("error: ", "bold red")
-    head, *rest = fault.message.splitlines() or [fault.code]
-    return Branch(
-        line(title, head),
-        (*(Branch(line(text)) for text in rest if text.strip()), *_below(fault)),
-    )
+    return labelled(label, headline(fault), below=fault_details(fault))
 
 
-def _below(fault: Fault) -> Iterator[Branch]:
+def headline(fault: Fault) -> str:
+    """Return the first line of a fault's message."""
+    return next(iter(fault.message.splitlines()), fault.code)
+
+
+def fault_details(fault: Fault) -> Iterator[Line]:
+    """Yield what stands below the first line of a fault: the other lines, the location and the remedy."""
+    yield from map(line, filter(str.strip, fault.message.splitlines()[1:]))
     if fault.location is not None:
-        yield Branch(line(Span("where: ", "dim"), str(fault.location)))
-    yield from remedy_branches(fault.remedy)
+        yield labelled("where", str(fault.location))
+    yield from remedy_lines(fault.remedy)
+
+
+def remedy_lines(remedy: str | None) -> Iterator[Line]:
+    """Yield what to do about an error, each line of it by itself."""
+    for text in Phrase(remedy).lines() if remedy else ():
+        yield labelled("do", text)

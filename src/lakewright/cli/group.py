@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -13,7 +13,6 @@ from lakewright.cli.call import Call
 from lakewright.cli.options import global_options, settings_of
 from lakewright.spec.suggestions import suggestion
 
-T = TypeVar("T")
 HELP_OPTIONS = ["-h", "--help"]
 LONGEST_SHORT_HELP = 100
 WITHOUT_SCHEMA = frozenset(("maintain", "manifest stats", "manifest acquire", "manifest renew"))
@@ -140,23 +139,30 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 
 
 def command(*, examples: Sequence[str] = (), **settings: Any) -> Callable[[Callable[..., Any]], Command]:
-    """Return a decorator that makes a function a command with global options and examples in its help."""
-    return click.command(cls=Command, examples=examples, **settings)
+    """Return a decorator that makes a function of the `Call` a command.
+
+    The command has the global options, and examples in its help.
+    """
+    made = click.command(cls=Command, examples=examples, **settings)
+    return lambda function: made(click.pass_obj(function))
 
 
-def when_alone(function: Callable[..., T]) -> Callable[..., T | None]:
-    """Have a group's function run only without a subcommand, and give it the call, as a command gets it."""
+def group(*, examples: Sequence[str]) -> Callable[[Callable[..., Any]], LazyGroup]:
+    """Return a decorator that makes a function of the `Call` a group, which it runs without a subcommand."""
 
-    @click.pass_context
-    @wraps(function)
-    def run(context: click.Context, /, **given: Any) -> T | None:
-        call = context.find_object(Call)
-        if context.invoked_subcommand is not None or call is None:
-            return None
-        with call.configured(settings_of(context)):
-            return function(call, **given)
+    def decorated(function: Callable[..., Any]) -> LazyGroup:
+        @click.pass_context
+        @wraps(function)
+        def run(context: click.Context, /, **given: Any) -> Any:
+            call = context.find_object(Call)
+            if context.invoked_subcommand is not None or call is None:
+                return None
+            with call.configured(settings_of(context)):
+                return function(call, **given)
 
-    return run
+        return click.group(cls=LazyGroup, invoke_without_command=True, examples=examples)(run)
+
+    return decorated
 
 
 def _write_options(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-from lakewright.cli.page import GAP, INDENT, Block, Branch, Line, Span, Table, line, plain, printable
+from lakewright.cli.page import GAP, INDENT, Block, Line, Span, Table, labelled, line, plain, printable
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.errors.surfaces import message_of, on_terminal, typed
 from lakewright.manifest.plain_values import finite
@@ -61,11 +61,6 @@ class Output:
         """Whether a page shows errors in full: without a terminal they are printed once, on stderr."""
         return self.is_json or self.out.isatty()
 
-    @property
-    def can_ask(self) -> bool:
-        """Whether questions are shown to a user: stderr is a terminal."""
-        return self.err.isatty()
-
     def redacted(self, value: Any) -> Any:
         """Return a text or a JSON value without the secrets known so far."""
         return self.redactor.value(value)
@@ -106,10 +101,20 @@ class Output:
         """Print a line of a target's own output on stdout, or on stderr if stdout is for JSON."""
         self._write(self._text_stream, [line(text)])
 
-    def question(self, text: str) -> None:
-        """Print a question without ending its line."""
+    def forward(self, text: str) -> None:
+        """Print a text to stderr as it is, without ending its line."""
         self.err.write(text)
         self.err.flush()
+
+    def labelled(self, label: str, texts: Iterable[str]) -> None:
+        """Print each text to stderr, after what it is, such as `warning`."""
+        self.note(*(labelled(label, text) for text in texts))
+
+    def json_line(self, document: Any) -> None:
+        """Print a document as one line of JSON."""
+        json.dump(self.redacted(document), self.out, ensure_ascii=False, default=str)
+        self.out.write("\n")
+        self.out.flush()
 
     def last(self, text: str) -> None:
         """Print the last line of a run, with `-q`, too."""
@@ -124,8 +129,7 @@ class Output:
         if self._drawing is not None:
             self._drawing.print(text, style="dim")
         else:
-            self.err.write(f"{text}\n")
-            self.err.flush()
+            self.forward(f"{text}\n")
 
     @contextmanager
     def drawing(self) -> Iterator[Console]:
@@ -183,35 +187,28 @@ class Terminal:
             self.console.print(text, soft_wrap=True)
 
     def _texts(self, block: Block) -> Iterator[Text]:
-        if isinstance(block, Branch):
-            yield from self._branch(block, "", "")
-        elif isinstance(block, Table):
-            yield from self._table(block)
-        else:
-            yield from self._wrapped(block, "", "")
+        return self._table(block) if isinstance(block, Table) else self._tree(block, "", "")
 
-    def _branch(self, branch: Branch, first: str, rest: str) -> Iterator[Text]:
-        below = f"{rest}│   " if branch.children else rest
-        yield from self._wrapped(branch.line, first, below)
-        for child in branch.children:
-            is_last = child is branch.children[-1]
-            mark, deeper = ("└── ", "    ") if is_last else ("├── ", "│   ")
-            yield from self._branch(child, rest + mark, rest + deeper)
+    def _tree(self, content: Line, first: str, rest: str) -> Iterator[Text]:
+        yield from self._wrapped(content, first, f"{rest}│   " if content.below else rest)
+        for each in content.below:
+            mark, deeper = ("└── ", "    ") if each is content.below[-1] else ("├── ", "│   ")
+            yield from self._tree(each, rest + mark, rest + deeper)
 
     def _wrapped(self, content: Line, first: str, rest: str) -> Iterator[Text]:
         """Yield a line after the guides of a tree, in as many lines as it needs, then its commands."""
         text = self._text(content)
         if content.is_whole:
-            yield self._guide(first) + text
+            yield self._plain(first, "dim") + text
             return
         commands: list[str] = []
         width = max(self.console.width - len(rest), _NARROWEST)
         if text.cell_len > width and (found := _commands(content)):
             commands = [typed(each, self.options) for each in found]
             text = self._text(_without_commands(content))
-        for part in text.divide(list(_breaks(text.plain, width))):
+        for part in text.wrap(self.console, width):
             part.rstrip()
-            yield self._guide(first) + part
+            yield self._plain(first, "dim") + part
             first = rest
         yield from map(self._plain, commands)
 
@@ -237,26 +234,12 @@ class Terminal:
         from rich.text import Text
 
         spans = ((on_terminal(span.text, self.options), span.style) for span in content.spans)
-        return Text.assemble(*((self.redactor.text(text), style) for text, style in spans))
+        # A word that is longer than the terminal, such as a path, is not broken.
+        shown = ((self.redactor.text(text), style) for text, style in spans)
+        return Text.assemble(*shown, overflow="ignore")
 
     def _plain(self, text: str, style: str = "") -> Text:
         return self._text(line(Span(text, style)))
-
-    def _guide(self, guide: str) -> Text:
-        return self._text(Line((Span(guide, "dim"),)))
-
-
-def _breaks(text: str, width: int) -> Iterator[int]:
-    """Yield the positions at which lines begin so that they fit, as far as words do; none is split."""
-    from rich.cells import cell_len
-
-    used = 0
-    for word in re.finditer(r"\S+\s*", text):
-        length = cell_len(word.group())
-        if used and used + cell_len(word.group().rstrip()) > width:
-            yield word.start()
-            used = 0
-        used += length
 
 
 def _without_commands(content: Line) -> Line:
@@ -300,23 +283,17 @@ Redacted = Callable[[Any], Any]
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-class TextFormatter(logging.Formatter):
-    """One line per record: time, level, message, then `key=value` for fields that the message lacks."""
+def _text_line(record: logging.LogRecord, redacted: Redacted, shown: Callable[[str], str]) -> str:
+    """Return a record as one line: time, level, message, then `key=value` for fields that the message lacks.
 
-    def __init__(self, redacted: Redacted, shown: Callable[[str], str]) -> None:
-        super().__init__()
-        self._redacted = redacted
-        self._shown = shown
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as text; the lines of a traceback follow indented."""
-        message = message_of(record, self._shown)
-        new = {k: v for k, v in _carried(record).items() if k not in SAME and not _is_said(v, message)}
-        carried = "".join(f" {key}={value}" for key, value in new.items())
-        head = f"{_instant(record)} {record.levelname} {message}{carried}"
-        trace = _trace(record)
-        lines = [head, *(f"    {inner}" for inner in (trace or "").splitlines())]
-        return "\n".join(printable(str(self._redacted(text))) for text in lines)
+    The lines of a traceback follow indented.
+    """
+    message = message_of(record, shown)
+    new = {k: v for k, v in _carried(record).items() if k not in SAME and not _is_said(v, message)}
+    carried = "".join(f" {key}={value}" for key, value in new.items())
+    head = f"{_instant(record)} {record.levelname} {message}{carried}"
+    lines = [head, *(f"    {inner}" for inner in (_trace(record) or "").splitlines())]
+    return "\n".join(printable(str(redacted(text))) for text in lines)
 
 
 def _is_said(value: object, message: str) -> bool:
@@ -324,38 +301,32 @@ def _is_said(value: object, message: str) -> bool:
     return isinstance(value, str) and value in message
 
 
-class JsonFormatter(logging.Formatter):
-    """One JSON object per line, for collectors."""
-
-    def __init__(self, redacted: Redacted) -> None:
-        super().__init__()
-        self._redacted = redacted
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line of JSON: timestamp, level, logger, message and extra fields."""
-        document: dict[str, Any] = {
-            "timestamp": _instant(record),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": record.getMessage(),
-            **_carried(record),
-        }
-        if (trace := _trace(record)) is not None:
-            document["exception"] = trace
-        return json.dumps(self._redacted(document), ensure_ascii=True, default=str)
+def _json_line(record: logging.LogRecord, redacted: Redacted) -> str:
+    """Return a record as one JSON object: timestamp, level, logger, message and extra fields."""
+    document: dict[str, Any] = {
+        "timestamp": _instant(record),
+        "level": record.levelname,
+        "logger": record.name,
+        "message": record.getMessage(),
+        **_carried(record),
+    }
+    if (trace := _trace(record)) is not None:
+        document["exception"] = trace
+    return json.dumps(redacted(document), ensure_ascii=True, default=str)
 
 
 class LineHandler(logging.Handler):
-    """Passes each formatted record to a function, so that progress on a terminal can make room for it."""
+    """Passes each record as text to a function, so that progress on a terminal can make room for it."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], formatted: Callable[[logging.LogRecord], str]) -> None:
         super().__init__()
         self._write = write
+        self._formatted = formatted
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record; the logging module reports a failure to do so."""
         try:
-            self._write(self.format(record))
+            self._write(self._formatted(record))
         except Exception:  # a failure to log must not stop the command
             self.handleError(record)
 
@@ -382,9 +353,9 @@ def logging_to(
         redacted: Removes secrets.
         shown: Returns a text with commands as they are typed; JSON has the plain text.
     """
-    handler = LineHandler(write)
+    as_text = partial(_text_line, redacted=redacted, shown=shown)
+    handler = LineHandler(write, partial(_json_line, redacted=redacted) if is_json else as_text)
     handler.addFilter(lambda record: record.module != "java_gateway")
-    handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted, shown))
     root = logging.getLogger()
     wanted = {root: logging.WARNING, logging.getLogger(OURS): level, logging.getLogger("py4j"): SILENT}
     before = {logger: logger.level for logger in wanted}
@@ -409,6 +380,4 @@ def _carried(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _trace(record: logging.LogRecord) -> str | None:
-    if not record.exc_info:
-        return None
-    return logging.Formatter().formatException(record.exc_info)
+    return logging.Formatter().formatException(record.exc_info) if record.exc_info else None

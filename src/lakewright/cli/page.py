@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakewright.errors.phrase import Phrase
@@ -16,6 +16,10 @@ from lakewright.spec.words import duration
 
 INDENT = "  "
 GAP = "  "
+
+
+SHORT_ID = 8
+"""Characters that are shown of a run's id; `history show` takes the beginning of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +32,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The spans of one line.
+    """The spans of one line, with indented lines below it, which make it a tree.
 
     Attributes:
         is_whole: Whether it is never wrapped, because it is to be copied.
     """
 
     spans: tuple[Span, ...]
+    below: tuple[Line, ...] = ()
     is_whole: bool = False
 
     def typed(self, options: str) -> str:
@@ -43,14 +48,6 @@ class Line:
 
     def __str__(self) -> str:
         return "".join(span.text for span in self.spans)
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A line with indented lines below it."""
-
-    line: Line
-    children: tuple[Branch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +61,10 @@ class Table:
     rows: tuple[tuple[Line, ...], ...]
 
 
-Block = Line | Branch | Table
+Block = Line | Table
 
 
-def line(*parts: str | Span) -> Line:
+def line(*parts: str | Span, below: Iterable[Line] = ()) -> Line:
     """Return a line of texts and spans, with control characters escaped.
 
     Example:
@@ -75,25 +72,40 @@ def line(*parts: str | Span) -> Line:
         'is red'
     """
     spans = (Span(part) if isinstance(part, str) else part for part in parts)
-    return Line(tuple(Span(printable(span.text), span.style) for span in spans))
+    return Line(tuple(Span(printable(span.text), span.style) for span in spans), tuple(below))
+
+
+def labelled(label: str, *parts: str | Span, below: Iterable[Line] = ()) -> Line:
+    """Return a line that begins with what it is, such as `do` or `warning`.
+
+    Example:
+        >>> str(labelled("do", "mend it"))
+        'do: mend it'
+    """
+    return line(Span(f"{label}: ", LABELS.get(label, "dim")), *parts, below=below)
 
 
 def table_of(rows: Sequence[Mapping[str, object]], none: str) -> Table | Line:
-    """Return rows as a table, whose columns are the names in the first one; without rows, a line."""
+    """Return rows as a table, whose columns are the names in the first one; without rows, a line.
+
+    A text is written in one line; a span is shown as it is.
+    """
     if not rows:
         return line(none)
     return Table(tuple(rows[0]), tuple(tuple(line(_cell(each)) for each in row.values()) for row in rows))
 
 
-def _cell(value: object) -> str:
+def _cell(value: object) -> str | Span:
     if isinstance(value, list):
         return ", ".join(map(str, value))
+    if isinstance(value, Span):
+        return value
     return "" if value is None else " ".join(str(value).split())
 
 
 def whole(text: str) -> Line:
     """Return a line that is never wrapped: a command to copy, or a line of a file format."""
-    return Line(line(text).spans, is_whole=True)
+    return replace(line(text), is_whole=True)
 
 
 def printable(text: str) -> str:
@@ -117,20 +129,14 @@ def _escaped(character: str) -> str:
     return character
 
 
-def plain(block: Block, options: str = "") -> Iterator[str]:
+def plain(block: Block, options: str = "", indent: str = "") -> Iterator[str]:
     """Yield a block as lines of text without any style, with options appended to each command."""
-    if isinstance(block, Branch):
-        yield from _plain_branch(block, "", options)
-    elif isinstance(block, Table):
+    if isinstance(block, Table):
         yield from _plain_table(block, options)
-    else:
-        yield block.typed(options)
-
-
-def _plain_branch(branch: Branch, indent: str, options: str) -> Iterator[str]:
-    yield f"{indent}{branch.line.typed(options)}"
-    for child in branch.children:
-        yield from _plain_branch(child, indent + INDENT, options)
+        return
+    yield f"{indent}{block.typed(options)}"
+    for each in block.below:
+        yield from plain(each, options, indent + INDENT)
 
 
 def _plain_table(table: Table, options: str) -> Iterator[str]:
@@ -144,11 +150,8 @@ def _aligned(cells: Iterable[str], widths: Iterable[int]) -> str:
     return GAP.join(padded).rstrip()
 
 
-def remedy_branches(remedy: str | None) -> Iterator[Branch]:
-    """Yield what to do about an error, each line of it by itself."""
-    for text in Phrase(remedy).lines() if remedy else ():
-        yield Branch(line(Span("do: ", "dim"), text))
-
+LABELS = {"error": "bold red", "fault": "red", "warning": "yellow", "stays": "yellow"}
+"""Styles of labels; the others are dim."""
 
 STYLES = {
     "SUCCESS": "green",
@@ -167,6 +170,10 @@ STYLES = {
     "READY": "cyan",
     "LOCKED": "bold yellow",
     "INVALID": "bold red",
+    "RETRYING": "yellow",
+    "INTERRUPTED": "yellow",
+    "PAUSED": "yellow",
+    "DUE": "cyan",
 }
 
 

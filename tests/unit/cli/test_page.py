@@ -12,13 +12,11 @@ import pytest
 from tests.unit.cli.surroundings import Screen
 
 from lakewright.cli.output import Output
-from lakewright.cli.page import Branch, Line, Span, Table, line, plain, printable, whole
+from lakewright.cli.page import Line, Span, Table, line, plain, printable, whole
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.redaction import Redactor
 
-TREE = Branch(
-    line("month=2022-01"), (Branch(line("BUILD"), (Branch(line(Span("FAILED", "red"), " regions")),)),)
-)
+TREE = line("month=2022-01", below=(line("BUILD", below=(line(Span("FAILED", "red"), " regions"),)),))
 TABLE = Table(("run", "status"), ((line("r1"), line("SUCCESS")), (line("a longer one"), line("FAILED"))))
 
 
@@ -72,7 +70,7 @@ def test_markup_in_names_is_only_text() -> None:
 def test_secrets_are_taken_out_of_pages_and_documents() -> None:
     out, err = io.StringIO(), io.StringIO()
     output = Output(out, err, redactor=Redactor(frozenset({"s3cr3t-value"})))
-    output.page([line("uses s3cr3t-value"), Branch(line("s3cr3t-value"))])
+    output.page([line("uses s3cr3t-value"), line("s3cr3t-value")])
     output.note("also s3cr3t-value")
     output.document({"url": ["jdbc:pg://me:pw@db", "s3cr3t-value"]})
     assert "s3cr3t-value" not in out.getvalue() + err.getvalue()
@@ -82,12 +80,10 @@ def test_secrets_are_taken_out_of_pages_and_documents() -> None:
 COMMAND = Command(
     "manifest", "resolve", "file:///lake/bronze/people/2022-01-01.csv", "--reason", "sent again"
 )
-LONG = Branch(
-    line("FAILED"), (Branch(line("error: no"), (Branch(line("do: ", Phrase(COMMAND, " makes it ready"))),)),)
-)
+LONG = line("FAILED", below=(line("error: no", below=(line("do: ", Phrase(COMMAND, " makes it ready")),)),))
 
 
-def drawn(width: int, *blocks: Branch | Line | Table) -> list[str]:
+def drawn(width: int, *blocks: Line | Table) -> list[str]:
     screen = Screen()
     with mock.patch.dict(os.environ, {"COLUMNS": str(width), "TERM": "xterm"}):
         Output(screen, Screen(), {"TERM": "xterm", "COLUMNS": str(width)}).page(blocks)
@@ -104,7 +100,7 @@ def test_a_command_is_never_broken_and_stands_alone_where_its_line_is_too_long()
 
 def test_lines_in_a_tree_are_wrapped_at_spaces_below_its_guides() -> None:
     path = "/a/very/long/path/that/is/longer/than/the/terminal/is/wide"
-    tree = Branch(line("x"), (Branch(line(f"some words and {path} and more")), Branch(line("y"))))
+    tree = line("x", below=(line(f"some words and {path} and more"), line("y")))
     assert drawn(40, tree) == ["x", "├── some words and", f"│   {path}", "│   and more", "└── y"]
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
 
 from lakewright.cli.options import Settings, repeated_options
-from lakewright.cli.page import Branch, Table, line, plain
+from lakewright.cli.page import Table, line, plain
 from lakewright.errors import Fault, UsageError
 from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.errors.surfaces import on_terminal
@@ -100,7 +100,7 @@ def test_they_stand_where_the_command_takes_them(text: str, found: str) -> None:
 
 def test_every_part_of_a_page_has_them() -> None:
     typed, whole = line(Phrase(Command("status"))), "`lakewright status -P a`"
-    assert list(plain(Branch(typed, (Branch(typed),)), " -P a")) == [whole, f"  {whole}"]
+    assert list(plain(line(Phrase(Command("status")), below=[typed]), " -P a")) == [whole, f"  {whole}"]
     assert list(plain(Table(("do",), ((typed,),)), " -P a")) == ["do", whole]
 
 

@@ -32,8 +32,8 @@ def test_each_failed_slice_has_a_line_to_type(tmp_path: Path) -> None:
         "Type `lakewright manifest skip orders/2022-01-02`.",
         code="late_slice",
     )
-    (shown,) = details({}, outcome.error.as_json())
-    assert [str(branch.line) for branch in shown.children] == [
+    (shown,) = details({}, outcome.error)
+    assert [str(each) for each in shown.below] == [
         "the slice 2022-01-02 is older",
         "do: Type `lakewright manifest skip orders/2022-01-01`.",
         "do: Type `lakewright manifest skip orders/2022-01-02`.",

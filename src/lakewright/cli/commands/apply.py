@@ -9,24 +9,33 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import job_arguments, run_options
+from lakewright.cli.commands.arguments import (
+    author_option,
+    complete_decisions,
+    job_arguments,
+    names_of,
+    operator_options,
+    run_options,
+)
 from lakewright.cli.commands.history import runs_table
-from lakewright.cli.commands.manifest.operate import author_option, operator_options
+from lakewright.cli.commands.run import run_watched
 from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
-from lakewright.cli.completion import complete_decisions, names_of
-from lakewright.cli.faults import FAILED, HELD, fault_branch
+from lakewright.cli.faults import FAILED, HELD, fault_line, remedy_lines
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, ago, assignments, line, remedy_branches, table_of, took
+from lakewright.cli.page import Block, Line, Span, ago, assignments, labelled, line, table_of, took
 from lakewright.cli.page import status as coloured
+from lakewright.cli.progress import SlicesDue
 from lakewright.cli.render.run import plan_page
 from lakewright.due.plan import Action, Choice, Finding, Plan, Step
 from lakewright.due.words import (
+    SCHEMA,
     WORTH_KNOWING,
     choice_argv,
     choice_words,
     consent_argv,
     looks,
+    plan_document,
     plan_parts,
     reason_text,
     step_words,
@@ -50,9 +59,9 @@ def due_page(plan: Plan) -> Iterator[Block]:
     """Yield the page of a plan, and its counts."""
     for title, steps in plan_parts(plan):
         if steps:
-            yield Branch(line(Span(title, "bold")), tuple(map(_step, steps)))
+            yield line(Span(title, "bold"), below=map(_step, steps))
     if plan.findings:
-        yield Branch(line(Span(WORTH_KNOWING, "bold")), tuple(map(_finding, plan.findings)))
+        yield line(Span(WORTH_KNOWING, "bold"), below=map(_finding, plan.findings))
     yield line(Span(due_summary(plan), "bold"))
 
 
@@ -61,26 +70,25 @@ def due_summary(plan: Plan) -> str:
     return f"Plan. NEEDS_YOU={len(plan.asked)} DUE={len(plan.ready)} WAITS={len(plan.waiting)}"
 
 
-def _step(step: Step) -> Branch:
+def _step(step: Step) -> Line:
     asked = step.choices if step.state.needs_person else ()
-    below = [*remedy_branches(step.reason.params.get("remedy")), *_choices(asked)]
+    below = [*remedy_lines(step.reason.params.get("remedy")), *_choices(asked)]
     if step.needs:
-        below.append(_do(Command(*consent_argv(step))))
-    return Branch(line(Span(step.subject.text, "bold"), f": {step_words(step)}"), tuple(below))
+        below.append(labelled("do", Phrase(Command(*consent_argv(step)))))
+    return line(Span(step.subject.text, "bold"), f": {step_words(step)}", below=below)
 
 
-def _finding(finding: Finding) -> Branch:
-    text = line(Span(finding.subject.text, "bold"), f": {reason_text(finding.reason)}")
-    more = (Branch(line(Span("look: ", "dim"), Phrase(each))) for each in looks(finding.reason))
-    return Branch(text, (*_choices(finding.choices), *more))
+def _finding(finding: Finding) -> Line:
+    below = (
+        *_choices(finding.choices),
+        *(labelled("look", Phrase(each)) for each in looks(finding.reason)),
+    )
+    return line(Span(finding.subject.text, "bold"), f": {reason_text(finding.reason)}", below=below)
 
 
-def _choices(choices: Iterable[Choice]) -> Iterator[Branch]:
-    return (_do(Command(*choice_argv(each)), f": {choice_words(each)}") for each in choices)
-
-
-def _do(*parts: str) -> Branch:
-    return Branch(line(Span("do: ", "dim"), Phrase(*parts)))
+def _choices(choices: Iterable[Choice]) -> Iterator[Line]:
+    for each in choices:
+        yield labelled("do", Phrase(Command(*choice_argv(each)), f": {choice_words(each)}"))
 
 
 @command(
@@ -102,7 +110,6 @@ def _do(*parts: str) -> Branch:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what is due.")
 @author_option
-@click.pass_obj
 def apply(
     call: Call, /, names: tuple[str, ...], *, allowed: tuple[str, ...], dry_run: bool, author: str
 ) -> int:
@@ -113,7 +120,6 @@ def apply(
     grants = frozenset(map(Grant, allowed))
     if not dry_run:
         return take_steps(call, names, grants=grants, author=author)
-    from lakewright.due.words import plan_document
     from lakewright.usecases.due.take import plan_of_project
 
     plan = plan_of_project(call.app, names, grants)
@@ -140,9 +146,6 @@ def take_steps(
         document: The document in which what was done is the `outcome`; by default that alone is printed.
         advice: What to print below the page if nothing failed.
     """
-    from lakewright.cli.commands.job import run_watched
-    from lakewright.cli.progress import SlicesDue
-    from lakewright.due.words import plan_document, step_words
     from lakewright.stores.process import user_name
     from lakewright.usecases.due.pace import pace_of
     from lakewright.usecases.due.take import apply_plan
@@ -184,7 +187,7 @@ def take_steps(
     page = [*([table_of(shown, "")] if work else []), *due_page(done.left)]
     whole = outcome if document is None else {**document, "outcome": outcome}
     call.output.result(whole, [*page, *(() if done.failed else advice)])
-    call.output.note(*(fault_branch(each.fault) for each in done.failed if each.fault is not None))
+    call.output.note(*(fault_line(each.fault) for each in done.failed if each.fault is not None))
     counts = f"DONE={len(done.taken) - len(done.failed)} FAILED={len(done.failed)}"
     call.output.last(f"Applied. {counts} {due_summary(done.left)} in {took(begin, call.clock())}")
     if done.failed:
@@ -201,7 +204,6 @@ def take_steps(
 @click.argument("subject", shell_complete=complete_decisions)
 @click.argument("choice", shell_complete=complete_decisions)
 @operator_options
-@click.pass_obj
 def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> int:
     """Decide CHOICE about SUBJECT, as `lakewright plan` offers it, for the next `lakewright apply`.
 
@@ -221,10 +223,8 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
 @command(
     examples=["lakewright status", "lakewright status -o json"],
 )
-@click.pass_obj
 def status(call: Call, /) -> None:
     """Show what is running, what is due, needs you or waits, the triggers and the last runs."""
-    from lakewright.due.words import SCHEMA
     from lakewright.usecases.due.status import project_status
 
     call.accept_faults(are_reported=False)
@@ -236,11 +236,13 @@ def status(call: Call, /) -> None:
 def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from fault_blocks(found.faults, found.withheld)
     if found.unwritable is not None:
-        yield fault_branch(found.unwritable)
+        yield fault_line(found.unwritable)
     running = (*(_run(run, now) for run in found.running), *(_lock(row, now) for row in found.locked))
-    yield from _section("Running", running)
+    if running:
+        yield line(Span("Running", "bold"), below=running)
     yield from due_page(found.plan)
-    yield from _section("Triggers", trigger_branches(found.triggers, now))
+    if shown := trigger_branches(found.triggers, now):
+        yield line(Span("Triggers", "bold"), below=shown)
     if (soon := next_line(found.triggers, now)) is not None:
         yield soon
     if found.last_runs:
@@ -248,24 +250,19 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         yield runs_table(found.last_runs, now)
 
 
-def _section(title: str, branches: tuple[Branch, ...]) -> Iterator[Block]:
-    if branches:
-        yield Branch(line(Span(title, "bold")), branches)
-
-
-def _run(run: Run, now: datetime) -> Branch:
+def _run(run: Run, now: datetime) -> Line:
     what = " ".join(filter(None, (run.job, run.phase.lower(), assignments(run.parameters))))
     said = f" {what}, run {run.run_id}, {ago(run.started, now)}, by {run.holder}"
-    return Branch(line(coloured(run.status), said))
+    return line(coloured(run.status), said)
 
 
-def _lock(row: Row, now: datetime) -> Branch:
+def _lock(row: Row, now: datetime) -> Line:
     lock = row.lock
     if lock is None:
-        return Branch(line(coloured("locked"), f" {row.owner} {row.slice}"))
+        return line(coloured("locked"), f" {row.owner} {row.slice}")
     held = f": {lock.stale_reason}" if lock.stale_reason else f" by {lock.holder}"
     since = ago(lock.processing.since, now)
-    return Branch(line(coloured("locked"), f" {row.owner} {row.slice} {since}{held}"))
+    return line(coloured("locked"), f" {row.owner} {row.slice} {since}{held}")
 
 
 HAS_WORK = 3
@@ -287,7 +284,6 @@ HAS_WORK = 3
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 3 if anything but checks would run.")
 @despite_faults
-@click.pass_obj
 def plan(
     call: Call,
     /,
@@ -321,7 +317,6 @@ def plan(
 
 def _show_due(call: Call, *, detailed_exitcode: bool) -> int:
     """Show what is due in all entities."""
-    from lakewright.due.words import SCHEMA, plan_document
     from lakewright.usecases.due.take import plan_of_project
 
     found = plan_of_project(call.app)

@@ -1,17 +1,125 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how shells complete them.
+
+Names are completed from the project's files, which are read without checks. A project that cannot be read
+completes nothing: an error would disturb the line being typed.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import click
 
-from lakewright.cli.completion import complete_arguments, names_of
-from lakewright.cli.options import Decorator, stacked
+from lakewright.cli.options import Decorator, despite_faults, settings_of, stacked
 from lakewright.plan.phase import Phase
 
-if TYPE_CHECKING:
-    pass
+CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
+"""The categories of definitions that `show` knows."""
+
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def names_of(*sections: str) -> Completer:
+    """Return a completer of the names in sections of the project, such as `jobs`."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        del param
+        return _starting([name for each in sections for name in _definitions(ctx, each)], incomplete)
+
+    return complete
+
+
+def complete_definition(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the categories, or the names of the definitions of the category given before."""
+    del param
+    words = ctx.params.get("words") or ()
+    if not words:
+        return _starting(CATEGORIES, incomplete)
+    section = "entities" if words[0] == "entity" else f"{words[0]}s"
+    return _starting(_definitions(ctx, section), incomplete)
+
+
+def complete_decisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the subjects that wait for a decision, or the choices of the one that is given."""
+    subject = ctx.params.get("subject")
+    found: list[str] = []
+    with suppress(Exception):  # whatever is wrong with the project, the shell gets no error
+        from lakewright.app import App
+        from lakewright.usecases.due.take import plan_of_project
+
+        settings = settings_of(ctx)
+        plan = plan_of_project(App.open(settings.project, profiles=settings.profiles))
+        for each in plan.choices:
+            about = each.decision.subject.text
+            if param.name == "subject":
+                found.append(about)
+            elif about == subject:
+                found.append(each.verb.value)
+    return _starting(dict.fromkeys(found), incomplete)
+
+
+def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return `name=`, `name:start=` and `name:end=` for each parameter of the job given before."""
+    del param
+    job = _definitions(ctx, "jobs").get(str(ctx.params.get("name") or ctx.params.get("job")))
+    declared = job.get("parameters") if isinstance(job, Mapping) else None
+    listed = declared if isinstance(declared, list) else [declared]
+    names = [
+        each["name"] for each in listed if isinstance(each, Mapping) and isinstance(each.get("name"), str)
+    ]
+    ends = ("=", ":start=", ":end=")
+    return _starting([f"{name}{end}" for name in names for end in ends], incomplete)
+
+
+def complete_phase(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the phases."""
+    del ctx, param
+    return _starting([phase.lower() for phase in Phase], incomplete)
+
+
+def complete_phase_and_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return phases, where none is given yet, and the parameters of the job."""
+    phases = [] if ctx.params.get(param.name or "") else complete_phase(ctx, param, incomplete)
+    return [*phases, *complete_arguments(ctx, param, incomplete)]
+
+
+def _starting(names: Any, incomplete: str) -> list[str]:
+    return [str(name) for name in names if str(name).startswith(incomplete)]
+
+
+def _definitions(ctx: click.Context, section: str) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    try:
+        for value in _documents(ctx):
+            declared = value.get(section)
+            if isinstance(declared, Mapping):
+                found |= declared
+            elif isinstance(declared, list):
+                found |= {
+                    each["name"]: each for each in declared if isinstance(each, Mapping) and "name" in each
+                }
+    except Exception:  # whatever is wrong with the project, the shell gets no error
+        return {}
+    return found
+
+
+def _documents(ctx: click.Context) -> Iterator[Mapping[str, Any]]:
+    from lakewright.spec.reading.files import find_modules, find_project, project_file, read_document
+
+    place = settings_of(ctx).project
+    folder = (find_project(Path.cwd()) if place is None else place).absolute()
+    top, _ = read_document(project_file(folder), folder)
+    modules = top.value.get("modules") if isinstance(top.value, Mapping) else ()
+    listed = modules if isinstance(modules, list) else [modules]
+    files, _ = find_modules(folder, [each for each in listed if isinstance(each, str)], top)
+    for file in files:
+        document, _ = read_document(file, folder)
+        if isinstance(document.value, Mapping):
+            yield document.value
 
 
 def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:
@@ -25,18 +133,13 @@ def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:
     return (before, after) if name is None and slash and after else (entity, name)
 
 
-def _complete_phase(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    del ctx, param
-    return [phase.value.lower() for phase in Phase if phase.value.lower().startswith(incomplete)]
-
-
 def job_arguments(*, is_required: bool = True) -> Decorator:
     """Return what adds the arguments JOB, PHASE and PARAM=VALUE."""
     job, phase = ("JOB", "PHASE") if is_required else ("[JOB]", "[PHASE]")
     return stacked(
         click.argument("name", metavar=job, required=is_required, shell_complete=names_of("jobs")),
         click.argument(
-            "phase", type=Phase.named, metavar=phase, required=is_required, shell_complete=_complete_phase
+            "phase", type=Phase.named, metavar=phase, required=is_required, shell_complete=complete_phase
         ),
         click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments),
     )
@@ -60,6 +163,35 @@ def entity_option(*names: str, **settings: Any) -> Decorator:
         **settings,
     )
 
+
+def _user() -> str:
+    from lakewright.stores.process import user_name
+
+    return user_name()
+
+
+def _check_author(_context: click.Context, _option: click.Parameter, name: str) -> str:
+    if not name.strip():
+        raise click.BadParameter("the name is empty.")
+    return name
+
+
+author_option = click.option(
+    "--author",
+    metavar="NAME",
+    default=_user,
+    show_default="your user name",
+    callback=_check_author,
+    help="Who does it.",
+)
+"""Adds the option that names the author of a change; an empty name is refused."""
+
+operator_options = stacked(
+    despite_faults,
+    click.option("--reason", metavar="TEXT", default="none given", help="Why; kept in the record."),
+    author_option,
+)
+"""Adds the options by which an operator says who they are and why they act, and `--despite-faults`."""
 
 run_options = stacked(
     click.option("-f", "--force", is_flag=True, help="Run clean targets, too."),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.manifest.operate import author_option
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import names_of, operator_options
+from lakewright.cli.faults import FAILED
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.page import Block, Line, Span, labelled, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import maintenance_line
 from lakewright.errors import LakewrightError, UsageError
@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option("--yes", "-y", is_flag=True, help="Repair without asking.")
 @click.option("--allow-data-loss", is_flag=True, help="Allow the repair to remove duplicate rows.")
-@author_option
-@click.option("--reason", metavar="TEXT", default="none given", help="Why; kept with the commit.")
-@despite_faults
-@click.pass_obj
+@operator_options
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:
     """Check Python, Java, Spark, Delta, its jars, the project, its manifest and its folders.
 
@@ -79,7 +76,7 @@ def _print(call: Call, checks: Sequence[Check], more: Mapping[str, Any] | None =
     is_ok = all(check.is_ok is not False for check in checks)
     document = {"ok": is_ok, "checks": [check.as_json() for check in checks], **(more or {})}
     call.output.result(document, _page(checks))
-    return 0 if is_ok else 1
+    return 0 if is_ok else FAILED
 
 
 def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author: str, reason: str) -> int:
@@ -88,9 +85,8 @@ def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author
     with working(call.output, "checking"):
         planned = plan_repair(call.app, entity, Permissions(allow_data_loss=allow_data_loss))
     if planned is None:
-        call.output.result(
-            {"repair": None, "version": None}, [line("Every rule holds: there is nothing to repair.")]
-        )
+        nothing = line("Every rule holds: there is nothing to repair.")
+        call.output.result({"repair": None, "version": None}, [nothing])
         return 0
     can = bool(planned.changed or planned.removed)
     version, page = None, _repair_page(planned)
@@ -112,14 +108,14 @@ def _repair_page(planned: RepairPlan) -> Iterator[Block]:
         key = ", ".join(f"{name}={value}" for name, value in row["key"].items())
         begin = f" from {row['valid_from']}" if "valid_from" in row else ""
         changes = tuple(
-            Branch(line(f"{name}: ", Span(str(before), "red"), " -> ", Span(str(after), "green")))
+            line(f"{name}: ", Span(str(before), "red"), " -> ", Span(str(after), "green"))
             for name, (before, after) in row["changes"].items()
         )
-        yield Branch(line(key, Span(begin, "dim")), changes)
+        yield line(key, Span(begin, "dim"), below=changes)
     if planned.changed > len(planned.shown):
         yield line(f"… and {planned.changed - len(planned.shown):,} more")
     for finding in planned.left:
-        yield line(Span("stays: ", "yellow"), f"{finding.count:,} {finding.words}")
+        yield labelled("stays", f"{finding.count:,} {finding.words}")
     if planned.doubled:
         yield line(
             f"{counted(planned.doubled, 'row')} could only be repaired by removing them: --allow-data-loss"
@@ -145,8 +141,8 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
         None: Span("SKIPPED ", "dim"),
     }
     for check in checks:
-        below = (Branch(line(Span("do: ", "dim"), check.remedy)),) if check.remedy else ()
-        yield Branch(line(marks[check.is_ok], check.name.ljust(width), "  ", check.message), below)
+        below = (labelled("do", check.remedy),) if check.remedy else ()
+        yield line(marks[check.is_ok], check.name.ljust(width), "  ", check.message, below=below)
 
 
 @command(
@@ -158,7 +154,6 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
 @click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @despite_faults
-@click.pass_obj
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
@@ -179,12 +174,12 @@ def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
     return 0
 
 
-def _branch(name: str, upkeep: Maintenance) -> Branch:
+def _branch(name: str, upkeep: Maintenance) -> Line:
     shape = upkeep.shape
     if shape is None:
-        return Branch(line(Span(name, "bold"), " has no table yet"))
+        return line(Span(name, "bold"), " has no table yet")
     size = f" {counted(shape.files, 'file')}, {shape.size / 1e6:,.1f} MB"
-    return Branch(line(Span(name, "bold"), Span(size, "dim")), (Branch(maintenance_line(upkeep.as_json())),))
+    return line(Span(name, "bold"), Span(size, "dim"), below=(maintenance_line(upkeep.as_json()),))
 
 
 def _last(found: Mapping[str, Maintenance]) -> str:
@@ -193,11 +188,7 @@ def _last(found: Mapping[str, Maintenance]) -> str:
     return f"Done. COMPACTED={done} WAITING={waiting} FINE={len(found) - done - waiting}"
 
 
-FAILED = 1
-
-
 @command(examples=["lakewright setup"])
-@click.pass_obj
 def setup(call: Call, /) -> int:
     """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
 

@@ -10,8 +10,20 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option, slice_named
-from lakewright.cli.group import LazyGroup, when_alone
-from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, assignments, line, status, took
+from lakewright.cli.group import group
+from lakewright.cli.page import (
+    SHORT_ID,
+    Block,
+    Line,
+    Span,
+    ago,
+    assignments,
+    labelled,
+    line,
+    status,
+    table_of,
+    took,
+)
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import metric_text, target_branch
 from lakewright.errors.phrase import Command, Phrase
@@ -29,9 +41,7 @@ STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Sta
 MOST_NAMED = 5
 
 
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
+@group(
     examples=[
         "lakewright history",
         "lakewright history --job monthly --status failed",
@@ -56,24 +66,19 @@ MOST_NAMED = 5
     show_default=True,
     help="The largest number of runs.",
 )
-@when_alone
 def history(call: Call, /, *, job: str | None, status: str | None, age: str | None, limit: int) -> None:
     """List the runs of jobs, newest first."""
     from lakewright.usecases import history as use_case
 
     call.accept_faults()
     runs = use_case.list_runs(call.app, job=job, status=status and status.upper(), age=age, limit=limit)
-    if runs:
-        page: Block = runs_table(runs, call.app.store.now())
-    else:
-        has_run = use_case.jobs_that_ran(call.app)
-        page = line("no run matches" if has_run else "nothing has run yet")
+    none = "" if runs else "no run matches" if use_case.jobs_that_ran(call.app) else "nothing has run yet"
+    page = runs_table(runs, call.app.store.now(), none)
     call.output.answer([use_case.run_as_json(run) for run in runs], [page])
 
 
 @history.add(name="show", examples=["lakewright history show RUN", "lakewright history show RUN -o json"])
 @click.argument("run")
-@click.pass_obj
 def show_run(call: Call, /, run: str) -> None:
     """Show how each target of one run ended; the start of its id is enough if it is unique."""
     from lakewright.usecases.history import run_with_targets
@@ -95,7 +100,6 @@ def show_run(call: Call, /, run: str) -> None:
 @click.argument("other", metavar="[OTHER|SLICE]", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Show targets that differ only in their time, too.")
 @rows_option("Of a slice: the largest number of records.")
-@click.pass_obj
 def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int) -> None:
     """Compare two runs target by target, or show what one slice changed in an entity's table.
 
@@ -124,7 +128,6 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, required=True)
-@click.pass_obj
 def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     """Show the life of one record: each version, by which slice, in which run.
 
@@ -145,7 +148,6 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     "--older-than", "age", metavar="AGE", help="90d, 12h, P3M; by default the manifest's retention."
 )
 @click.option("--dry-run", is_flag=True, help="Only list them.")
-@click.pass_obj
 def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     """Remove old runs from the history.
 
@@ -161,26 +163,21 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     call.output.result(document, [line(f"{counted(len(old), 'run')} {does}")])
 
 
-SHORT_ID = 8
-
-
-def runs_table(runs: Sequence[Run], now: datetime) -> Block:
+def runs_table(runs: Sequence[Run], now: datetime, none: str = "") -> Block:
     """Return runs as a table, the newest first."""
-    columns = ("run", "status", "job", "phase", "parameters", "started", "took")
-    return Table(columns, tuple(_cells(run, now) for run in runs))
+    return table_of([_cells(run, now) for run in runs], none)
 
 
-def _cells(run: Run, now: datetime) -> tuple[Line, ...]:
-    return (
-        # `history show` takes the beginning of an id.
-        line(run.run_id[:SHORT_ID]),
-        line(status(run.status)),
-        line(run.job),
-        line(_phase_of(run)),
-        line(assignments(run.parameters)),
-        line(ago(run.started, now)),
-        line(took(run.started, run.finished) if run.finished else ""),
-    )
+def _cells(run: Run, now: datetime) -> dict[str, object]:
+    return {
+        "run": run.run_id[:SHORT_ID],
+        "status": status(run.status),
+        "job": run.job,
+        "phase": _phase_of(run),
+        "parameters": Span(assignments(run.parameters)),
+        "started": ago(run.started, now),
+        "took": took(run.started, run.finished) if run.finished else "",
+    }
 
 
 def _phase_of(run: Run) -> str:
@@ -204,9 +201,9 @@ def history_page(document: Mapping[str, Any]) -> Iterator[Block]:
     if choice := _choice(document):
         yield line(f"restricted to {choice}")
     for instance in document["instances"]:
-        yield Branch(
-            line(Span(assignments(instance["parameters"]) or "without parameters", "bold")),
-            tuple(_phase(phase) for phase in instance["phases"]),
+        yield line(
+            Span(assignments(instance["parameters"]) or "without parameters", "bold"),
+            below=(_phase(phase) for phase in instance["phases"]),
         )
 
 
@@ -226,9 +223,9 @@ def _choice(document: Mapping[str, Any]) -> str:
     return " and ".join(filter(None, parts))
 
 
-def _phase(phase: Mapping[str, Any]) -> Branch:
+def _phase(phase: Mapping[str, Any]) -> Line:
     shown = (target_branch(target, has_time=bool(target["seconds"])) for target in phase["targets"])
-    return Branch(line(phase["phase"]), tuple(shown))
+    return line(phase["phase"], below=shown)
 
 
 def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
@@ -241,10 +238,7 @@ def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
         time = took(run.started, run.finished) if run.finished else "not finished"
         yield line(Span(f"{word} ", "dim"), f"{run.run_id} ", status(run.status), f" {time}")
     shown = [difference for difference in found if is_all or not difference.is_same]
-    yield from (
-        Branch(_place(difference), tuple(Branch(each) for each in _changes(difference)))
-        for difference in shown
-    )
+    yield from map(_difference, shown)
     same = len(found) - len(shown)
     yield line(Span(f"{counted(len(shown), 'difference')}, {same} the same", "bold"))
 
@@ -259,13 +253,12 @@ def _first_run(run: Run, unlike: Run | None) -> Iterator[Line]:
     if unlike is not None:
         named = " ".join(filter(None, (unlike.phase, assignments(unlike.parameters))))
         typed = Command("history", "diff", unlike.run_id, run.run_id)
-        yield line(Span("do: ", "dim"), Phrase(f"to compare it with the run before, {named}: ", typed))
+        yield labelled("do", Phrase(f"to compare it with the run before, {named}: ", typed))
 
 
-def _place(difference: TargetDifference) -> Line:
-    return line(
-        Span(difference.name, "bold"), f" {difference.phase} {assignments(difference.instance)}".rstrip()
-    )
+def _difference(difference: TargetDifference) -> Line:
+    place = f" {difference.phase} {assignments(difference.instance)}".rstrip()
+    return line(Span(difference.name, "bold"), place, below=_changes(difference))
 
 
 def _changes(difference: TargetDifference) -> Iterator[Line]:

@@ -15,6 +15,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.apply import take_steps
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line, took, whole
+from lakewright.due.words import plan_document
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.words import counted
@@ -69,7 +70,6 @@ TEMPLATES = {
     type=click.Path(path_type=Path),
     help="The folder of a dbt project: its snapshots become entities that adopt their tables.",
 )
-@click.pass_obj
 def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...], dbt: Path | None) -> None:
     """Write a small project into DIR, by default the current folder.
 
@@ -118,13 +118,11 @@ def _draft(call: Call, folder: Path, places: tuple[str, ...], dbt: Path | None) 
     "folder", metavar="[DIR]", required=False, default="lakewright-demo", type=click.Path(path_type=Path)
 )
 @click.option("--no-run", is_flag=True, help="Only write the project.")
-@click.pass_obj
 def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     """Write a project with airport data into DIR (by default lakewright-demo) and apply four months of it.
 
     A second call finds nothing to do. Changes made there are never overwritten.
     """
-    from lakewright.due.words import plan_document
     from lakewright.usecases.declarations import packaged, write_project
     from lakewright.usecases.due.take import plan_of_project
 
@@ -148,12 +146,8 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     return 0
 
 
-def _quoted(folder: Path) -> str:
-    return shlex.quote(str(folder))
-
-
 def _next(folder: Path) -> Iterator[Block]:
-    at = f"--project {_quoted(folder)}"
+    at = f"--project {shlex.quote(str(folder))}"
     yield line("")
     yield line(Span("What to look at next", "bold"))
     for what, typed in (

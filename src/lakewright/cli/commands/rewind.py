@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import slice_named
-from lakewright.cli.commands.manifest.operate import operator_options
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import names_of, operator_options, slice_named
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.page import Block, Span, line
 from lakewright.cli.progress import listening_to_run, working
 from lakewright.cli.render.look_back import difference_blocks
 from lakewright.spec.words import counted
@@ -50,7 +48,6 @@ def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:
 )
 @click.option("--over-foreign", is_flag=True, help="Allow commits of other writers to be lost.")
 @operator_options
-@click.pass_obj
 def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Take SLICE back: the silver table of ENTITY is as if the slice had never been processed.
 
@@ -104,7 +101,6 @@ def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> 
 @click.option("--yes", "-y", is_flag=True, help="Swap the new table in without asking.")
 @click.option("--over-foreign", is_flag=True, help="Allow commits that no slice made to be lost.")
 @operator_options
-@click.pass_obj
 def rebuild(call: Call, /, entity: str, **options: Any) -> int:
     """Build the silver table of ENTITY again from its slices, under today's declaration.
 
@@ -155,10 +151,10 @@ def undo_page(undone: Undone) -> Iterator[Block]:
     yield line(
         Span(undone.entity, "bold"), f": slice {plan.slice}", Span(f" ({counts})" if counts else "", "dim")
     )
-    yield from (Branch(line(each)) for each in undone.words)
+    yield from map(line, undone.words)
     if undone.difference is not None:
         if plan.replay.slices:
-            yield Branch(line("what it changed by itself; later slices may have changed these rows again:"))
+            yield line("what it changed by itself; later slices may have changed these rows again:")
         yield from difference_blocks(undone.difference, "goes", "comes back")
     if undone.version is not None:
         yield line(Span(f"Done. The table is at version {undone.version}.", "bold"))
@@ -172,11 +168,11 @@ def rebuild_page(found: Rebuilt) -> Iterator[Block]:
     number = counted(len(replay.slices), "slice")
     yield line(Span(found.entity, "bold"), f": built again from {number}{start}")
     for name, at in plan.included_times.items():
-        yield Branch(line(f"{name}, which waited, is in its place, at the processing time {at.isoformat()}"))
-    yield from (Branch(line(each)) for each in found.words)
+        yield line(f"{name}, which waited, is in its place, at the processing time {at.isoformat()}")
+    yield from map(line, found.words)
     if found.difference is not None:
         if found.difference.is_none:
-            yield Branch(line("both tables have the same rows"))
+            yield line("both tables have the same rows")
         yield from difference_blocks(found.difference, "is only in the old table", "is only in the new table")
     if found.version is not None:
         old = "" if replay.state.version is None else f" The former rows are version {replay.state.version}."

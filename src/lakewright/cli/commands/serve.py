@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.group import LazyGroup, when_alone
+from lakewright.cli.group import group
 from lakewright.cli.options import global_arguments
-from lakewright.cli.page import Span, line
+from lakewright.cli.page import Span, labelled, line
 from lakewright.cli.progress import listening
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 STOPPING = "Stopping the server; a second signal stops at once."
 
 
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
+@group(
     examples=[
         "lakewright serve",
         "lakewright serve --detach --allow-actions",
@@ -55,7 +53,6 @@ STOPPING = "Stopping the server; a second signal stops at once."
 @click.option(
     "--detach", is_flag=True, help="Run in the background; the output goes to .lakewright/serve.log."
 )
-@when_alone
 def serve(call: Call, /, *, detach: bool, **options: Any) -> int:
     """Keep Spark warm for the commands of this user, run triggers, and show the operator's page.
 
@@ -107,21 +104,17 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
         settings = replace(call.settings, despite_faults=True)
         return call.opener(settings, call.environ, call.output.say, on_read=on_read)
 
-    def report(text: str) -> None:
-        call.output.note(text)
-
     return Serving(
         options=options,
         files=files,
         project=WatchedProject(open_project),
         requests=Requests(files.socket, call.environ, files.basedir, global_arguments(call.settings)),
         runner="lakewright.cli.warm:run",
-        report=report,
+        report=call.output.note,
     )
 
 
 @serve.add(name="status", examples=["lakewright serve status", "lakewright serve status -o json"])
-@click.pass_obj
 def show_status(call: Call, /) -> int:
     """Show whether a server runs for the project.
 
@@ -133,13 +126,10 @@ def show_status(call: Call, /) -> int:
     found = files.read_state()
     if found is not None and (link := new_link(files, found)) is not None:
         found = {**found, "open": link}
-    blocks = [line("no server runs for this project")] if found is None else _blocks(found)
-    call.output.result({"running": found is not None, **(found or {})}, blocks)
+    shown = [labelled(name, str(value)) for name, value in (found or {}).items()]
+    document = {"running": found is not None, **(found or {})}
+    call.output.result(document, shown or [line("no server runs for this project")])
     return 1 if found is None else 0
-
-
-def _blocks(state: Mapping[str, Any]) -> list[Any]:
-    return [line(Span(f"{name}: ", "dim"), str(value)) for name, value in state.items()]
 
 
 @serve.add(name="stop", examples=["lakewright serve stop"])
@@ -150,7 +140,6 @@ def _blocks(state: Mapping[str, Any]) -> list[Any]:
     show_default=True,
     help="Seconds to wait for its end.",
 )
-@click.pass_obj
 def stop(call: Call, /, *, timeout: int) -> None:
     """Stop the project's server.
 
@@ -164,7 +153,6 @@ def stop(call: Call, /, *, timeout: int) -> None:
 
 
 @serve.add(name="warm-up", hidden=True)
-@click.pass_obj
 def warm_up(call: Call, /) -> None:
     """Start Spark and process slices of a project of its own, so that the first request finds it warm."""
     from lakewright.usecases.warm_up import warm_up as process_for_nobody

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     help="Read tables as they were at this time, such as 2022-03-01 or 2022-03-01T06:00:00+02:00.",
 )
 @despite_faults
-@click.pass_obj
 def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.
 
@@ -52,26 +51,20 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
 
     with working(call.output, "running the query"):
         answer = query_lake(call.app, query, limit=rows, as_of=as_of)
-    for note in answer.notes:
-        call.output.note(line(Span("note: ", "dim"), note))
-    if answer.is_cut and call.output.is_json:  # a page ends with it
-        call.output.note(line(Span("note: ", "dim"), _count(answer)))
+    # A page ends with the count.
+    notes = (*answer.notes, *((_count(answer),) if answer.is_cut and call.output.is_json else ()))
+    call.output.labelled("note", notes)
     shown = [json_value(dict(zip(answer.columns, row, strict=True))) for row in answer.rows]
     call.output.answer(shown, _page(answer))
 
 
 def _page(answer: Answer) -> Iterator[Block]:
-    cells = tuple(tuple(line(_shown(value)) for value in row) for row in answer.rows)
-    yield Table(tuple(answer.columns), cells)
+    null = Span("null", "dim")
+    cells = (tuple(line(null if each is None else value_text(each)) for each in row) for row in answer.rows)
+    yield Table(tuple(answer.columns), tuple(cells))
     yield line(Span(_count(answer), "dim"))
 
 
 def _count(answer: Answer) -> str:
     count = counted(len(answer.rows), "row")
     return f"the first {count}; --rows shows more" if answer.is_cut else count
-
-
-def _shown(value: Any) -> Span:
-    if value is None:
-        return Span("null", "dim")
-    return Span(value_text(value))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.completion import names_of
-from lakewright.cli.faults import fault_branch
-from lakewright.cli.group import LazyGroup, when_alone
-from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line
+from lakewright.cli.commands.arguments import names_of
+from lakewright.cli.faults import fault_line
+from lakewright.cli.group import group
+from lakewright.cli.page import Block, Line, Span, ago, labelled, line, status, table_of
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.words import duration
 
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts one.")
 
 
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
+@group(
     examples=[
         "lakewright triggers",
         "lakewright triggers run nightly",
@@ -34,7 +32,6 @@ NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts 
         "lakewright triggers resume arrivals",
     ],
 )
-@when_alone
 def triggers(call: Call, /) -> None:
     """List the triggers of the project: what they run, when next, how they ended last, and who runs them."""
     from lakewright.usecases.triggers import list_triggers, withheld_triggers
@@ -48,7 +45,6 @@ def triggers(call: Call, /) -> None:
 
 @triggers.add(name="run", examples=["lakewright triggers run nightly"])
 @click.argument("trigger", shell_complete=names_of("triggers"))
-@click.pass_obj
 def run(call: Call, /, trigger: str) -> None:
     """Run a trigger now, also after a failure.
 
@@ -62,7 +58,6 @@ def run(call: Call, /, trigger: str) -> None:
 
 @triggers.add(name="pause", examples=["lakewright triggers pause arrivals"])
 @click.argument("trigger", shell_complete=names_of("triggers"))
-@click.pass_obj
 def pause(call: Call, /, trigger: str) -> None:
     """Keep a trigger from starting runs until it is resumed; the latest that becomes due is remembered."""
     from lakewright.usecases.triggers import pause_trigger
@@ -73,7 +68,6 @@ def pause(call: Call, /, trigger: str) -> None:
 
 @triggers.add(name="resume", examples=["lakewright triggers resume arrivals"])
 @click.argument("trigger", shell_complete=names_of("triggers"))
-@click.pass_obj
 def resume(call: Call, /, trigger: str) -> None:
     """Let a paused trigger start runs again."""
     from lakewright.usecases.triggers import pause_trigger
@@ -88,31 +82,18 @@ def _show_changed(call: Call, found: tuple[TriggerStatus, ...], *, needs_server:
         call.output.note(NO_SERVER)
 
 
-STYLES = {
-    "failed": "bold red",
-    "retrying": "yellow",
-    "interrupted": "yellow",
-    "running": "cyan",
-    "due": "cyan",
-    "paused": "yellow",
-}
 STUCK = ("failed", "retrying", "interrupted", "paused")
 MOST_FAULTS = 10
 
 
 def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[Block]:
     """Yield the triggers as a table, and below it why some did not succeed."""
-    if not triggers:
-        yield line("no triggers")
-        return
-    columns = ("trigger", "runs", "when", "state", "next", "last", "held by")
-    yield Table(columns, tuple(_cells(each, now) for each in triggers))
-    for each in triggers:
-        if (each.message and each.word in STUCK) or each.warnings or each.state.is_paused:
-            yield trigger_branch(each, now)
+    yield table_of([_cells(each, now) for each in triggers], "no triggers")
+    told = [each for each in triggers if each.message or each.warnings or each.state.is_paused]
+    yield from trigger_branches(told, now)
 
 
-def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Branch, ...]:
+def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Line, ...]:
     """Return the triggers that an operator should look at."""
     shown = (each for each in triggers if each.word in STUCK or each.warnings or each.state.is_paused)
     return tuple(trigger_branch(each, now) for each in shown)
@@ -122,17 +103,15 @@ def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Itera
     """Yield what is wrong in the project's files, and which triggers wait for it; the others go on."""
     if not faults:
         return
-    below = [fault_branch(fault) for fault in faults[:MOST_FAULTS]]
+    below = [fault_line(fault) for fault in faults[:MOST_FAULTS]]
     if len(faults) > MOST_FAULTS:
-        below.append(
-            Branch(line(Span(Phrase(f"{len(faults) - MOST_FAULTS} more: ", Command("validate")), "dim")))
-        )
+        below.append(line(Span(Phrase(f"{len(faults) - MOST_FAULTS} more: ", Command("validate")), "dim")))
     title = Span("Faults of the project's files", "bold red")
-    yield Branch(line(title, Span(f" {len(faults)}", "dim")), tuple(below))
+    yield line(title, Span(f" {len(faults)}", "dim"), below=below)
     if withheld:
-        waiting = tuple(Branch(line(Span(str(each), "bold"), f": {_head(each.fault)}")) for each in withheld)
+        waiting = tuple(line(Span(str(each), "bold"), f": {_head(each.fault)}") for each in withheld)
         title = Span("Triggers that wait until they are mended", "bold")
-        yield Branch(line(title, Span(f" {len(withheld)}", "dim")), waiting)
+        yield line(title, Span(f" {len(withheld)}", "dim"), below=waiting)
 
 
 def _head(fault: Fault) -> str:
@@ -151,56 +130,52 @@ def next_line(triggers: Sequence[TriggerStatus], now: datetime) -> Line | None:
     return line(Span("Next", "bold"), f" {each.lane}: {each.runs} {_when(at, now)}{where}")
 
 
-def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
+def trigger_branch(trigger: TriggerStatus, now: datetime) -> Line:
     """Return a trigger with why its last run failed, the command to type, and what that run warned of."""
     state = trigger.state
-    head = line(Span(trigger.word, STYLES.get(trigger.word, "")), f" {trigger.lane}: {trigger.runs}")
-    below = [Branch(line(text)) for text in trigger.message.splitlines()[:1]]
+    head = (status(trigger.word), f" {trigger.lane}: {trigger.runs}")
+    below = [line(text) for text in trigger.message.splitlines()[:1]]
     if trigger.word == "retrying" and state.retry_at is not None:
         when = _when(state.retry_at, now) if trigger.holder else "once a server runs"
-        below.append(Branch(line(f"attempt {state.failures + 1} {when}, by itself")))
+        below.append(line(f"attempt {state.failures + 1} {when}, by itself"))
     if trigger.run_id is not None:
-        below.append(Branch(line(Span("look: ", "dim"), Phrase(Command("history", "show", trigger.run_id)))))
+        below.append(labelled("look", Phrase(Command("history", "show", trigger.run_id))))
     if state.is_paused:
-        below = [*_paused(trigger), _do(Phrase(trigger.commands[-1]))]
+        below = [*_paused(trigger), labelled("do", Phrase(trigger.commands[-1]))]
     if trigger.word == "failed":
         typed = Phrase.joined(", then ", trigger.commands)
-        below.append(_do(Phrase("mend the cause, then ", typed)))
+        below.append(labelled("do", Phrase("mend the cause, then ", typed)))
     elif trigger.word in ("retrying", "interrupted") and trigger.holder is None:
-        below.append(_do(Phrase.joined(", then ", trigger.commands)))
-    return Branch(head, (*below, *_warnings(trigger, now)))
+        below.append(labelled("do", Phrase.joined(", then ", trigger.commands)))
+    return line(*head, below=(*below, *_warnings(trigger, now)))
 
 
-def _paused(trigger: TriggerStatus) -> Iterator[Branch]:
+def _paused(trigger: TriggerStatus) -> Iterator[Line]:
     """Yield what a paused trigger will do, which is no news if it only waits."""
     state = trigger.state
     if state.running is not None and trigger.holder is not None:
-        yield Branch(line("paused: it begins no further run until it is resumed"))
+        yield line("paused: it begins no further run until it is resumed")
     elif state.running is not None or state.pending:
-        yield Branch(line("a run is due, and begins once it is resumed"))
+        yield line("a run is due, and begins once it is resumed")
 
 
-def _warnings(trigger: TriggerStatus, now: datetime) -> Iterator[Branch]:
+def _warnings(trigger: TriggerStatus, now: datetime) -> Iterator[Line]:
     if trigger.warnings and trigger.state.last is not None:
-        head = line(Span("warned", "yellow"), f" by its last run, {ago(trigger.state.last.finished, now)}:")
-        yield Branch(head, tuple(Branch(line(text)) for text in trigger.warnings))
+        when = f" by its last run, {ago(trigger.state.last.finished, now)}:"
+        yield line(Span("warned", "yellow"), when, below=map(line, trigger.warnings))
 
 
-def _do(text: str) -> Branch:
-    return Branch(line(Span("do: ", "dim"), text))
-
-
-def _cells(each: TriggerStatus, now: datetime) -> tuple[Line, ...]:
+def _cells(each: TriggerStatus, now: datetime) -> dict[str, object]:
     last = each.state.last
-    return (
-        line(str(each.lane.trigger)),
-        line(each.runs),
-        line(each.when),
-        line(Span(each.word, STYLES.get(each.word, ""))),
-        line(_when(each.state.retry_at or each.next, now)),
-        line("" if last is None else f"{last.result} {ago(last.finished, now)}"),
-        line(each.holder or ""),
-    )
+    return {
+        "trigger": each.lane.trigger,
+        "runs": each.runs,
+        "when": each.when,
+        "state": status(each.word),
+        "next": _when(each.state.retry_at or each.next, now),
+        "last": "" if last is None else f"{last.result} {ago(last.finished, now)}",
+        "held by": each.holder,
+    }
 
 
 def _when(at: datetime | None, now: datetime) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.manifest.operate import operator_options
-from lakewright.cli.completion import names_of
+from lakewright.cli.commands.arguments import names_of, operator_options
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.page import line, table_of
 
@@ -22,7 +21,6 @@ def watermark() -> None:
 
 
 @watermark.add(name="ls", examples=["lakewright watermark ls -o json"])
-@click.pass_obj
 def list_watermarks(call: Call, /) -> None:
     """List the last watermark of each entity and column."""
     from lakewright.usecases.watermarks import list_watermarks as find_watermarks
@@ -48,7 +46,6 @@ def list_watermarks(call: Call, /) -> None:
     help="Needed if there is no watermark yet; by default the type of the present one.",
 )
 @operator_options
-@click.pass_obj
 def set_watermark(
     call: Call, /, entity: str, column: str, value: str, *, author: str, reason: str, kind: str | None
 ) -> None:
@@ -66,7 +63,6 @@ def set_watermark(
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("column")
 @operator_options
-@click.pass_obj
 def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, reason: str) -> None:
     """Remove the watermark of an entity's column, as if no slice had set one."""
     from lakewright.usecases.watermarks import reset_watermark as reset_it
@@ -79,7 +75,6 @@ def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, rea
     name="history", examples=["lakewright watermark history", "lakewright watermark history orders"]
 )
 @click.argument("entity", required=False, shell_complete=names_of("entities"))
-@click.pass_obj
 def list_changes(call: Call, /, entity: str | None) -> None:
     """List who set or reset watermarks, newest first, with the reason and the value before."""
     from lakewright.usecases.watermarks import list_watermark_changes

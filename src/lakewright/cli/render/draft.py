@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.cli.page import Block, Branch, Span, Table, line
+from lakewright.cli.page import Block, Span, line, table_of
 from lakewright.errors.phrase import Command
 from lakewright.profiling.project_text import slices_reason
 from lakewright.profiling.reason import Code
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lakewright.usecases.draft_project import Draft
 
 
-_COLUMNS = ("entity", "key", "strategy", "deletes", "format", "slices")
 _MOST_SKIPPED = 10
 
 
@@ -34,13 +33,13 @@ def draft_page(draft: Draft, folder: Path) -> Iterator[Block]:
         f"{folder / draft.file.name} written: {counted(len(profile.entities), 'entity')} "
         f"of {counted(files, 'file')}"
     )
-    yield Table(_COLUMNS, tuple(tuple(map(line, _cells(each))) for each in profile.entities))
+    yield table_of(list(map(_cells, profile.entities)), "")
     yield from _skipped(profile)
     if profile.questions:
-        yield Branch(
-            line(Span("Open questions", "bold")),
-            tuple(
-                Branch(line(Span(f"{number}. ", "dim"), f"{each.entity}: {question_text(each.reason)}"))
+        yield line(
+            Span("Open questions", "bold"),
+            below=(
+                line(Span(f"{number}. ", "dim"), f"{each.entity}: {question_text(each.reason)}")
                 for number, each in enumerate(profile.questions, 1)
             ),
         )
@@ -62,34 +61,33 @@ def dbt_page(draft: DbtDraft, folder: Path) -> Iterator[Block]:
     """Yield what was written for the snapshots of a dbt project, and what only a person knows."""
     yield line(f"{folder / draft.file.name} written: {counted(len(draft.snapshots), 'entity')}")
     asked = [
-        Branch(line(f"{each.name}: {_OF_DBT[code].format(about=about or 'its source')}"))
+        line(f"{each.name}: {_OF_DBT[code].format(about=about or 'its source')}")
         for each in draft.snapshots
         for code, about in each.questions
     ]
-    yield Branch(line(Span("Open questions", "bold")), tuple(asked))
+    yield line(Span("Open questions", "bold"), below=asked)
     yield line("Look at the comments in it, then:  ", Span(Command("plan", "--project", str(folder)), "bold"))
 
 
-def _cells(profile: EntityProfile) -> tuple[str, ...]:
-    kind = next(table.kind for found in profile.tables for table in found)
-    return (
-        profile.name,
-        ", ".join(profile.key.columns) or "none",
-        profile.strategy,
-        profile.deletes or "none",
-        kind,
-        reason_text(slices_reason(profile)),
-    )
+def _cells(profile: EntityProfile) -> dict[str, object]:
+    return {
+        "entity": profile.name,
+        "key": ", ".join(profile.key.columns) or "none",
+        "strategy": profile.strategy,
+        "deletes": profile.deletes or "none",
+        "format": next(table.kind for found in profile.tables for table in found),
+        "slices": reason_text(slices_reason(profile)),
+    }
 
 
 def _skipped(profile: Profile) -> Iterator[Block]:
     """Yield what is left out; of hidden files only the number, since every reader leaves them out."""
     hidden = Counter(each.reason.code for each in profile.skipped)[Code.HIDDEN]
     shown = [each for each in profile.skipped if each.reason.code is not Code.HIDDEN]
-    rows = [Branch(line(f"{each.name}: {reason_text(each.reason)}")) for each in shown[:_MOST_SKIPPED]]
+    rows = [line(f"{each.name}: {reason_text(each.reason)}") for each in shown[:_MOST_SKIPPED]]
     if len(shown) > _MOST_SKIPPED:
-        rows.append(Branch(line(Span(f"and {len(shown) - _MOST_SKIPPED:,} more", "dim"))))
+        rows.append(line(Span(f"and {len(shown) - _MOST_SKIPPED:,} more", "dim")))
     if hidden:
-        rows.append(Branch(line(f"{counted(hidden, 'hidden file')}")))
+        rows.append(line(f"{counted(hidden, 'hidden file')}"))
     if rows:
-        yield Branch(line(Span("Left out", "bold")), tuple(rows))
+        yield line(Span("Left out", "bold"), below=rows)

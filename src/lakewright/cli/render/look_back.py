@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakewright.cli.page import Block, Branch, Span, Table, line
-from lakewright.cli.render.run import slice_branch
+from lakewright.cli.page import SHORT_ID, Block, Line, Span, labelled, line, table_of
+from lakewright.cli.render.run import slice_line
 from lakewright.notebook import value_text, values_text
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.slices.rewind.difference import TableDifference
-    from lakewright.usecases.look_back import RecordLife, RowChange, SliceChanges
+    from lakewright.usecases.look_back import RecordLife, RecordVersion, RowChange, SliceChanges
     from lakewright.usecases.process_slices import RehearsedSlice
 
 
 _STYLES = {"inserted": "green", "updated": "yellow", "deleted": "red"}
-_SHORT_ID = 8
 
 
 def changes_page(found: SliceChanges) -> Iterator[Block]:
     """Yield what a slice changed."""
-    by = "" if found.run_id is None else f", run {found.run_id[:_SHORT_ID]}"
+    by = "" if found.run_id is None else f", run {found.run_id[:SHORT_ID]}"
     yield line(Span(found.entity, "bold"), f": slice {found.slice} made version {found.version}{by}")
-    for note in found.notes:
-        yield line(Span("note: ", "dim"), note)
+    yield from (labelled("note", note) for note in found.notes)
     yield from _changes(found.counts, found.rows, "no record changed")
 
 
@@ -33,14 +31,12 @@ def rehearsal_page(found: RehearsedSlice) -> Iterator[Block]:
     """Yield what a slice would change."""
     table = "no table yet" if found.version is None else f"version {found.version} of the table"
     yield line(Span(found.entity, "bold"), f": rehearsal of {found.slice} ({found.state}) on {table}")
-    for note in found.notes:
-        yield line(Span("note: ", "dim"), note)
+    yield from (labelled("note", note) for note in found.notes)
     if found.metrics is None:
         yield line(Span("it can't be applied", "red"))
     else:
-        yield slice_branch({**found.metrics, "slice": found.slice})
-    for warning in found.warnings:
-        yield line(Span("warning: ", "yellow"), warning)
+        yield slice_line({**found.metrics, "slice": found.slice})
+    yield from (labelled("warning", warning) for warning in found.warnings)
     if found.deletes_text is not None:
         yield line(found.deletes_text)
     if found.counts is not None:
@@ -52,14 +48,13 @@ def _changes(counts: Mapping[str, int], rows: Sequence[RowChange], none: str) ->
     """Yield the number of records by change, and some of them."""
     text = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
     yield line(text or none)
-    for row in rows:
-        yield Branch(_row(row))
+    yield from map(_row, rows)
     more = sum(counts.values()) - len(rows)
     if more > 0:
         yield line(Span(f"… and {counted(more, 'record')} more; --rows shows more", "dim"))
 
 
-def _row(row: RowChange) -> Any:
+def _row(row: RowChange) -> Line:
     head = Span(row.change, _STYLES[row.change])
     if row.before is not None and row.after is not None:
         pairs = (
@@ -75,27 +70,26 @@ def life_page(life: RecordLife) -> Iterator[Block]:
     yield line(Span(life.entity, "bold"), f" {values_text(life.key)}")
     if not life.versions:
         yield line("the table has no such record")
-    rows = tuple(
-        tuple(
-            line(text)
-            for text in (
-                each.since or "",
-                each.until or "",
-                "deleted" if each.is_deleted else "",
-                values_text({name: value for name, value in each.values.items() if name not in life.key}),
-                (each.slice or "") + (" (history_from)" if each.origin == "history_from" else ""),
-                (each.run_id or "")[:_SHORT_ID],
-            )
-        )
-        for each in life.versions
-    )
-    if rows:
-        yield Table(("since", "until", "", "values", "slice", "run"), rows)
+    else:
+        yield table_of([_version(each, life.key) for each in life.versions], "")
     if life.reaches_back_to:
-        yield line(
-            Span("note: ", "dim"),
+        yield labelled(
+            "note",
             f"files of versions before {life.reaches_back_to} are gone, so earlier states are not known",
         )
+
+
+def _version(version: RecordVersion, key: Mapping[str, object]) -> dict[str, object]:
+    values = {name: value for name, value in version.values.items() if name not in key}
+    is_declared = version.origin == "history_from"
+    return {
+        "since": version.since,
+        "until": version.until,
+        "": "deleted" if version.is_deleted else "",
+        "values": Span(values_text(values)),
+        "slice": Span(f"{version.slice or ''}{' (history_from)' * is_declared}"),
+        "run": (version.run_id or "")[:SHORT_ID],
+    }
 
 
 def difference_blocks(found: TableDifference, gone: str, new: str) -> Iterator[Block]:
@@ -107,7 +101,7 @@ def difference_blocks(found: TableDifference, gone: str, new: str) -> Iterator[B
         new: What happens to a row that is only there after.
     """
     stay = found.equal + found.seen
-    yield Branch(line(f"{counted(stay, 'row')} {'stays' if stay == 1 else 'stay'}{found.seen_words}"))
+    yield line(f"{counted(stay, 'row')} {'stays' if stay == 1 else 'stay'}{found.seen_words}")
     for count, rows, word, style in (
         (found.gone, found.gone_rows, gone, "red"),
         (found.new, found.new_rows, new, "green"),
@@ -116,12 +110,12 @@ def difference_blocks(found: TableDifference, gone: str, new: str) -> Iterator[B
             more = (f"… and {count - len(rows):,} more",) if count > len(rows) else ()
             shown = (*(_values(row) for row in rows), *more)
             said = f"{counted(count, 'row')} {_plural(word, count)}"
-            yield Branch(line(said), tuple(Branch(line(Span(text, style))) for text in shown))
+            yield line(said, below=(line(Span(text, style)) for text in shown))
     for names, where in ((found.columns_gone, "before"), (found.columns_new, "after")):
         if names:
-            yield Branch(line(f"only {where}: {counted(len(names), 'column')} {', '.join(names)}"))
+            yield line(f"only {where}: {counted(len(names), 'column')} {', '.join(names)}")
     for column in found.retyped:
-        yield Branch(line(f"{column.text}; equal values count as equal"))
+        yield line(f"{column.text}; equal values count as equal")
 
 
 def _plural(word: str, count: int) -> str:

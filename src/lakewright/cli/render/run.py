@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from lakewright.cli.faults import fault_branch
-from lakewright.cli.page import Block, Branch, Line, Span, assignments, line, remedy_branches, status
-from lakewright.errors.fault import remedy_of
+from lakewright.cli.faults import fault_details, fault_line, headline, recorded_fault, remedy_lines
+from lakewright.cli.page import Block, Line, Span, assignments, labelled, line, status
+from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.lock import EARLIER, IS_EARLIER
 from lakewright.plan.observation import TableChange
@@ -51,7 +51,7 @@ def run_page(result: RunResult, *, is_whole: bool = False, has_errors: bool = Tr
     What was skipped is only counted, with its reasons, unless `is_whole`. Without `has_errors`, the errors
     that `failure_lines` prints are left to it.
     """
-    reported = frozenset() if has_errors else frozenset(id(target) for _, target in _failures(result))
+    reported = frozenset() if has_errors else frozenset(id(target) for _, target, _ in _failures(result))
     yield line(
         Span(f"{result.project}/{result.job}", "bold"),
         f" up to {result.phase.value.lower()}, run {result.run_id}",
@@ -77,7 +77,7 @@ def _is_quiet(instance: InstanceResult) -> bool:
     return not any(_happened(target) for phase in instance.phases for target in phase.targets)
 
 
-def _quiet_instances(instances: Sequence[InstanceResult]) -> Branch:
+def _quiet_instances(instances: Sequence[InstanceResult]) -> Line:
     """Return one line for instances that follow each other and in which nothing happened."""
     first, last = (assignments(each.parameters) for each in (instances[0], instances[-1]))
     skipped = [target for each in instances for phase in each.phases for target in phase.targets]
@@ -85,7 +85,7 @@ def _quiet_instances(instances: Sequence[InstanceResult]) -> Branch:
     why = _reasons(skipped) or Phrase.joined(
         "; ", _notes(phase for each in instances for phase in each.phases)
     )
-    return Branch(line(*head, Phrase(f" {counted(len(instances), 'instance')}: ", why)))
+    return line(*head, Phrase(f" {counted(len(instances), 'instance')}: ", why))
 
 
 def _notes(phases: Iterable[PhaseResult]) -> Iterable[str]:
@@ -93,7 +93,7 @@ def _notes(phases: Iterable[PhaseResult]) -> Iterable[str]:
     return dict.fromkeys(phase.note or "nothing takes part" for phase in phases if not phase.targets)
 
 
-def _folded_instance(instance: InstanceResult, reported: frozenset[int]) -> Branch:
+def _folded_instance(instance: InstanceResult, reported: frozenset[int]) -> Line:
     shown = [
         _folded_phase(phase, reported) for phase in instance.phases if any(map(_happened, phase.targets))
     ]
@@ -102,16 +102,15 @@ def _folded_instance(instance: InstanceResult, reported: frozenset[int]) -> Bran
     if quiet:
         names = ", ".join(phase.phase.value for phase in quiet)
         why = Phrase.joined("; ", filter(None, (_reasons(skipped), *_notes(quiet))))
-        shown.append(Branch(line(names, " ", status(Status.SKIPPED.value), Span(Phrase(": ", why), "dim"))))
+        shown.append(line(names, " ", status(Status.SKIPPED.value), Span(Phrase(": ", why), "dim")))
     return _instance(instance, shown)
 
 
-def _folded_phase(phase: PhaseResult, reported: frozenset[int]) -> Branch:
+def _folded_phase(phase: PhaseResult, reported: frozenset[int]) -> Line:
     branches = [_targets([target], reported) for target in phase.targets if _happened(target)]
     skipped = [target for target in phase.targets if not _happened(target)]
     branches += [
-        Branch(line(status(Status.SKIPPED.value), Span(Phrase(" ", said), "dim")))
-        for said in _by_reason(skipped)
+        line(status(Status.SKIPPED.value), Span(Phrase(" ", said), "dim")) for said in _by_reason(skipped)
     ]
     return _phase(phase, branches, phase.seconds)
 
@@ -144,7 +143,7 @@ def _reason(target: TargetResult) -> str:
     return Phrase.joined("; ", target.reasons) or "no reason"
 
 
-def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator[Branch]:
+def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator[Line]:
     """Yield each failure again in full: after a long tree, these are the lines still on the screen.
 
     Args:
@@ -153,14 +152,13 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
     """
     if is_one_screen and len(result.targets()) <= SHORT_TREE:
         return
-    for instance, target in _failures(result):
-        error = {} if target.error is None else target.error.as_json()
+    for instance, target, error in _failures(result):
         place = (target.name, "in", target.phase.value, assignments(instance.parameters))
-        head = line(status(target.status.value), f" {' '.join(filter(None, place))}: ", _first(error))
-        yield Branch(head, tuple(_error(error)))
+        head = f" {' '.join(filter(None, place))}: {_first(error)}"
+        yield line(status(target.status.value), head, below=fault_details(error))
 
 
-def _failures(result: RunResult) -> Iterator[tuple[InstanceResult, TargetResult]]:
+def _failures(result: RunResult) -> Iterator[tuple[InstanceResult, TargetResult, Fault]]:
     """Yield each target with an error, unless the same target failed in a later phase."""
     for instance in result.instances:
         targets = [target for phase in instance.phases for target in phase.targets]
@@ -169,7 +167,7 @@ def _failures(result: RunResult) -> Iterator[tuple[InstanceResult, TargetResult]
             # What a check of the same target found before is the cause, and part of the tree.
             is_repeated = target.name in failed and not target.status.is_failure
             if target.error is not None and not is_repeated:
-                yield instance, target
+                yield instance, target, target.error
 
 
 def _refers_to_earlier(target: TargetResult) -> bool:
@@ -179,7 +177,7 @@ def _refers_to_earlier(target: TargetResult) -> bool:
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
-    """Return the metrics of one slice in one line."""
+    """Return the metrics of one slice in one line, with its warnings below."""
     without_row = int(metrics.get("without_row") or metrics.get("withoutRow") or 0)
     # Records that arrive deleted complete the sum of the slice, also if there is nothing to delete.
     arrived = "closed" if metrics.get("strategy") == "historic" else "deleted"
@@ -198,7 +196,12 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
         Span(str(metrics.get("slice", "")), "bold"),
         f" {metrics.get('strategy', '')} {read}{', '.join(parts) or _done_without_rows(metrics)}",
         Span(f" ({', '.join(tail)})" if tail else "", "dim"),
+        below=map(_warning, metrics.get("warnings", ())),
     )
+
+
+def _warning(text: object) -> Line:
+    return labelled("warning", text if isinstance(text, str) else str(text))
 
 
 def _done_without_rows(metrics: Mapping[str, Any]) -> str:
@@ -216,15 +219,6 @@ def _counted_as(key: str, count: int, metrics: Mapping[str, Any]) -> str:
     return f"{COUNTS[key]} ({f'{changed:,}' if changed else 'none'} of them changed)"
 
 
-def slice_branch(metrics: Mapping[str, Any]) -> Branch:
-    """Return the metrics of one slice, with its warnings below."""
-    return Branch(slice_line(metrics), tuple(map(_warning, metrics.get("warnings", ()))))
-
-
-def _warning(text: object) -> Branch:
-    return Branch(line(Span("warning: ", "yellow"), text if isinstance(text, str) else str(text)))
-
-
 def warning_lines(result: RunResult) -> Iterator[Line]:
     """Yield which targets of a run have warnings, and the command that shows them, in one line."""
     warned = list(dict.fromkeys(each.name for each in result.targets() if each.all_warnings))
@@ -232,7 +226,7 @@ def warning_lines(result: RunResult) -> Iterator[Line]:
         have = "has" if len(warned) == 1 else "have"
         named = f"{counted(len(warned), 'target')} {have} warnings: {first_of(warned, MOST_NAMED)}"
         typed = Command("history", "show", result.run_id)
-        yield line(Span("warning: ", "yellow"), Phrase(f"{named}; ", typed, " shows them"))
+        yield labelled("warning", Phrase(f"{named}; ", typed, " shows them"))
 
 
 def maintenance_line(found: Mapping[str, Any]) -> Line:
@@ -250,21 +244,21 @@ def maintenance_line(found: Mapping[str, Any]) -> Line:
     return line("nothing to do", kept)
 
 
-def _instance(instance: InstanceResult | InstancePlan, phases: Iterable[Branch]) -> Branch:
+def _instance(instance: InstanceResult | InstancePlan, phases: Iterable[Line]) -> Line:
     named = assignments(instance.parameters) or "without parameters"
-    return Branch(line(Span(named, "bold"), " ", status(instance.status.value)), tuple(phases))
+    return line(Span(named, "bold"), " ", status(instance.status.value), below=phases)
 
 
-def _phase(phase: PhaseResult | PhasePlan, branches: Iterable[Branch], took: float = 0.0) -> Branch:
+def _phase(phase: PhaseResult | PhasePlan, branches: Iterable[Line], took: float = 0.0) -> Line:
     """Return a phase with what took part in it, or why nothing did."""
     if shown := tuple(branches):
         time = Span(f" {duration(took)}" if took else "", "dim")
-        return Branch(line(phase.phase.value, " ", status(phase.status.value), time), shown)
+        return line(phase.phase.value, " ", status(phase.status.value), time, below=shown)
     why = Phrase(" skipped: ", phase.note or "nothing takes part")
-    return Branch(line(phase.phase.value, Span(why, "dim")))
+    return line(phase.phase.value, Span(why, "dim"))
 
 
-def _whole_phase(phase: PhaseResult, reported: frozenset[int]) -> Branch:
+def _whole_phase(phase: PhaseResult, reported: frozenset[int]) -> Line:
     grouped = groupby(phase.targets, key=_sameness)
     return _phase(phase, (_targets(list(targets), reported) for _, targets in grouped), phase.seconds)
 
@@ -274,7 +268,7 @@ def _sameness(target: TargetResult) -> tuple[object, ...]:
     return (target.status, target.reasons) if is_plain else (target.name,)
 
 
-def _targets(targets: Sequence[TargetResult], reported: frozenset[int]) -> Branch:
+def _targets(targets: Sequence[TargetResult], reported: frozenset[int]) -> Line:
     """Return targets that ended alike; of those that are shown elsewhere, the error is left out."""
     first = targets[0]
     named = "" if len(targets) == 1 else ", ".join(target.name for target in targets)
@@ -285,7 +279,7 @@ def _targets(targets: Sequence[TargetResult], reported: frozenset[int]) -> Branc
 
 def target_branch(
     target: Mapping[str, Any], named: str = "", *, has_time: bool, is_reported: bool = False
-) -> Branch:
+) -> Line:
     """Return the tree of a target from its JSON document.
 
     Args:
@@ -294,9 +288,9 @@ def target_branch(
         has_time: Whether to show how long it took.
         is_reported: Whether its error is shown elsewhere.
     """
-    metrics, error = target["metrics"], target["error"]
+    metrics, error = target["metrics"], recorded_fault(target["error"]) if target["error"] else None
     # The message of an error is shown beside it.
-    message = error["message"].splitlines() if error else []
+    message = error.message.splitlines() if error else []
     said = [reason for reason in target["reasons"] if not reason or reason.splitlines()[0] not in message]
     if is_reported:
         said.append(ERROR_ELSEWHERE)
@@ -304,26 +298,24 @@ def target_branch(
     time = Span(f" {duration(target['seconds'])}", "dim") if has_time else ""
     reasons = Phrase(": ", Phrase.joined("; ", said)) if said else ""
     shown = named or f"{target['name']} ({target['kind']})"
-    head = line(status(target["status"]), f" {shown}", time, reasons)
-    return Branch(head, tuple(details(metrics, error, target["warnings"])))
+    head = (status(target["status"]), f" {shown}", time, reasons)
+    return line(*head, below=details(metrics, error, target["warnings"]))
 
 
-def details(
-    metrics: Mapping[str, Any], error: Mapping[str, Any] | None, warnings: Iterable[str] = ()
-) -> Iterator[Branch]:
-    """Yield the lines below a target, from the JSON of its metrics, error and warnings."""
-    yield from map(slice_branch, metrics.get("slices", ()))
+def details(metrics: Mapping[str, Any], error: Fault | None, warnings: Iterable[str] = ()) -> Iterator[Line]:
+    """Yield the lines below a target."""
+    yield from map(slice_line, metrics.get("slices", ()))
     # With slices, the other metrics are only their sums.
     known = ("slices", "maintenance")
     rest = {} if "slices" in metrics else {key: value for key, value in metrics.items() if key not in known}
     if metrics.get("maintenance"):
-        yield Branch(maintenance_line(metrics["maintenance"]))
+        yield maintenance_line(metrics["maintenance"])
     is_nothing = error is not None and not any(rest.values())
     if rest and not is_nothing:
-        yield Branch(line(Span(_measures(rest), "dim")))
+        yield line(Span(_measures(rest), "dim"))
     yield from map(_warning, warnings)
     if error is not None:
-        yield Branch(line(Span("error: ", "red"), _first(error)), tuple(_error(error)))
+        yield labelled("error", _first(error), below=fault_details(error))
 
 
 def _measures(metrics: Mapping[str, Any]) -> str:
@@ -352,20 +344,10 @@ def _labelled(found: Mapping[str, Any]) -> str:
     return f"{metric_text(found['value'])} ({labels_text})" if labels_text else metric_text(found["value"])
 
 
-def _first(error: Mapping[str, Any]) -> str:
+def _first(error: Fault) -> str:
     """Return the first line of an error; the cause is left out if it stands where the slice failed."""
-    first = next(iter(str(error["message"]).splitlines()), str(error["code"]))
-    before, earlier, _ = first.partition(EARLIER)
+    before, earlier, _ = headline(error).partition(EARLIER)
     return f"{before}{earlier}"
-
-
-def _error(error: Mapping[str, Any]) -> Iterator[Branch]:
-    for text in str(error["message"]).splitlines()[1:]:
-        if text.strip():
-            yield Branch(line(text))
-    if error["location"]:
-        yield Branch(line(Span("where: ", "dim"), str(error["location"])))
-    yield from remedy_branches(remedy_of(error))
 
 
 REPEATED = 60
@@ -384,7 +366,7 @@ def plan_page(plan: Plan) -> Iterator[Block]:
             instance, (_planned_phase(_reported_once(phase, first_phases)) for phase in instance.phases)
         )
     if plan.warning is not None:
-        yield fault_branch(plan.warning, is_warning=True)
+        yield fault_line(plan.warning, "warning")
     yield line(Span(plan_summary(plan), "bold"))
 
 
@@ -406,7 +388,7 @@ def removal_page(plan: Plan) -> Iterator[Block]:
                         Span(f"{does} ", "bold red"), f"{step.target}{of_instance}: ", _step_reasons(step)
                     )
                     if step.warning is not None:
-                        yield fault_branch(step.warning, is_warning=True)
+                        yield fault_line(step.warning, "warning")
 
 
 def _reported_once(phase: PhasePlan, first_phases: dict[tuple[str, str], Phase]) -> PhasePlan:
@@ -423,7 +405,7 @@ def _reported_once(phase: PhasePlan, first_phases: dict[tuple[str, str], Phase])
     return replace(phase, steps=tuple(steps))
 
 
-def _planned_phase(phase: PhasePlan) -> Branch:
+def _planned_phase(phase: PhasePlan) -> Line:
     grouped = groupby(phase.steps, key=_planned_sameness)
     return _phase(phase, (_steps(list(steps)) for _, steps in grouped))
 
@@ -434,29 +416,27 @@ def _planned_sameness(step: Step) -> tuple[object, ...]:
     return (step.target,) if has_details else (step.status, step.reasons)
 
 
-def _steps(steps: Sequence[Step]) -> Branch:
+def _steps(steps: Sequence[Step]) -> Line:
     first = steps[0]
     names = ", ".join(step.target for step in steps) if len(steps) > 1 else f"{first.target} ({first.kind})"
-    return Branch(
-        line(status(first.status.value), f" {names}: ", _step_reasons(first)), tuple(_step_details(first))
-    )
+    return line(status(first.status.value), f" {names}: ", _step_reasons(first), below=_step_details(first))
 
 
-def _step_details(step: Step) -> Iterator[Branch]:
+def _step_details(step: Step) -> Iterator[Line]:
     for change in step.changes:
-        yield Branch(_change(change))
+        yield _change(change)
     if step.fault is not None and step.fault.location is not None:
-        yield Branch(line(Span("where: ", "dim"), str(step.fault.location)))
+        yield labelled("where", str(step.fault.location))
     if step.error is not None:
-        yield from remedy_branches(step.error.remedy)
+        yield from remedy_lines(step.error.remedy)
     if step.warning is not None:
-        yield fault_branch(step.warning, is_warning=True)
+        yield fault_line(step.warning, "warning")
 
 
 def _change(change: TableChange) -> Line:
     if change.loses is None:
-        return line(Span("change: ", "dim"), change.description)
-    return line(Span("change: ", "dim"), change.description, Span(f", loses {change.loses}", "bold red"))
+        return labelled("change", change.description)
+    return labelled("change", change.description, Span(f", loses {change.loses}", "bold red"))
 
 
 def _step_reasons(step: Step) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.faults import FAILED, HELD, fault_branch
+from lakewright.cli.faults import FAILED, HELD, fault_line
 from lakewright.cli.group import command
 from lakewright.cli.page import line, status, took
 from lakewright.cli.progress import HANG_UP, listening
@@ -82,8 +82,7 @@ def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
     from lakewright.usecases.items import project_applications
 
     known = known_names(manifest.store.standings(), project_applications(call.app)) if demand.after else []
-    for warning in unknown_warnings(demand.after, known):
-        call.output.note(f"warning: {warning}")
+    call.output.labelled("warning", unknown_warnings(demand.after, known))
 
 
 @command(
@@ -96,7 +95,6 @@ def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
 @click.argument("items", nargs=-1, required=True, metavar="ITEM...")
 @as_option
 @payload_option
-@click.pass_obj
 def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str | None) -> None:
     """Record items as NEW, so that applications process them; known items are left unchanged.
 
@@ -139,7 +137,6 @@ def _is_place(text: str) -> bool:
 @click.option("--idempotent", is_flag=True, help="Take over stale locks: repeating the command does no harm.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run this many commands at once.")
 @click.option("-k", "--keep-going", is_flag=True, help="Process other items after one has failed.")
-@click.pass_obj
 def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: bool, **options: Any) -> int:
     """Run a command for each ready item: lock it, run, and record how the command ended.
 
@@ -164,7 +161,7 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
             environ=call.environ,
             redactor=call.app.redactor,
             stops=stopper,
-            forward=lambda text: _forward(call, text),
+            forward=call.output.forward,
             report=lambda worked: _report(call, worked),
             jobs=jobs,
             keeps_going=keep_going,
@@ -222,11 +219,6 @@ def _demand(
     return replace(demand, match=Match(item=found), is_in_order=True)
 
 
-def _forward(call: Call, text: str) -> None:
-    call.output.err.write(text)
-    call.output.err.flush()
-
-
 def _report(call: Call, worked: Worked) -> None:
     note = Phrase(": ", worked.note) if worked.note else ""
     if not call.output.is_quiet:
@@ -246,7 +238,7 @@ def _print_end(call: Call, application: str, done: CommandRun, left: Backlog) ->
             }
         )
     if done.obstacle is not None:
-        call.output.note(fault_branch(done.obstacle.as_fault()))
+        call.output.note(fault_line(done.obstacle.as_fault()))
     for text in _left(left):
         call.output.note(Phrase("left: ", text))
 
@@ -275,21 +267,18 @@ def _exit_code(done: CommandRun, left: Backlog) -> int:
     ],
 )
 @as_option
-@click.pass_obj
 def state(call: Call, /, *, application: str) -> None:
     """Print what an application has recorded of the items that it has processed: one line of JSON each.
 
     They come in the order in which the items arrived. Only present revisions count.
     """
-    import json
-
     with opened(call) as manifest:
         found = manifest.state(application)
         if call.output.is_json:
             call.output.document([each.as_json() for each in found])
             return
         for each in found:
-            call.output.out.write(json.dumps(call.output.redacted(each.as_json()), ensure_ascii=False) + "\n")
+            call.output.json_line(each.as_json())
 
 
 @command(
@@ -301,7 +290,6 @@ def state(call: Call, /, *, application: str) -> None:
 @after_option
 @click.option("--lease", metavar="TIME", help="How long the lock lasts without `renew`; default as declared.")
 @click.option("--idempotent", is_flag=True, help="Take over a stale lock: repeating the work does no harm.")
-@click.pass_obj
 def acquire(
     call: Call,
     /,
@@ -328,7 +316,6 @@ def acquire(
 
 @command(name="renew", examples=["lakewright manifest renew @claim.json"])
 @claim_argument
-@click.pass_obj
 def renew(call: Call, /, *, claim: str) -> None:
     """Let a claim last as long again from now; CLAIM is JSON, @FILE, or @- for stdin."""
     from lakewright.bus import claims
@@ -344,7 +331,6 @@ def renew(call: Call, /, *, claim: str) -> None:
 )
 @claim_argument
 @payload_option
-@click.pass_obj
 def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
     """End a claim: its item is processed. CLAIM is JSON, @FILE, or @- for stdin."""
     from lakewright.bus import claims
@@ -359,7 +345,6 @@ def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
 @command(name="failed", examples=["lakewright manifest failed @claim.json --message 'disk full'"])
 @claim_argument
 @click.option("--message", metavar="TEXT", default="no reason was given", help="Why; kept in the record.")
-@click.pass_obj
 def failed(call: Call, /, *, claim: str, message: str) -> None:
     """End a claim: its item has failed and waits for an operator. CLAIM is JSON, @FILE, or @- for stdin."""
     from lakewright.bus import claims

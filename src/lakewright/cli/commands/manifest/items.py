@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import entity_option
-from lakewright.cli.commands.manifest.operate import author_option
-from lakewright.cli.faults import FAILED, fault_branch
+from lakewright.cli.commands.arguments import author_option, entity_option
+from lakewright.cli.faults import FAILED, fault_line, remedy_lines
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import Block, Branch, Line, Span, Table, ago, line, remedy_branches, status
+from lakewright.cli.page import Block, Line, Span, ago, labelled, line, status, table_of
 from lakewright.cli.progress import Stopper, listening
 from lakewright.cli.render.run import slice_line
 from lakewright.errors import UsageError
@@ -29,6 +28,7 @@ from lakewright.manifest.lock import (
     locked_error,
     stale_advice,
 )
+from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Damage
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 @click.option("--stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
 @despite_faults
-@click.pass_obj
 def list_items(
     call: Call,
     /,
@@ -82,8 +81,7 @@ def list_items(
     if applicant is not None:
         _check_alone(states, application, entity, stale)
         rows, warnings = list_backlog(call.app, applicant, after, limit=limit)
-        for warning in warnings:
-            call.output.note(f"warning: {warning}")
+        call.output.labelled("warning", warnings)
         call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
         return
     if after:
@@ -110,7 +108,6 @@ def _check_alone(*others: object) -> None:
 )
 @click.argument("item")
 @despite_faults
-@click.pass_obj
 def show_item(call: Call, /, item: str) -> None:
     """Show every record of one item, and its verdict for each application.
 
@@ -126,7 +123,6 @@ def show_item(call: Call, /, item: str) -> None:
     name="stats",
     examples=["lakewright manifest stats -o json"],
 )
-@click.pass_obj
 def stats(call: Call, /) -> None:
     """Count items by application and verdict."""
     from lakewright.usecases.items import count_items
@@ -141,7 +137,6 @@ def stats(call: Call, /) -> None:
 )
 @entity_option("entities", multiple=True)
 @despite_faults
-@click.pass_obj
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
     """Record new slices in bronze, and list where bronze and silver differ from the manifest.
 
@@ -152,7 +147,7 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
     found = discover_slices(call.app, entities)
     document = found.as_json()
     call.output.answer(document, difference_page(document))
-    call.output.note(*(fault_branch(error.as_fault()) for _, error in found.unreadable))
+    call.output.note(*(fault_line(error.as_fault()) for _, error in found.unreadable))
     return FAILED if found.unreadable else 0
 
 
@@ -167,7 +162,6 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 @click.option("--repair", is_flag=True, help="Show what would repair it; only --yes writes anything.")
 @click.option("--yes", "-y", is_flag=True, help="With --repair: repair it, then check again.")
 @author_option
-@click.pass_obj
 def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """Check all records, the verdicts derived from them, leases and watermarks.
 
@@ -177,9 +171,10 @@ def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     from lakewright.usecases.operate_items import check_manifest
 
     checked = check_manifest(call.app, repairs_it=repair and yes, author=author)
-    document: dict[str, Any] = {"damaged": _documents(checked.left)}
+    damaged = [document_of(each, "item_id", "record_id", "problem") for each in checked.left]
+    document: dict[str, Any] = {"damaged": damaged}
     if repair:
-        document["repairs"] = [{"item_id": one.item_id, "does": one.does} for one in checked.repairs]
+        document["repairs"] = [document_of(each, "item_id", "does") for each in checked.repairs]
     if yes:
         document["repaired"] = len(checked.found) - len(checked.left)
     call.output.result(document, _page(checked, is_shown=repair))
@@ -191,22 +186,13 @@ def _page(checked: ManifestCheck, *, is_shown: bool) -> Iterator[Block]:
     yield from damage_page(checked.found)
     if checked.found and not checked.repairs:
         what = "this fault" if len(checked.found) == 1 else "any of these faults"
-        yield line(Span("do: ", "dim"), f"what is said above; --repair can't mend {what}.")
+        yield labelled("do", f"what is said above; --repair can't mend {what}.")
     elif checked.found and not is_shown:
-        yield line(
-            Span("do: ", "dim"), Phrase(Command("manifest", "fsck", "--repair"), " shows what it can mend.")
-        )
+        yield labelled("do", Phrase(Command("manifest", "fsck", "--repair"), " shows what it can mend."))
     elif is_shown:
         yield from repair_page(checked.repairs, is_done=checked.is_repaired)
     if checked.is_repaired:
         yield from damage_page(checked.left)
-
-
-def _documents(damages: Sequence[Damage]) -> list[dict[str, Any]]:
-    return [
-        {"item_id": damage.item_id, "record_id": damage.record_id, "problem": damage.problem}
-        for damage in damages
-    ]
 
 
 POLL = 0.1
@@ -239,7 +225,6 @@ STATES = [state.value.lower() for state in State]
     metavar="SECONDS",
     help="How often to read the manifest.",
 )
-@click.pass_obj
 def watch(
     call: Call, /, *, states: tuple[str, ...], application: str | None, entity: str | None, every: float
 ) -> None:
@@ -266,22 +251,14 @@ def _pause(stopper: Stopper, seconds: float) -> None:
 
 
 def _print_news(call: Call, found: Record | Lock) -> None:
-    if isinstance(found, Record):
-        if call.output.is_json:
-            _print_json(call, found.as_json())
-        else:
-            call.output.page([record_line(found)])
-    elif call.output.is_json:
-        _print_json(call, {"alert": "stale_lock", **found.as_json()})
+    is_lock = isinstance(found, Lock)
+    if call.output.is_json:
+        call.output.json_line({**({"alert": "stale_lock"} if is_lock else {}), **found.as_json()})
+    elif isinstance(found, Record):
+        call.output.page([record_line(found)])
     else:
         taken = is_taken_over(call.app.project.manifest)
         call.output.page(stale_lock_page(found, is_taken_over=taken))
-
-
-def _print_json(call: Call, document: Mapping[str, Any]) -> None:
-    text = json.dumps(call.output.redacted(document), ensure_ascii=False, default=str)
-    call.output.out.write(f"{text}\n")
-    call.output.out.flush()
 
 
 MOST_SHOWN = 50
@@ -290,21 +267,20 @@ MOST_SHOWN = 50
 def rows_page(rows: Sequence[Row], now: datetime) -> Iterator[Block]:
     """Yield a table of rows, and how many there are."""
     if rows:
-        columns = ("verdict", "entity", "slice", "since", "rev", "item", "note")
-        yield Table(columns, tuple(_cells(row, now) for row in rows))
+        yield table_of([_cells(row, now) for row in rows], "")
     yield line(Span(counted(len(rows), "item"), "dim"))
 
 
-def _cells(row: Row, now: datetime) -> tuple[Line, ...]:
-    return (
-        line(status(row.verdict.value)),
-        line(row.owner),
-        line(row.slice),
-        line(ago(row.since, now) if row.since else ""),
-        line(str(row.item.revision)),
-        line(Span(row.item.item_id, "dim")),
-        line(_note(row)),
-    )
+def _cells(row: Row, now: datetime) -> dict[str, object]:
+    return {
+        "verdict": status(row.verdict.value),
+        "entity": row.owner,
+        "slice": Span(row.slice),
+        "since": ago(row.since, now) if row.since else "",
+        "rev": row.item.revision,
+        "item": Span(row.item.item_id, "dim"),
+        "note": Span(_note(row)),
+    }
 
 
 def _note(row: Row) -> str:
@@ -323,18 +299,20 @@ def item_page(found: ItemHistory) -> Iterator[Block]:
     for row in found.rows:
         note = _note(row)
         yield line("  ", status(row.verdict.value), f" for {row.application}", f": {note}" if note else "")
-    for record in found.records:
-        yield Branch(_record_head(record), tuple(_content(record)))
+    yield from map(_record, found.records)
     for typed in dict.fromkeys(row.next_command for row in found.rows if row.next_command):
-        yield line(Span("do: ", "dim"), Phrase(typed))
+        yield labelled("do", Phrase(typed))
 
 
-def _record_head(record: Record) -> Line:
+def _record(record: Record) -> Line:
     run = f" run {record.run_id}" if record.run_id else ""
-    by = _by(record) + _begun_by(record)
-    at = format_instant(record.timestamp)
-    whom = f" for {record.application}"
-    return line(f"{record.sequence} ", status(record.state.value), f" {at}{whom}{run}", Span(by, "dim"))
+    return line(
+        f"{record.sequence} ",
+        status(record.state.value),
+        f" {format_instant(record.timestamp)} for {record.application}{run}",
+        Span(_by(record) + _begun_by(record), "dim"),
+        below=_content(record),
+    )
 
 
 def _by(record: Record) -> str:
@@ -349,21 +327,21 @@ def _begun_by(record: Record) -> str:
     return f", begun by {trigger}" if trigger else ""
 
 
-def _content(record: Record) -> Iterator[Branch]:
+def _content(record: Record) -> Iterator[Line]:
     content = record.content
     if record.is_foreign:
         if content:
-            yield Branch(line(Span("payload: ", "dim"), json.dumps(content, ensure_ascii=False)))
+            yield labelled("payload", json.dumps(content, ensure_ascii=False))
         return
     if record.state is State.PROCESSED and isinstance(metrics := content.get("metrics"), Mapping):
-        yield Branch(slice_line({**metrics, "slice": content.get("slice", "")}))
+        yield slice_line({**metrics, "slice": content.get("slice", "")})
     error = content.get("error")
     if isinstance(error, Mapping):
-        yield Branch(line(Span("error: ", "red"), str(error.get("message"))))
-        yield from remedy_branches(remedy_of(error))
+        yield labelled("error", str(error.get("message")))
+        yield from remedy_lines(remedy_of(error))
     for key in ("reason", "entity", "watermarks", "drift"):
         if content.get(key):
-            yield Branch(line(Span(f"{key}: ", "dim"), str(content[key])))
+            yield labelled(key, str(content[key]))
 
 
 def record_line(record: Record) -> Line:
@@ -408,7 +386,7 @@ def damage_page(damages: Sequence[Damage]) -> Iterator[Block]:
 def repair_page(repairs: Sequence[Repair], *, is_done: bool) -> Iterator[Block]:
     """Yield one line for each repair that was made, or would be."""
     for repair in repairs:
-        yield line(Span("did: " if is_done else "would: ", "dim"), f"{repair.item_id}: {repair.does}")
+        yield labelled("did" if is_done else "would", f"{repair.item_id}: {repair.does}")
     if repairs and not is_done:
         yield line(Span("Nothing was written; --repair --yes does this.", "dim"))
 
@@ -420,28 +398,24 @@ def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterato
     """
     for kind, items in ((kind, found[kind]) for kind in _MEANING):
         what = "" if items else ": none"
-        head = line(
-            Span(kind, "bold"),
-            f" {len(items)}{what}",
-            Span(f" {_meaning(kind, items)}", "dim") if items else "",
-        )
         shown = [_difference(item) for item in items[:MOST_SHOWN]]
         if len(items) > MOST_SHOWN:
-            shown.append(Branch(line(Span(f"{len(items) - MOST_SHOWN} more: see -o json", "dim"))))
-        yield Branch(head, tuple(shown))
+            shown.append(line(Span(f"{len(items) - MOST_SHOWN} more: see -o json", "dim")))
+        meaning = Span(f" {_meaning(kind, items)}" if items else "", "dim")
+        yield line(Span(kind, "bold"), f" {len(items)}{what}", meaning, below=shown)
     done = ("processed", "skipped")
     if found["changed"] or any(each["verdict"] not in done for each in found["missing"]):
-        yield line(Span("do: ", "dim"), Phrase(Command("plan"), " shows what is due, and what to decide"))
+        yield labelled("do", Phrase(Command("plan"), " shows what is due, and what to decide"))
 
 
-def _difference(item: Mapping[str, Any]) -> Branch:
+def _difference(item: Mapping[str, Any]) -> Line:
     named = " ".join(str(part) for part in (item["entity"], item["slice"]) if part) or "of no known item"
     number = f", commit {item['number']}" if "number" in item else ""
     place = Span(f" {item['item_id']}", "dim") if item["item_id"] else ""
     verdict = item.get("verdict")
     number += f", {verdict}" if verdict else ""
     number += f", to be recorded as {item['recovered']}" if item.get("recovered") else ""
-    return Branch(line(f"{named}{number}", place))
+    return line(f"{named}{number}", place)
 
 
 def _meaning(kind: str, items: Sequence[Mapping[str, Any]]) -> str:
