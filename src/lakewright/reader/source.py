@@ -136,15 +136,7 @@ class Form:
 
 def form_of_slices(declared: SliceFormat) -> Form:
     """Return the form of an entity's slices."""
-    return Form(
-        declared.kind,
-        encoding=declared.encoding,
-        separator=declared.separator,
-        quote=declared.quote,
-        escape=declared.escape or declared.quote,
-        header=declared.header,
-        trim_names=declared.trim_names,
-    )
+    return Form(**{**declared.model_dump(), "escape": declared.escape or declared.quote})
 
 
 def form_of_options(kind: str, options: Mapping[str, str]) -> Form:
