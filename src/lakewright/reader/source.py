@@ -431,10 +431,7 @@ class Reading:
 def marked_encoding(path: Path) -> str | None:
     """Return the wide encoding that a file's byte order mark shows, or None."""
     try:
-        stream = opened(path)
-        if stream is None:
-            return None
-        with stream:
+        with opened(path) as stream:
             first = stream.read(4)
     except DAMAGED:
         return None
