@@ -107,10 +107,7 @@ def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
 def _has_lines(file: Path, wanted: int) -> bool:
     """Return whether a file has that many lines that aren't blank; it is read in blocks, not by lines."""
     found, is_blank = 0, True
-    stream = opened(file)
-    if stream is None:
-        return True
-    with stream:
+    with opened(file) as stream:
         while block := stream.read(_BLOCK):
             *ended, rest = block.replace(b"\r", b"\n").split(b"\n")
             for line in ended:
@@ -153,8 +150,14 @@ def is_near(path: str) -> bool:
     return local is not None and is_examinable(local)
 
 
-def opened(file: Path) -> IO[bytes] | None:
-    """Open a file, decompressed by its name as Spark does it; return None if Python can't decompress it."""
+def opened(file: Path) -> IO[bytes]:
+    """Open a file, decompressed by its name as Spark does it.
+
+    Raises:
+        OSError: It can't be opened, or is compressed in a way that Python can't undo.
+    """
     kind = named_compression(file.name)
     opener = open if kind is None else _OPENERS.get(kind)
-    return None if opener is None else cast("IO[bytes]", opener(file, "rb"))
+    if opener is None:
+        raise OSError(f"{file} is compressed with {kind}")
+    return cast("IO[bytes]", opener(file, "rb"))

@@ -5,8 +5,8 @@ Source: the rules of reading, "Inference".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,10 @@ from lakewright.schema.conversion import Conversion, convert, first_of
 from lakewright.schema.fault import Owner, all_faults_sql
 from lakewright.schema.fits import merge
 from lakewright.schema.rules import ValueRules
-from lakewright.schema.shape import parts, united
-from lakewright.schema.spark import type_of
+from lakewright.schema.shape import matched_fields, parts, united
+from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Struct, StructField, Type
+from lakewright.schema.types import VOID, Struct, StructField, Type
 from lakewright.transform.bad_rows import FAULT
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class Group:
     """Files that are read by one scan.
 
     Attributes:
-        columns: Their columns by names in lower case, with the types in the files.
+        columns: Their columns, with the types in the files.
         files: The files.
     """
 
-    columns: dict[str, StructField] = field(default_factory=dict)
-    files: list[FileEntry] = field(default_factory=list)
+    columns: Struct
+    files: list[FileEntry]
 
 
 def grouped(schemas: Iterable[tuple[Struct, Sequence[FileEntry]]]) -> list[Group]:
@@ -45,45 +45,37 @@ def grouped(schemas: Iterable[tuple[Struct, Sequence[FileEntry]]]) -> list[Group
     groups: list[Group] = []
     for columns, files in schemas:
         for group in groups:
-            both = united(Struct(tuple(group.columns.values())), columns, _same)
+            both = united(group.columns, columns, lambda one, other: one if one == other else None)
             if isinstance(both, Struct):
-                group.columns = {each.name.lower(): each for each in both.fields}
+                group.columns = both
                 group.files += files
                 break
         else:
-            groups.append(Group({each.name.lower(): each for each in columns.fields}, list(files)))
+            groups.append(Group(columns, list(files)))
     return groups
 
 
-def _same(one: Type, other: Type) -> Type | None:
-    return one if one == other else None
-
-
-def columns_of(
-    source: Source, groups: Sequence[Group], true_type: Callable[[Type], Type]
-) -> dict[str, StructField]:
-    """Return the columns of all groups, with types that hold the values of each, by names in lower case.
+def merged_columns(source: Source, parts: Iterable[tuple[Struct, FileEntry]]) -> Struct:
+    """Return the columns of all parts of a source, with types that hold the values of each.
 
     Args:
         source: The source.
-        groups: The groups of its files.
-        true_type: Returns the type that values of a type in a file have after they were read.
+        parts: The columns of each part, with one of its files.
 
     Raises:
         LakewrightError: A column has types in two files that no type holds.
     """
     found: dict[str, StructField] = {}
     firsts: dict[str, FileEntry] = {}
-    for group in groups:
-        for name, each in group.columns.items():
-            kind = true_type(each.type)
-            known = found.get(name)
-            both = kind if known is None else merge(known.type, kind)
-            if known is not None and both is None:
-                raise _conflict(source, (known, firsts[name]), (replace(each, type=kind), group.files[0]))
-            firsts.setdefault(name, group.files[0])
-            found[name] = replace(known or each, type=both or kind)
-    return found
+    for columns, file in parts:
+        for each in columns.fields:
+            name = each.name.lower()
+            known, first = found.setdefault(name, each), firsts.setdefault(name, file)
+            both = merge(known.type, each.type)
+            if both is None:
+                raise _conflict(source, (known, first), (each, file))
+            found[name] = replace(known, type=both)
+    return Struct(tuple(found.values()))
 
 
 def _conflict(
@@ -109,9 +101,7 @@ def _where(place: str, one: Type, other: Type) -> tuple[str, str, str]:
 
 
 def union_of_groups(
-    reading: Reading,
-    frames: Sequence[tuple[DataFrame, dict[str, StructField]]],
-    columns: dict[str, StructField],
+    reading: Reading, frames: Sequence[tuple[DataFrame, Struct]], columns: Struct
 ) -> DataFrame:
     """Return the rows of all groups with the same columns; a value that does not fit fails the query.
 
@@ -120,31 +110,29 @@ def union_of_groups(
 
     Args:
         reading: What is read.
-        frames: The rows of each group, with the types that they have.
-        columns: The columns of all, by names in lower case.
+        frames: The rows of each group, with the columns that they have.
+        columns: The columns of all.
     """
     rules, corrupt = ValueRules(reading.known.zone, Owner.SLICE), reading.corrupt
 
-    def converted(own: dict[str, StructField]) -> dict[str, Conversion]:
-        return {
-            name: convert(name_sql(found.name), found.type, each.type, column=each.name, rules=rules)
-            for name, each in columns.items()
-            if (found := own.get(name)) is not None
-        }
+    def converted(own: StructField | None, wanted: StructField) -> Conversion:
+        value, kind = ("null", VOID) if own is None else (name_sql(own.name), own.type)
+        return convert(value, kind, wanted.type, column=wanted.name, rules=rules)
 
     if len(frames) == 1 and frames[0][1] == columns:
         return frames[0][0]
-    groups = [(frame, converted(own)) for frame, own in frames]
-    keeps = corrupt is not None and any(each.faults for _, made in groups for each in made.values())
+    groups = [
+        (frame, [*map(converted, matched_fields(own, columns), columns.fields)]) for frame, own in frames
+    ]
+    keeps = corrupt is not None and any(each.faults for _, made in groups for each in made)
     parts = []
     for frame, made in groups:
-        values = {name: each.sql if keeps else each.strict for name, each in made.items()}
         selected = [
-            f"{values.get(name, f'cast(null as {each.type.ddl})')} as {name_sql(each.name)}"
-            for name, each in columns.items()
+            f"{each.sql if keeps else each.strict} as {name_sql(field.name)}"
+            for each, field in zip(made, columns.fields, strict=True)
         ]
         if keeps:
-            faults = [each for own in made.values() for each in own.faults]
+            faults = [each for own in made for each in own.faults]
             is_right = f"{first_of(faults) or 'null'} is null"
             selected.append(f"if({is_right}, null, to_json(struct(*))) as {name_sql(corrupt or '')}")
             selected.append(f"{all_faults_sql(faults)} as {FAULT}")
@@ -162,11 +150,10 @@ def read_parts(reading: Reading, parts: Iterable[Sequence[FileEntry]]) -> DataFr
     Raises:
         LakewrightError: A column has types that no type holds.
     """
-    frames, groups = [], []
+    frames, firsts = [], []
     for files in parts:
         frame = reading.of(reading.source.only(files)).load()
-        kind = type_of(frame.schema)
-        fields = kind.fields if isinstance(kind, Struct) else ()
-        groups.append(Group({each.name.lower(): each for each in fields}, list(files)))
-        frames.append((frame, groups[-1].columns))
-    return union_of_groups(reading, frames, columns_of(reading.source, groups, lambda kind: kind))
+        columns = Struct(columns_of(frame.schema))
+        frames.append((frame, columns))
+        firsts.append((columns, files[0]))
+    return union_of_groups(reading, frames, merged_columns(reading.source, firsts))

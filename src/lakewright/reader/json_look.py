@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from lakewright.lake.file_probe import DAMAGED, is_near, opened
@@ -309,17 +310,12 @@ def look_at(source: Source, options: Mapping[str, str]) -> Look | None:
     records = _Records()
     try:
         for place in source.paths:
-            path = local_path(place)
-            stream = None if path is None else opened(path)
-            if stream is None:
-                return None
-            with stream:
+            with opened(local_path(place) or Path(place)) as stream:
                 for block in _blocks(stream):
                     records.read(block)
     except (ValueError, RecursionError, *DAMAGED):
         return None  # Spark reports the error when it reads the file
-    kind = records.seen.kind
-    return Look(kind, records.seen.is_exact) if isinstance(kind, Struct) else None
+    return records.look
 
 
 def look_at_records(lines: Iterable[str]) -> Look | None:
@@ -334,8 +330,7 @@ def look_at_records(lines: Iterable[str]) -> Look | None:
         records.read("".join(f"{line}\n" for line in lines).encode())
     except (ValueError, RecursionError):
         return None
-    kind = records.seen.kind
-    return Look(kind, records.seen.is_exact) if isinstance(kind, Struct) else None
+    return records.look
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
@@ -352,6 +347,12 @@ class _Records:
         self.seen = _Seen()
         self._lines = re.compile(rb"(?!)")
         self._fields = 0
+
+    @property
+    def look(self) -> Look | None:
+        """What they show; None if there is none."""
+        kind = self.seen.kind
+        return Look(kind, self.seen.is_exact) if isinstance(kind, Struct) else None
 
     def read(self, block: bytes) -> None:
         """Read lines.

@@ -161,10 +161,7 @@ def scan(path: Path, form: Form) -> Lines | None:
     """
     look = _Look(form)
     try:
-        stream = opened(path)
-        if stream is None:
-            return None
-        with stream:
+        with opened(path) as stream:
             for block in _plain_blocks(stream, form):
                 look.add(block)
         look.finish()
@@ -357,10 +354,7 @@ def _ends_inside(path: Path, form: Form, look: _Look) -> dict[bytes, int]:
         FileFault: A quote is never closed, or closes in the middle of its field; or a field has what Spark
             loses.
     """
-    stream = opened(path)
-    if stream is None:
-        raise FileNotFoundError(path)
-    with stream, tempfile.TemporaryFile() as copy:
+    with opened(path) as stream, tempfile.TemporaryFile() as copy:
         file: IO[bytes] = copy
         if form.has_plain_bytes and isinstance(stream, io.BufferedReader):
             file = stream  # it is not compressed
@@ -457,10 +451,7 @@ def undecodable_line(path: Path, encoding: str) -> int | None:
     """
     decoder, line = codecs.getincrementaldecoder(encoding)(), 1
     try:
-        stream = opened(path)
-        if stream is None:
-            return None
-        with stream:
+        with opened(path) as stream:
             while block := stream.read(_BLOCK):
                 line += decoder.decode(block).count("\n")
             decoder.decode(b"", final=True)
@@ -475,10 +466,7 @@ def undecodable_line(path: Path, encoding: str) -> int | None:
 def lines_of(path: Path, encoding: str) -> Iterator[str]:
     """Yield the lines of a text file without their ends; none if it can't be examined."""
     try:
-        stream = opened(path)
-        if stream is None:
-            return
-        with io.TextIOWrapper(stream, encoding=encoding, errors="replace") as lines:
+        with io.TextIOWrapper(opened(path), encoding=encoding, errors="replace") as lines:
             for line in lines:
                 yield line.removeprefix("\ufeff").rstrip("\r\n")
     except DAMAGED:

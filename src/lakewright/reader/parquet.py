@@ -6,15 +6,15 @@ Source: the rules of reading, "Inference" and "What fits".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lakewright.lake.files import Files
 from lakewright.lake.parquet_footer import footer_of
 from lakewright.lake.paths import FileEntry, is_stored
-from lakewright.reader.groups import Group, columns_of, grouped, union_of_groups
+from lakewright.reader.groups import Group, grouped, merged_columns, union_of_groups
 from lakewright.reader.parquet_types import (
     Footer,
     Footers,
@@ -28,7 +28,7 @@ from lakewright.reader.source import Reading, Source, uri
 from lakewright.schema.shape import parts, without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Struct, StructField, Type
+from lakewright.schema.types import Struct, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,18 +77,18 @@ def read_parquet(reading: Reading) -> DataFrame:
         replace(group, columns=_readable(group.columns))
         for group in grouped((each.with_columns(order), each.files) for each in _with_rows(schemas))
     ]
-    columns = columns_of(source, groups, true_type)
+    true = [_true_columns(group.columns) for group in groups]
+    columns = merged_columns(source, ((own, group.files[0]) for own, group in zip(true, groups, strict=True)))
     for each in schemas:  # a file without rows says nothing of types, but has its columns
-        for lower, column in _readable(_by_name(each.with_columns(order))).items():
-            columns.setdefault(lower, replace(column, type=true_type(column.type)))
-    frames = [(_group_frame(reading, group), _true_columns(group)) for group in groups]
+        columns = _with_others(columns, _true_columns(_readable(each.with_columns(order))))
+    frames = [(_group_frame(reading, group), own) for group, own in zip(groups, true, strict=True)]
     frame = union_of_groups(reading, frames, columns)
-    kept = {name.lower() for name in known.keys}
-    if list(columns) == list(order):
+    typed, kept = _by_lower_name(columns), {name.lower() for name in known.keys}
+    if list(typed) == list(order):
         return frame
     return frame.selectExpr(
         *(
-            name_sql(columns[lower].name) if lower in columns else _typeless_sql(name, is_key=lower in kept)
+            name_sql(typed[lower]) if lower in typed else _typeless_sql(name, is_key=lower in kept)
             for lower, name in order.items()
         ),
         *(name_sql(name) for name in frame.columns if name == reading.corrupt),
@@ -237,25 +237,30 @@ def _twins(kind: Type, place: str) -> tuple[str, str] | None:
     return None
 
 
-def _by_name(columns: Struct) -> dict[str, StructField]:
-    return {each.name.lower(): each for each in columns.fields}
+def _by_lower_name(columns: Struct) -> dict[str, str]:
+    return {each.name.lower(): each.name for each in columns.fields}
 
 
-def _readable(columns: Mapping[str, StructField]) -> dict[str, StructField]:
+def _readable(columns: Struct) -> Struct:
     """Return the columns that have a type, without the parts inside them that have none."""
-    parts = ((name, each, without_void(each.type)) for name, each in columns.items())
-    return {name: replace(each, type=part) for name, each, part in parts if part is not None}
+    return cast(Struct, without_void(columns) or Struct(()))
 
 
-def _true_columns(group: Group) -> dict[str, StructField]:
-    return {name: replace(each, type=true_type(each.type)) for name, each in group.columns.items()}
+def _true_columns(columns: Struct) -> Struct:
+    return cast(Struct, true_type(columns))
+
+
+def _with_others(columns: Struct, others: Struct) -> Struct:
+    """Return columns with those of others whose names they lack."""
+    names = _by_lower_name(columns)
+    return Struct((*columns.fields, *(each for each in others.fields if each.name.lower() not in names)))
 
 
 def _group_frame(reading: Reading, group: Group) -> DataFrame:
     """Return the rows of the files of a group, in their true types."""
     from pyspark.sql import functions
 
-    part, columns = reading.of(reading.source.only(group.files)), group.columns.values()
+    part, columns = reading.of(reading.source.only(group.files)), group.columns.fields
     schema = ", ".join(f"{name_sql(each.name)} {read_type(each.type).ddl}" for each in columns)
     frame = part.load(options=_OPTIONS, schema=schema or None)
     changed = {each.name: each.type for each in columns if true_type(each.type) != each.type}

@@ -17,7 +17,7 @@ from lakewright.lake.parquet_footer import Struct as Element
 from lakewright.schema.conversion import convert
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import Unit, ValueRules
-from lakewright.schema.shape import NESTED, mapped, parts, rebuilt_sql
+from lakewright.schema.shape import NESTED, has_part, mapped, parts, rebuilt_sql
 from lakewright.schema.types import MOST_DIGITS, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 # Numbers of fields in the structs SchemaElement, LogicalType and those inside it.
@@ -103,11 +103,8 @@ class Footers:
 
 
 def _depth(kind: Type) -> int:
-    if isinstance(kind, Struct):
-        return 1 + max((_depth(field.type) for field in kind.fields), default=0)
-    if isinstance(kind, MapOf):
-        return 1 + max(_depth(kind.key), _depth(kind.value))
-    return 1 + _depth(kind.element) if isinstance(kind, Array) else 0
+    inside = max((_depth(part) for _, part, _ in parts(kind)), default=0)
+    return 1 + inside if isinstance(kind, NESTED) else 0
 
 
 def _columns(elements: Sequence[Element]) -> Struct:
@@ -239,7 +236,7 @@ def _named(leaf: Type, names: Mapping[str, str]) -> Type:
 
 def is_foreign(kind: Type) -> bool:
     """Return whether only Spark itself knows a type, or a part of it."""
-    return any(isinstance(leaf, Scalar) and leaf.name in _ONLY_SPARK for _, leaf in _leaves(kind, ""))
+    return has_part(kind, lambda part: isinstance(part, Scalar) and part.name in _ONLY_SPARK)
 
 
 def homeless(kind: Type, column: str) -> tuple[str, str] | None:
@@ -249,18 +246,11 @@ def homeless(kind: Type, column: str) -> tuple[str, str] | None:
         >>> homeless(Array(Decimal(50, 2)), "prices")
         ('prices', 'decimal(50,2)')
     """
-    for place, leaf in _leaves(kind, column):
-        is_wide = isinstance(leaf, Decimal) and leaf.precision > MOST_DIGITS
-        if is_wide or (isinstance(leaf, Scalar) and leaf.name in _HOMELESS):
-            return place, leaf.ddl
-    return None
-
-
-def _leaves(kind: Type, place: str) -> Iterator[tuple[str, Type]]:
-    if not isinstance(kind, NESTED):
-        yield place, kind
-    for step, part, _ in parts(kind):
-        yield from _leaves(part, place + step)
+    is_wide = isinstance(kind, Decimal) and kind.precision > MOST_DIGITS
+    if is_wide or (isinstance(kind, Scalar) and kind.name in _HOMELESS):
+        return column, kind.ddl
+    inside = (homeless(part, column + step) for step, part, _ in parts(kind))
+    return next((found for found in inside if found is not None), None)
 
 
 def true_sql(value: str, kind: Type, column: str) -> str:

@@ -136,15 +136,7 @@ class Form:
 
 def form_of_slices(declared: SliceFormat) -> Form:
     """Return the form of an entity's slices."""
-    return Form(
-        declared.kind,
-        encoding=declared.encoding,
-        separator=declared.separator,
-        quote=declared.quote,
-        escape=declared.escape or declared.quote,
-        header=declared.header,
-        trim_names=declared.trim_names,
-    )
+    return Form(**{**declared.model_dump(), "escape": declared.escape or declared.quote})
 
 
 def form_of_options(kind: str, options: Mapping[str, str]) -> Form:
@@ -439,10 +431,7 @@ class Reading:
 def marked_encoding(path: Path) -> str | None:
     """Return the wide encoding that a file's byte order mark shows, or None."""
     try:
-        stream = opened(path)
-        if stream is None:
-            return None
-        with stream:
+        with opened(path) as stream:
             first = stream.read(4)
     except DAMAGED:
         return None

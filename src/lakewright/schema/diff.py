@@ -73,6 +73,8 @@ class DiffRules:
 
 
 ALL = DiffRules()
+INSIDE = DiffRules(nullability=False, case=False, order=False, are_inside_named=True)
+"""Of types only, each field by its path."""
 
 
 def diff(
@@ -126,13 +128,10 @@ def _of_column(actual: Named, expected: Named, rules: DiffRules, within: str) ->
         yield Difference(Change.NULLABLE, path, actual.type, expected.type, actual.nullable)
 
 
-_INSIDE = DiffRules(nullability=False, case=False, order=False, are_inside_named=True)
-
-
 def _inside(actual: Type, expected: Type, path: str) -> Iterator[Difference]:
     """Yield the differences of two types, those of fields and elements by their paths."""
     if isinstance(actual, Struct) and isinstance(expected, Struct):
-        yield from _differences(actual.fields, expected.fields, _INSIDE, f"{path}.")
+        yield from _differences(actual.fields, expected.fields, INSIDE, f"{path}.")
     elif isinstance(actual, NESTED) and type(actual) is type(expected):
         for _, part, twin in parts(actual, expected):
             yield from _inside(part, twin or VOID, path)

@@ -277,10 +277,6 @@ def _text_to_counted(value: str, _source: Type, target: Type, rules: ValueRules)
     return _number_to_counted(found, number, target, rules) or Leaf("null", Reason.NO_UNIT)
 
 
-def _text_to_binary(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
-    return Leaf(f"cast({value} as binary)")
-
-
 # Numbers
 
 
@@ -510,8 +506,8 @@ def _same(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
     return Leaf(value)
 
 
-def _variant_of(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
-    return Leaf(f"cast({value} as variant)")
+def _cast(value: str, _source: Type, target: Type, _rules: ValueRules) -> Leaf:
+    return Leaf(f"cast({value} as {target.ddl})")
 
 
 def _binary_to_text(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf:
@@ -529,7 +525,7 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     ("text", "boolean"): _text_to_boolean,
     ("text", "date"): _text_to_date,
     **{("text", time): _text_to_time for time in TIMES},
-    ("text", "binary"): _text_to_binary,
+    ("text", "binary"): _cast,
     **{(kind, "text"): _number_to_text for kind in _NUMBERS},
     **{(kind, "boolean"): _number_to_boolean for kind in _NUMBERS},
     **{(kind, time): _number_to_counted for kind in _NUMBERS for time in ("date", *TIMES)},
@@ -552,6 +548,6 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     **{(one, other): _time_to_time for one in TIMES for other in TIMES},
     ("binary", "text"): _binary_to_text,
     ("binary", "binary"): _same,
-    **{(kind, "variant"): _variant_of for kind in (*_NUMBERS, "boolean", "date", *TIMES, "binary")},
+    **{(kind, "variant"): _cast for kind in (*_NUMBERS, "boolean", "date", *TIMES, "binary")},
     ("variant", "variant"): _same,
 }

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import (
@@ -34,8 +34,8 @@ from lakewright.slices.attempt import retried
 from lakewright.slices.discovery import slice_name
 from lakewright.slices.reading import (
     KnownTypes,
+    read_in_groups,
     read_together,
-    same_columns,
     table_types,
     with_types_of,
 )
@@ -320,17 +320,14 @@ def fold_sources(
         BadSlice: A slice can't be read.
     """
     sources: list[FoldSource] = []
-    for mark, group in groupby(slices, lambda each: same_columns(each[0], entity)):
-        alike = list(group)
-        for together in [alike] if mark is not None else [[each] for each in alike]:
-            requests = tuple(request for _, request in together)
-            each = [slice_ for slice_, _ in together]
-            try:
-                frame, place = read_together(lake, session, each, entity, known=known, note=note)
-            except Exception as error:
-                raise BadSlice(sum(len(each.requests) for each in sources), error) from error
-            sources.append(FoldSource(frame, requests, place))
-            known = with_types_of(frame, known, entity)
+    for together in read_in_groups(slices, entity, lambda each: each[0]):
+        each, requests = zip(*together, strict=True)
+        try:
+            frame, place = read_together(lake, session, each, entity, known=known, note=note)
+        except Exception as error:
+            raise BadSlice(sum(len(each.requests) for each in sources), error) from error
+        sources.append(FoldSource(frame, requests, place))
+        known = with_types_of(frame, known, entity)
     return tuple(sources)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import reduce
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, MigrationError
@@ -21,7 +20,7 @@ from lakewright.reader.files import column_names, folder_columns
 from lakewright.reader.source import form_of_slices
 from lakewright.schema.sql import text_sql
 from lakewright.slices.discovery import find_unchanged_slice, list_bronze, slice_name
-from lakewright.slices.reading import read_slice, read_together, same_columns, source_of
+from lakewright.slices.reading import read_in_groups, read_slice, read_together, source_of
 from lakewright.slices.result import NOT_OF_SLICE
 from lakewright.spark.engine import analyzed
 from lakewright.spec.models.entity import Strategy
@@ -156,12 +155,10 @@ def _frames(
         return
     reader = reader_of(entity, history)
     folder = parent(_folder(lake, history))[1]
-    for mark, group in groupby(exports_of(lake, history), lambda each: same_columns(each, reader)):
-        alike = list(group)
-        for some in [alike] if mark is not None else [[each] for each in alike]:
-            names = [text_sql(f"{folder}/{each.name}") for each in some]
-            frame, place = read_together(lake, session, some, reader)
-            yield frame, names[0] if len(some) == 1 else lookup_sql(names, f"({place})")
+    for some in read_in_groups(exports_of(lake, history), reader, lambda each: each):
+        names = [text_sql(f"{folder}/{each.name}") for each in some]
+        frame, place = read_together(lake, session, some, reader)
+        yield frame, names[0] if len(some) == 1 else lookup_sql(names, f"({place})")
 
 
 def reader_of(entity: Entity, history: HistoryFrom) -> Entity:
@@ -214,17 +211,16 @@ def exports_of(lake: Lake, history: HistoryFrom) -> tuple[Slice, ...]:
         raise unreadable_past(history, error.message) from error
     if not listing.exists:
         raise unreadable_past(history, f"there is no folder {folder}")
-    if listing.unreadable:
-        raise unreadable_past(
-            history, first_of([f"{k}: {v}" for k, v in listing.unreadable.items()], MOST_NAMED)
-        )
-    if listing.incomplete:
-        raise unreadable_past(history, f"still being written: {first_of(listing.incomplete, MOST_NAMED)}")
+    faults = {
+        "": [f"{name}: {why}" for name, why in listing.unreadable.items()],
+        "still being written: ": listing.incomplete,
+        "0 bytes: ": [each.name for each in listing.slices if not each.size],
+    }
+    for fault, names in faults.items():
+        if names:
+            raise unreadable_past(history, f"{fault}{first_of(names, MOST_NAMED)}")
     if not listing.slices:
         raise unreadable_past(history, f"the folder {folder} has no files")
-    empty = [each.name for each in listing.slices if not each.size]
-    if empty:
-        raise unreadable_past(history, f"0 bytes: {first_of(empty, MOST_NAMED)}")
     return listing.slices
 
 

@@ -6,8 +6,9 @@ Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (rea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from lakewright.lake.files import files_at
 from lakewright.lake.observation import observe_table
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
 
+
+T = TypeVar("T")
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 """Paths that are the same in a URI; a name with `=` may be that of a partition."""
@@ -126,6 +129,13 @@ def read_together(
     # A file whose path Spark writes in another way must not be lost.
     found = f"map_from_arrays(array({files}), array({positions}))[{file}]"
     return frame, f"coalesce({found}, {unknown})"
+
+
+def read_in_groups(items: Iterable[T], entity: Entity, slice_of: Callable[[T], Slice]) -> Iterator[list[T]]:
+    """Yield items whose slices follow each other and can be read together; others one by one."""
+    for mark, group in groupby(items, lambda each: same_columns(slice_of(each), entity)):
+        alike = list(group)
+        yield from [alike] if mark is not None else ([each] for each in alike)
 
 
 def same_columns(slice_: Slice, entity: Entity) -> str | None:

@@ -20,7 +20,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
+from lakewright.strategies.delete_inference import beside_slice, rows_expected
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.rules import (
     INSERT,
@@ -149,7 +149,7 @@ def compare(load: SliceLoad) -> Changes:
     changed = _changed(load, labelled, content)
     expected = rows_expected(load)
     if expected is not None:
-        missing = missing_from_slice(load, expected.observe(expected_seen, count_rows))
+        missing = beside_slice(load, expected.observe(expected_seen, count_rows), "left_anti")
         missing = _missing_rows(load, missing).observe(missing_seen, count_rows)
         changed = changed.unionByName(missing, allowMissingColumns=True)
     is_idle = is_large and expected is None and not _counted_actions(actions, _counted(labels_seen))

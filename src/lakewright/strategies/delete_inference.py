@@ -200,11 +200,6 @@ def rows_expected(load: SliceLoad) -> DataFrame | None:
     return load.target().where(f"{window} and {is_live} and {name_sql(system.key)} is not null")
 
 
-def missing_from_slice(load: SliceLoad, expected: DataFrame) -> DataFrame:
-    """Return those of the expected rows whose primary key is not in the slice."""
-    return _beside_slice(load, expected, "left_anti")
-
-
 def written_condition(load: SliceLoad, inferred: int) -> str:
     """Return the condition, over the table as `t`, that every row meets which the slice may change.
 
@@ -216,7 +211,8 @@ def written_condition(load: SliceLoad, inferred: int) -> str:
     return f"(({matched}) or ({_window(load, 't')}))" if inferred else matched
 
 
-def _beside_slice(load: SliceLoad, expected: DataFrame, how: str) -> DataFrame:
+def beside_slice(load: SliceLoad, expected: DataFrame, how: str) -> DataFrame:
+    """Return the expected rows joined with the primary keys of the slice; `left_anti` gives missing ones."""
     from pyspark.sql import functions
 
     key = name_sql(load.system.key)
@@ -331,7 +327,7 @@ def preview_deletes(load: SliceLoad) -> DeletePreview | None:
     expected = rows_expected(load)
     if expected is None:
         return None
-    beside = _beside_slice(load, expected.select(name_sql(load.system.key)), "left")
+    beside = beside_slice(load, expected.select(name_sql(load.system.key)), "left")
     row = beside.selectExpr("count(1) as expected", f"count_if({_SLICE_KEY} is null) as inferred").first()
     inferred, count = (0, 0) if row is None else (int(row["inferred"]), int(row["expected"]))
     settings = load.entity.settings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SchemaDriftError
 from lakewright.schema.conversion import convert
-from lakewright.schema.diff import Change, Difference, DiffRules, diff
+from lakewright.schema.diff import INSIDE, Change, Difference, diff
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import plain_type
@@ -22,8 +22,6 @@ from lakewright.transform.typed_columns import target_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_RULES = DiffRules(nullability=False, case=False, order=False, are_inside_named=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +181,7 @@ def value_in(
 
 def _differences(actual: Mapping[str, Type], expected: Mapping[str, Type]) -> tuple[Difference, ...]:
     own, known = ([StructField(*each) for each in columns.items()] for columns in (actual, expected))
-    return diff(own, known, _RULES)
+    return diff(own, known, INSIDE)
 
 
 def _drift(slice_: Mapping[str, Type], table: Mapping[str, Type], policy: str) -> Drift:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.schema.fault import Owner
@@ -35,6 +34,7 @@ from lakewright.strategies.version_rows import (
     UNREAD,
     Roles,
     RowCheck,
+    check_present,
     check_rows,
     interval_checks,
 )
@@ -71,7 +71,6 @@ _LAST_END, _NEXT_START, _NEXT_DELETED = (
 )
 
 MOST_NAMED = 5
-MOST_LISTED = 30
 
 _REMEDY = "Correct these rows, or the entity's history_from. Nothing was written."
 
@@ -193,14 +192,8 @@ def check_past_columns(
     Raises:
         MigrationError: A column is missing.
     """
-    lacking = [name for name in dict.fromkeys(wanted) if find_name(present, name) is None]
-    if lacking:
-        raise MigrationError(
-            f"history_from: {place} lacks {', '.join(map(repr, lacking))}; it has "
-            f"{first_of([*map(repr, present)], MOST_LISTED)}",
-            remedy="Correct valid_from, valid_to or columns of the entity's history_from.",
-            details={"place": history.place, "lacks": lacking, "present": list(present)},
-        )
+    remedy = "Correct valid_from, valid_to or columns of the entity's history_from."
+    check_present(f"history_from: {place}", wanted, present, remedy, place=history.place)
 
 
 def load_past(

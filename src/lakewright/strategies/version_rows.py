@@ -17,6 +17,8 @@ from lakewright.errors import MigrationError
 from lakewright.schema.conversion import convert
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import BOOLEAN, TEXT
+from lakewright.spec.words import first_of
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 FROM, END, UNREAD, NEXT, SAME = (f"_lakewright_{name}" for name in ("from", "end", "unread", "next", "same"))
 """Columns of the rows: start and end, which is null for versions without one, whether one of the values with
 a role can't be read, the start of the next row of the record, and the number of rows that only one may be."""
+
+MOST = 30
+"""Number of columns that an error shows."""
 
 SAMPLES = 5
 """Number of keys that an error shows for each failed check."""
@@ -97,6 +102,30 @@ class Roles:
             tests.append(f"({is_day})")
             tests.append(f"try_cast({value} as timestamp) = try_cast({literal} as timestamp)")
         return " or ".join(f"coalesce({test}, false)" for test in tests)
+
+
+def check_present(
+    what: str, wanted: Iterable[str], present: Sequence[str], remedy: str, **details: Any
+) -> None:
+    """Check that rows to take over have the columns that the declaration names.
+
+    Args:
+        what: The rows in messages.
+        wanted: The columns that they must have.
+        present: Those that they have.
+        remedy: What to do if they lack one.
+        details: Details of the error.
+
+    Raises:
+        MigrationError: A column is missing.
+    """
+    lacking = [name for name in dict.fromkeys(wanted) if find_name(present, name) is None]
+    if lacking:
+        raise MigrationError(
+            f"{what} lacks {', '.join(map(repr, lacking))}; it has {first_of([*map(repr, present)], MOST)}",
+            remedy=remedy,
+            details={**details, "lacks": lacking, "present": list(present)},
+        )
 
 
 _PLURALS = {"is": "are", "has": "have", "does": "do", "its": "their"}

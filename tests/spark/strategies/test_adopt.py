@@ -245,7 +245,7 @@ def test_what_is_not_clear_is_refused_with_samples(lake: SmallLake, cases: list[
 
 WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("merge", {}, "2 rows share their key with another one (id=1; id=1)", "(1, 'a'), (1, 'b')"),
-    ("historic", {"valid_from": "begin"}, "lacks 'begin'; it has id, city", "(1, 'a')"),
+    ("historic", {"valid_from": "begin"}, "lacks 'begin'; it has 'id', 'city'", "(1, 'a')"),
     ("merge", {"columns": {"id": "no"}}, "lacks 'no'", "(1, 'a')"),
     ("merge", {"columns": {"dlf_ValidTo": "city"}}, "would be 'dlf_ValidTo'", "(1, 'a')"),
     ("merge", {"deleted": "city"}, "can't be read", "(1, 'perhaps')"),

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError, SchemaDriftError
+from lakewright.spec.models.adoption import LIKE
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.compatibility import check_partitions
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
+from lakewright.strategies.version_rows import check_present
 from lakewright.transform.storable_columns import final_names
 from lakewright.transform.system_columns import SystemColumns
 
@@ -83,16 +85,10 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
     is_historic = entity.strategy is Strategy.HISTORIC
     declared = adoption.roles(state.names, prefix=system.prefix, with_times=is_historic)
     own = adoption.columns
-    missing = [name for name in (*declared.values(), *own.values(), *adoption.drop) if not state.column(name)]
+    wanted = [*declared.values(), *own.values(), *adoption.drop]
     if is_historic and "valid_from" not in declared:
-        supposed = adoption.roles((), prefix="", with_times=True)
-        missing.append(supposed.get("valid_from", "valid_from"))
-    if missing:
-        raise MigrationError(
-            f"the table to adopt lacks {', '.join(map(repr, missing))}; it has {', '.join(state.names)}",
-            remedy="Correct the names in the entity's `adopt`.",
-            details={"missing": missing},
-        )
+        wanted.append(LIKE.get(adoption.like or "", {}).get("valid_from", "").format(prefix=system.prefix))
+    check_present("the table to adopt", wanted, state.names, "Correct the names in the entity's `adopt`.")
     exact = {name.lower(): name for name in state.names}
     roles = {role: exact[name.lower()] for role, name in declared.items()}
     given = {exact[name.lower()]: silver for silver, name in own.items()}

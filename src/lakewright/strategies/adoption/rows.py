@@ -31,6 +31,7 @@ from lakewright.strategies.version_rows import (
     UNREAD,
     Roles,
     RowCheck,
+    check_present,
     check_rows,
     interval_checks,
 )
@@ -168,13 +169,9 @@ class _Rows:
                 f"the slice has a primary key of its own, {self.prepared.system.key}: it can adopt no table",
                 remedy="Declare the business key's columns instead.",
             )
-        missing = [name for name in self.prepared.key_columns if name.lower() not in types]
-        if missing:
-            raise MigrationError(
-                f"the table to adopt lacks the business key's columns {', '.join(missing)}",
-                remedy="Map them to the table's columns in `adopt: columns`.",
-                details={"missing": missing},
-            )
+        remedy = "Map the columns of the business key to the table's in `adopt: columns`."
+        present = [field.name for field in types.values()]
+        check_present("the table to adopt", self.prepared.key_columns, present, remedy)
 
     def keyed(self, table: DataFrame) -> DataFrame:
         """Return the rows with primary key and hash, under silver names; columns with roles are unchanged.
