@@ -26,10 +26,10 @@ from lakewright.reader.source import TEXTS, Form, KnownColumns, Source, form_of_
 from lakewright.schema.conversion import convert
 from lakewright.schema.names import look_alike, shown
 from lakewright.schema.rules import ValueRules
-from lakewright.schema.shape import plain_type, without_void
+from lakewright.schema.shape import NESTED, plain_type, without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import TEXT, Array, MapOf, Struct, StructField
+from lakewright.schema.types import TEXT, StructField
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.transform.steps import find_name
 
@@ -201,8 +201,7 @@ class FileReader:
         has_formats = any(name in options for name in _FORMATS.values())
         # A column has one format, also for all that is inside it.
         is_mixed = has_formats and any(
-            isinstance(field.type, Struct | Array | MapOf)
-            and any(each in field.type.ddl for each in _FORMATS)
+            isinstance(field.type, NESTED) and any(each in field.type.ddl for each in _FORMATS)
             for field in self.fields or ()
         )
         is_guessed = options.get("inferschema", "false").lower() == "true" and self.fields is None

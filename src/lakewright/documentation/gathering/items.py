@@ -40,8 +40,9 @@ _NO_PLAN = "where its columns come from is not known: Spark Connect shows no pla
 _NOTHING = Documentation()
 
 
-def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool) -> Item:
+def relation_item(workspace: Workspace, name: str, *, is_checked: bool) -> Item:
     """Return a relation with its columns, which are declared or read from its storage."""
+    relation = Relation.named(workspace, name)
     fields, note = _try(lambda: relation.fields(workspace))
     partitions = {each.name.lower() for each in relation.partitions}
     columns = [
