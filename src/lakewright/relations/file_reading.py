@@ -204,9 +204,15 @@ class FileReader:
             isinstance(field.type, NESTED) and any(each in field.type.ddl for each in _FORMATS)
             for field in self.fields or ()
         )
-        is_guessed = options.get("inferschema", "false").lower() == "true" and self.fields is None
-        is_own = is_guessed or is_mixed or self._is_lenient or any(name in options for name in _SPARKS_OWN)
+        is_own = (
+            self._is_guessed or is_mixed or self._is_lenient or any(name in options for name in _SPARKS_OWN)
+        )
         return self.format in TEXTS and is_own
+
+    @property
+    def _is_guessed(self) -> bool:
+        """Whether Spark is to infer the types of CSV."""
+        return self.fields is None and self._lower.get("inferschema", "false").lower() == "true"
 
     @property
     def local_zone(self) -> str | None:
@@ -226,9 +232,8 @@ class FileReader:
         if self.fields is None:
             if has_header:
                 self._note(group, header_doubt(group.first, self._form.separator))
-            is_guessed = self._lower.get("inferschema", "false").lower() == "true"
             texts = [Field(name=name, type=TEXT) for name in names_of(group, self._form, is_numbered=True)]
-            return None if is_guessed else reader_schema(texts)
+            return None if self._is_guessed else reader_schema(texts)
         corrupt = [each for each in self._in_files if each.name == self._corrupt]
         declared = [each for each in self._in_files if each not in corrupt]
         line = [value.strip(" \t") for value in group.first]
