@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, reader_schema
 from lakewright.lake.measures import measured
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import MAIN, InputMapping
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT
 from lakewright.schemas.schema import Schema
@@ -69,8 +69,8 @@ class ExtractJsonMapping(_JsonMapping):
     )
 
     def outputs(self) -> tuple[str, ...]:
-        """Return `error`."""
-        return ("error",)
+        """Return `main` and `error`."""
+        return (MAIN, "error")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the columns of what can be parsed; the run reports how many records cannot."""

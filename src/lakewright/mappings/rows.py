@@ -291,10 +291,6 @@ class GroupedAggregateMapping(InputMapping):
         """Return the names of the groups."""
         return tuple(self.groups)
 
-    def has_main(self) -> bool:
-        """Return that only the groups are outputs."""
-        return False
-
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Refuse: each group is an output of its own.
 
