@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.documentation.document import Column, Document, Ending, Item, LastRun, Ref, Source, walk
@@ -45,14 +46,12 @@ class DocumentRequest:
 
     Attributes:
         collected: Names of the collectors to run.
-        tool: Name and version of the program.
         job: The job whose names expressions are evaluated with.
         parameters: The values of its parameters.
         last_run: The run that the endings of targets are taken from.
     """
 
     collected: frozenset[str]
-    tool: str
     job: str | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     last_run: Run | None = None
@@ -65,7 +64,7 @@ def gather_document(context: Context, request: DocumentRequest) -> Document:
     return Document(
         project=project.name,
         made=format_instant(context.clock()),
-        tool=request.tool,
+        tool=f"Lakewright {version('lakewright')}",
         version=project.version,
         description=project.description,
         job=request.job,
@@ -89,6 +88,8 @@ class _Gatherer:
         self.request = request
         self.is_checked = "checks" in request.collected
         self.flow = DataFlow(self.workspace)
+        run, store = request.last_run, context.ledger.store
+        self.endings = {} if run is None else _endings_of(run, store, request.parameters)
 
     def items(self) -> Iterator[Item]:
         """Yield the items of all categories that are collected."""
@@ -107,18 +108,13 @@ class _Gatherer:
         if _COLLECTORS[category] in self.request.collected:
             for name in names:
                 item = self._item_or_note(category, name, gather)
-                yield replace(item, endings=self._endings.get(name, ())) if category == "target" else item
+                yield replace(item, endings=self.endings.get(name, ())) if category == "target" else item
 
     def _target(self, name: str) -> Item:
         target = Target.named(self.workspace, name)
         item = target_item(self.workspace, target, is_checked=self.is_checked)
         reads, writes = self.flow.of(target)
         return replace(item, reads=reads, read_by=writes)
-
-    @cached_property
-    def _endings(self) -> Mapping[str, tuple[Ending, ...]]:
-        run = self.request.last_run
-        return {} if run is None else _endings_of(run, self.context.ledger.store, self.request.parameters)
 
     def _item_or_note(self, category: str, name: str, gather: Callable[[str], Item]) -> Item:
         """Return the item, or its declared parts and a note with the error if gathering fails."""
