@@ -15,6 +15,7 @@ from pydantic import model_validator
 from lakewright.checks.check import Answer, Assertion, Check, Count, Subject
 from lakewright.errors import SpecError
 from lakewright.plan.resource import Resource
+from lakewright.schema.shape import NESTED
 from lakewright.schema.types import Array, Chars, MapOf, Struct, Type
 from lakewright.schema.types import Decimal as DecimalType
 from lakewright.spark.functions import functions
@@ -155,7 +156,7 @@ def _failure(workspace: Workspace, test: SqlTest) -> str | None:
     # Several columns may have the same name.
     plain = frame.toDF(*(f"c{index}" for index in range(len(fields))))
     kinds = [each.dataType for each in plain.schema.fields]
-    nested = [is_nested(field.type) for field in fields]
+    nested = [isinstance(field.type, NESTED) for field in fields]
     shown = plain.selectExpr(
         *(
             json_sql(name, kind) if has_inside else f"cast({name} as string)"
@@ -185,11 +186,6 @@ _FINER = re.compile(r"\.\d{6}0*[1-9]")
 """The fraction of a time that is finer than a microsecond."""
 
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
-
-
-def is_nested(kind: Type) -> bool:
-    """Return whether values of a type have values inside."""
-    return isinstance(kind, Array | MapOf | Struct)
 
 
 def row_of(record: Any, fields: Sequence[Field], what: str) -> Row:
@@ -251,7 +247,7 @@ def _comparable(value: Any, kind: Type) -> Hashable:
     """Return what is equal for equal values of a type."""
     if value is None:
         return None
-    if isinstance(kind, Array | MapOf | Struct):
+    if isinstance(kind, NESTED):
         return _nested(value, kind)
     is_plain = isinstance(value, str | Decimal)
     text = str(value) if is_plain else json.dumps(value, default=str, ensure_ascii=False)

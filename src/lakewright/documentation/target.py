@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -126,7 +125,6 @@ class DocumentTarget(Target):
             context,
             DocumentRequest(
                 collected=settings.collected,
-                tool=f"Lakewright {version('lakewright')}",
                 job=run.job if run else None,
                 parameters={name: str(value) for name, value in run.parameters.items()} if run else {},
                 last_run=run,

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from lakewright.errors import SpecError
 from lakewright.lake.columns import column, conform, fields_of
-from lakewright.mappings.mapping import ColumnName, Input, InputMapping, Mapping
+from lakewright.mappings.mapping import MAIN, ColumnName, Input, InputMapping, Mapping
 from lakewright.plan.resource import Resource
 from lakewright.schema.fits import merge
 from lakewright.schema.scalars import digits_of
@@ -242,9 +242,6 @@ class UpsertMapping(InputMapping):
         return updates.unionByName(conform(kept, fields_of(updates.schema)))
 
 
-MAIN = "main"
-
-
 class UnitMapping(Mapping):
     """Returns the mapping `main` of its own mappings; `name:other` is another one of them.
 
@@ -269,12 +266,8 @@ class UnitMapping(Mapping):
                     yield Reference(each.category, each.name, ("mappings", name, *each.path))
 
     def outputs(self) -> tuple[str, ...]:
-        """Return the names of the unit's mappings."""
-        return tuple(self.mappings)
-
-    def has_main(self) -> bool:
-        """Return whether one of its mappings is `main`."""
-        return MAIN in self.mappings
+        """Return the names of the unit's mappings, `main` before the others."""
+        return tuple(sorted(self.mappings, key=lambda name: name != MAIN))
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the project's mappings that the unit's mappings read."""

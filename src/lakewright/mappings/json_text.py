@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import column
+from lakewright.lake.columns import column, reader_schema
 from lakewright.lake.measures import measured
-from lakewright.mappings.mapping import InputMapping
-from lakewright.schema.shape import plain_type
+from lakewright.mappings.mapping import MAIN, InputMapping
 from lakewright.schema.sql import name_sql
+from lakewright.schema.types import TEXT
 from lakewright.schemas.schema import Schema
 from lakewright.spark.functions import functions
 from lakewright.spec.models.base import KindOf, Listed, Model, from_text
+from lakewright.spec.models.fields import Field
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class ExtractJsonMapping(_JsonMapping):
     )
 
     def outputs(self) -> tuple[str, ...]:
-        """Return `error`."""
-        return ("error",)
+        """Return `main` and `error`."""
+        return (MAIN, "error")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the columns of what can be parsed; the run reports how many records cannot."""
@@ -113,8 +114,7 @@ class ExtractJsonMapping(_JsonMapping):
         return column(_PARSED).getField(_CORRUPT).isNull() & column(_PARSED).isNotNull()
 
     def _parsed(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        fields = self.declared_schema.fields(workspace)
-        schema = ", ".join(f"{name_sql(each.name)} {plain_type(each.type).ddl}" for each in fields)
+        schema = reader_schema(self.declared_schema.fields(workspace))
         mode = "FAILFAST" if self.parse_mode == "FAILFAST" else "PERMISSIVE"
         options = {**self.reader_options(), "mode": mode, "columnNameOfCorruptRecord": _CORRUPT}
         text = functions.coalesce(column(self.column).cast("string"), functions.lit(""))
@@ -152,11 +152,10 @@ class UnpackJsonMapping(_JsonMapping):
         is_set = "corrupted_column" in self.model_fields_set
         for each in self.columns:
             fields = each.declared_schema.fields(workspace)
-            parts = [f"{name_sql(field.name)} {plain_type(field.type).ddl}" for field in fields]
             keeps_text = any(field.name == self.corrupted_column for field in fields)
-            if not keeps_text:
-                parts.append(f"{name_sql(self.corrupted_column)} string")
-            found = functions.from_json(column(each.name).cast("string"), ", ".join(parts), options)
+            texts = () if keeps_text else (Field(name=self.corrupted_column, type=TEXT),)
+            schema = reader_schema((*fields, *texts))
+            found = functions.from_json(column(each.name).cast("string"), schema, options)
             if not keeps_text and not is_set:
                 found = self._without_text(found, [field.name for field in fields])
             frame = frame.withColumn(each.alias or each.name, found)

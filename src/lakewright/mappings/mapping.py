@@ -42,7 +42,10 @@ class CacheLevel(StrEnum):
     MEMORY_AND_DISK_SER = "MEMORY_AND_DISK_SER"
 
 
-Input = Annotated[str, from_text(lambda name: name.removesuffix(":main"))]
+MAIN = "main"
+"""The output that the plain name of a mapping means."""
+
+Input = Annotated[str, from_text(lambda name: name.removesuffix(f":{MAIN}"))]
 """A reference to a mapping; `name:main` means the same as `name`."""
 
 
@@ -114,8 +117,8 @@ class Mapping(Named):
         return frozenset().union(*(workspace.required(name) for name in self.inputs(workspace)))
 
     def outputs(self) -> tuple[str, ...]:
-        """Return the names of its outputs besides `main`, which are read as `name:output`."""
-        return ()
+        """Return the names of its outputs, which are read as `name:output`; its plain name means `main`."""
+        return (MAIN,)
 
     def output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the frame of another output than `main`.
@@ -127,19 +130,14 @@ class Mapping(Named):
         with self._located(workspace):
             return self.transform_output(workspace, name)
 
-    def has_main(self) -> bool:
-        """Return whether it has the output `main`, which its plain name means."""
-        return True
-
     def check_output(self, name: str) -> None:
         """Check that there is an output of this name; an empty one is left to `check_main`.
 
         Raises:
             SpecError: There is none.
         """
-        known = dict.fromkeys((*(["main"] if self.has_main() else []), *self.outputs()))
-        if name and name not in known:
-            listed = ", ".join(known)
+        if name and name not in self.outputs():
+            listed = ", ".join(self.outputs())
             raise SpecError.of(
                 f"mapping {self.name!r} has no output {name!r}", remedy=f"Its outputs are {listed}."
             )
@@ -150,7 +148,7 @@ class Mapping(Named):
         Raises:
             SpecError: There are outputs with names only.
         """
-        if not self.has_main():
+        if MAIN not in self.outputs():
             listed = ", ".join(f"{self.name}:{output}" for output in self.outputs())
             raise SpecError.of(
                 f"mapping {self.name!r} has no output main, so its plain name means nothing",

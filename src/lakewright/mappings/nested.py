@@ -13,8 +13,9 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, fields_of
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn, check_distinct
+from lakewright.schema.shape import NESTED, parts, with_parts
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Array, Chars, Decimal, MapOf, Struct, Type
+from lakewright.schema.types import Chars, Decimal, Struct, Type
 from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, from_text, inconsistent
 from lakewright.spec.models.fields import TypeText, parse_type
@@ -275,34 +276,22 @@ class ConformMapping(InputMapping):
         return name if self.naming is None else self.naming.rename(name)
 
     def _conformed(self, found: Type) -> Type:
-        if isinstance(found, Array):
-            return Array(self._conformed(found.element))
-        if isinstance(found, MapOf):
-            return MapOf(self._conformed(found.key), self._conformed(found.value))
         if isinstance(found, Struct):
-            names = (self._named(field.name) for field in found.fields)
+            names = [self._named(field.name) for field in found.fields]
             check_distinct(names, "in a struct when renamed", "Rename one of them first.")
-            return Struct(
-                tuple(
-                    replace(field, name=self._named(field.name), type=self._conformed(field.type))
-                    for field in found.fields
-                )
-            )
-        return self.types.get(_type_name(found), found)
+            renamed = zip(found.fields, names, strict=True)
+            found = Struct(tuple(replace(field, name=name) for field, name in renamed))
+        if not isinstance(found, NESTED):
+            return self.types.get(_type_name(found), found)
+        return with_parts(found, (self._conformed(part) for _, part, _ in parts(found)))
 
 
 def _types_in(found: Type) -> Iterator[Type]:
     """Yield a type that is replaced as a whole: a plain one, or those of the elements and fields inside."""
-    if isinstance(found, Array):
-        yield from _types_in(found.element)
-    elif isinstance(found, MapOf):
-        yield from _types_in(found.key)
-        yield from _types_in(found.value)
-    elif isinstance(found, Struct):
-        for field in found.fields:
-            yield from _types_in(field.type)
-    else:
+    if not isinstance(found, NESTED):
         yield found
+    for _, part, _ in parts(found):
+        yield from _types_in(part)
 
 
 def _type_name(found: Type) -> str:

@@ -97,13 +97,8 @@ class SortMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the sorted rows; nulls come first in ascending order and last in descending order."""
-        order = [(name, direction) for entry in self.columns for name, direction in entry.items()]
-        return frame.orderBy(
-            *(
-                functions.asc(name) if direction == "asc" else functions.desc(name)
-                for name, direction in order
-            )
-        )
+        order = (each for entry in self.columns for each in entry.items())
+        return frame.orderBy(*(getattr(functions, direction)(name) for name, direction in order))
 
 
 class CoalesceMapping(InputMapping):
@@ -295,10 +290,6 @@ class GroupedAggregateMapping(InputMapping):
     def outputs(self) -> tuple[str, ...]:
         """Return the names of the groups."""
         return tuple(self.groups)
-
-    def has_main(self) -> bool:
-        """Return that only the groups are outputs."""
-        return False
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Refuse: each group is an output of its own.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -228,16 +228,9 @@ class ViewRelation(QueryText, InCatalog, MigratedView):
         is_absent = seen.exists is Answer.NO
         changes = [each for each in seen.changes if not isinstance(each, Tolerated)]
         is_made = is_absent or (changes and seen.refusal is None)
-        return WaitingView(
-            seen.subject,
-            exists=seen.exists,
-            filled=seen.filled,
-            changes=seen.changes,
-            refusal=self._query_fault(workspace) if is_absent else seen.refusal,
-            warning=seen.warning,
-            error=seen.error,
-            inputs=self.missing(workspace) if is_made else (),
-        )
+        found = WaitingView(**{each.name: getattr(seen, each.name) for each in fields(seen)})
+        refusal = self._query_fault(workspace) if is_absent else seen.refusal
+        return replace(found, refusal=refusal, inputs=self.missing(workspace) if is_made else ())
 
     def _query_fault(self, workspace: Workspace) -> Fault | None:
         """Return why there is no query for the view; None if there is one."""
@@ -367,8 +360,7 @@ class TableRelation(HiveTable, InCatalog, MigratedTable):
             return
         run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified)}")
         if entry.location is not None and (self.location is not None or self.external):
-            local = local_path(entry.location)
-            place = entry.location if local is None else str(local)
+            place = _place(entry.location)
             files_at(place, workspace.lake).remove(place)
 
     def write(
@@ -406,9 +398,7 @@ class TableRelation(HiveTable, InCatalog, MigratedTable):
         location = self.existing(workspace).location
         if location is None:
             raise TargetError(f"{self.label}: {self.qualified} is a view", remedy="Name a table.")
-        local = local_path(location)
-        root = location.rstrip("/") if local is None else str(local)
-        return join(root, *(partition_folder({name: text}) for name, text in partition.items()))
+        return join(_place(location), *(partition_folder({name: text}) for name, text in partition.items()))
 
     def _staged(self, workspace: Workspace, place: str) -> StagedFiles:
         return StagedFiles(files_at(place, workspace.lake), place, self.file_format, self.file_options)
@@ -436,6 +426,12 @@ class TableRelation(HiveTable, InCatalog, MigratedTable):
         )
         last = (each.as_field() for each in self.partitions if each.name in open_columns)
         return [*plain, *last], also
+
+
+def _place(location: str) -> str:
+    """Return the location of a table as a local path, or as a URI."""
+    local = local_path(location)
+    return location.rstrip("/") if local is None else str(local)
 
 
 _OF_CATALOG = Statements(add=OF_DELTA.add, comment=OF_DELTA.comment)

@@ -65,12 +65,12 @@ class EntityRelation(Relation):
 
         Rows of an earlier time have none, except those of an entity with history.
         """
+        entity, at = self.found(workspace), self._at(workspace)
+        if at is not None and entity.strategy is not Strategy.HISTORIC:
+            return None
         table = self.address(workspace).sql
-        if (at := self._at(workspace)) is not None:
-            entity, system = self._entity_and_system(workspace)
-            has_history = entity.strategy is Strategy.HISTORIC
-            return f"({all_rows(table, system.valid_sql(timestamp_sql(at)))})" if has_history else None
-        return f"({all_rows(table, self._current_sql(workspace))})" if self.current else table
+        condition = _condition(entity, workspace.layout, at, is_current=self.current)
+        return table if condition is None else f"({all_rows(table, condition)})"
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the silver table, which is always read as a whole."""
@@ -100,10 +100,9 @@ class EntityRelation(Relation):
             TargetError: The entity has no table yet.
         """
         self._present(workspace)
-        entity, _ = self._entity_and_system(workspace)
-        at = self._at(workspace)
+        entity, at, layout = self.found(workspace), self._at(workspace), workspace.layout
         return read_silver(
-            workspace.lake, workspace.spark, entity, layout=workspace.layout, at=at, current=self.current
+            workspace.lake, workspace.spark, entity, layout=layout, at=at, current=self.current
         )
 
     def _at(self, workspace: Workspace) -> datetime | None:
@@ -122,14 +121,6 @@ class EntityRelation(Relation):
                 remedy="Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00.",
             )
         return at
-
-    def _current_sql(self, workspace: Workspace) -> str:
-        entity, system = self._entity_and_system(workspace)
-        return system.current_sql(has_history=entity.strategy is Strategy.HISTORIC)
-
-    def _entity_and_system(self, workspace: Workspace) -> tuple[Entity, SystemColumns]:
-        entity = self.found(workspace)
-        return entity, SystemColumns(workspace.layout.systemfield_prefix, entity.destination)
 
     def _present(self, workspace: Workspace) -> TableState:
         home = workspace.project
@@ -191,9 +182,18 @@ def read_silver(
     """
     layout = layout or lake.settings
     address = entity.places(layout).silver
+    if at is None or entity.strategy is Strategy.HISTORIC:
+        frame = read_table(session, address)
+    else:
+        frame = read_table_at(lake, session, address, at)
+    condition = _condition(entity, layout, at, is_current=current)
+    return frame if condition is None else frame.where(condition)
+
+
+def _condition(entity: Entity, layout: LakeSettings, at: datetime | None, *, is_current: bool) -> str | None:
+    """Return SQL of which rows of an entity's table are read; None for all."""
     system = SystemColumns(layout.systemfield_prefix, entity.destination)
     has_history = entity.strategy is Strategy.HISTORIC
     if at is not None and has_history:
-        return read_table(session, address).where(system.valid_sql(timestamp_sql(at)))
-    frame = read_table(session, address) if at is None else read_table_at(lake, session, address, at)
-    return frame.where(system.current_sql(has_history=has_history)) if current else frame
+        return system.valid_sql(timestamp_sql(at))
+    return system.current_sql(has_history=has_history) if is_current else None

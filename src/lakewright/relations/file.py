@@ -208,9 +208,6 @@ class FileRelation(StoredRelation):
         Raises:
             MigrationError: They have others, so that Spark could not read old and new files together.
         """
-        self._check_folders(workspace)
-
-    def _check_folders(self, workspace: Workspace) -> None:
         found = self._other_folders(workspace)
         if found is not None:
             raise self._refusal(found)
@@ -264,7 +261,7 @@ class FileRelation(StoredRelation):
         check_single(self.label, place)
         check_written(workspace.lake, place, self.label)
         if mode is not OutputMode.OVERWRITE or partition:
-            self._check_folders(workspace)
+            self.migrate(workspace, allow_data_loss=False)
         if self.declared_schema is None:
             self._check_names(frame)
         outgoing = self._outgoing(workspace, frame, wanted)

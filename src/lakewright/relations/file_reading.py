@@ -26,10 +26,10 @@ from lakewright.reader.source import TEXTS, Form, KnownColumns, Reading, Source,
 from lakewright.schema.conversion import convert
 from lakewright.schema.names import look_alike, shown
 from lakewright.schema.rules import ValueRules
-from lakewright.schema.shape import plain_type, without_void
+from lakewright.schema.shape import NESTED, plain_type, without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import TEXT, Array, MapOf, Struct, StructField
+from lakewright.schema.types import TEXT, StructField
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.transform.steps import find_name
 
@@ -205,13 +205,18 @@ class FileReader:
         has_formats = any(name in options for name in _FORMATS.values())
         # A column has one format, also for all that is inside it.
         is_mixed = has_formats and any(
-            isinstance(field.type, Struct | Array | MapOf)
-            and any(each in field.type.ddl for each in _FORMATS)
+            isinstance(field.type, NESTED) and any(each in field.type.ddl for each in _FORMATS)
             for field in self.fields or ()
         )
-        is_guessed = options.get("inferschema", "false").lower() == "true" and self.fields is None
-        is_own = is_guessed or is_mixed or self._is_lenient or any(name in options for name in _SPARKS_OWN)
+        is_own = (
+            self._is_guessed or is_mixed or self._is_lenient or any(name in options for name in _SPARKS_OWN)
+        )
         return self.format in TEXTS and is_own
+
+    @property
+    def _is_guessed(self) -> bool:
+        """Whether Spark is to infer the types of CSV."""
+        return self.fields is None and self._lower.get("inferschema", "false").lower() == "true"
 
     @property
     def local_zone(self) -> str | None:
@@ -231,9 +236,8 @@ class FileReader:
         if self.fields is None:
             if has_header:
                 self._note(group, header_doubt(group.first, self._form.separator))
-            is_guessed = self._lower.get("inferschema", "false").lower() == "true"
             texts = [Field(name=name, type=TEXT) for name in names_of(group, self._form, is_numbered=True)]
-            return None if is_guessed else reader_schema(texts)
+            return None if self._is_guessed else reader_schema(texts)
         corrupt = [each for each in self._in_files if each.name == self._corrupt]
         declared = [each for each in self._in_files if each not in corrupt]
         line = [value.strip(" \t") for value in group.first]

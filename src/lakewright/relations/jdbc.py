@@ -11,7 +11,7 @@ Source: the lifecycle's rules, "CREATE and migration".
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,7 +48,7 @@ from lakewright.relations.relation import (
 from lakewright.schema.fits import fits
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
 from lakewright.spec.models.base import Listed, Model, Reference, TextMap, Texts, from_text
-from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.spec.models.fields import Field
 from lakewright.workspace.query import QueryText
 from lakewright.workspace.sql_tables import database_tables
 
@@ -336,17 +336,9 @@ class JdbcTableRelation(InDatabase, MigratedTable):
         if typed := typed_columns(self.partitions, wanted):
             frame = frame.withColumns(typed)
         staged = TableName(self.staging_table, self.database) if self.staging_table else None
-        writing = StagedRows(
-            dialect=self.dialect(workspace),
-            table=self.table_name,
-            staged=staged or staging_name(self.table_name, wanted),
-            fields=fields,
-            partitions=self.partitions,
-            key=self.merge_key or self.primary_key,
-            ready=workspace.lake.check_commit,
-        )
-        options = self.options(workspace)
-        rows = writing.write(conform(frame, fields, is_strict=True), options, partition=wanted, mode=mode)
+        staged = staged or staging_name(self.table_name, wanted)
+        writing = StagedRows(self, self.dialect(workspace), staged, fields, wanted)
+        rows = writing.write(workspace, conform(frame, fields, is_strict=True), mode)
         undeclared = tuple(each.name for each in also)
         return WriteSummary(rows, left_out=left_out(frame, fields, wanted), undeclared=undeclared)
 
@@ -494,32 +486,32 @@ def staging_name(table: TableName, partition: Partition) -> TableName:
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """One write to `table` through `staged`.
+    """One write to a table through the table `staged`.
 
     Attributes:
         fields: The columns to write.
-        key: Columns that identify a row in mode UPDATE.
-        ready: Raises if the rows may no longer be moved to the table.
+        partition: Where all rows go; empty for the whole table.
     """
 
+    relation: JdbcTableRelation
     dialect: Dialect
-    table: TableName
     staged: TableName
     fields: tuple[Field, ...]
-    partitions: tuple[PartitionField, ...] = ()
-    key: tuple[str, ...] = ()
-    ready: Callable[[], None] = lambda: None
+    partition: Partition
 
-    def write(
-        self, frame: DataFrame, options: dict[str, str], *, partition: Partition, mode: OutputMode
-    ) -> int:
+    @property
+    def table(self) -> TableName:
+        """The table."""
+        return self.relation.table_name
+
+    def write(self, workspace: Workspace, frame: DataFrame, mode: OutputMode) -> int:
         """Write the rows and return how many there were."""
         database = self.dialect.database
         database.run(self.dialect.stage_sql(self.table, self.staged, self.fields))
         try:
-            rows = self._stage(frame, options)
-            self.ready()
-            *before, last = self._statements(partition, mode)
+            rows = self._stage(frame, self.relation.options(workspace))
+            workspace.lake.check_commit()
+            *before, last = self._statements(mode)
             statements = [*before, last, self.dialect.drop(self.staged)]
             check = accept if mode is OutputMode.UPDATE else partial(self._see, len(before), rows)
             database.run(statements, check=check)
@@ -527,7 +519,9 @@ class StagedRows:
             # The staging table may belong to another run by now.
             raise
         except BaseException:
-            self._forget()
+            # The next write removes the table too; report the first error instead of this one.
+            with suppress(LakewrightError):
+                database.run([self.dialect.drop(self.staged)])
             raise
         return rows
 
@@ -539,48 +533,41 @@ class StagedRows:
                 remedy="Another run writes the same table. Make sure that only one does, and run again.",
             )
 
-    def _forget(self) -> None:
-        # The next write removes it too; report the first error instead of this one.
-        with suppress(LakewrightError):
-            self.dialect.database.run([self.dialect.drop(self.staged)])
-
     def _stage(self, frame: DataFrame, options: dict[str, str]) -> int:
         rows, count = counted(frame)
         writer = rows.write.format("jdbc").options(**options)
         writer.option("dbtable", self.dialect.table(self.staged)).mode("append").save()
         return count()
 
-    def _statements(self, partition: Partition, mode: OutputMode) -> Sequence[str]:
+    def _statements(self, mode: OutputMode) -> Sequence[str]:
         columns = [field.name for field in self.fields]
         insert = self.dialect.insert_from(self.table, self.staged, columns)
         if mode is OutputMode.APPEND:
             return [insert]
         if mode is OutputMode.UPDATE:
             return self._update(columns)
-        open_columns = [each.name for each in self.partitions if each.name not in partition]
-        if mode is OutputMode.OVERWRITE_DYNAMIC and open_columns:
-            divided_by = [each.name for each in self.partitions]
+        partitions = self.relation.partitions
+        if mode is OutputMode.OVERWRITE_DYNAMIC and self.relation.open_columns(self.partition):
+            divided_by = [each.name for each in partitions]
             return [self.dialect.delete_met(self.table, self.staged, divided_by), insert]
-        condition = self.dialect.condition(self.partitions, partition)
+        condition = self.dialect.condition(partitions, self.partition)
         return [self.dialect.delete(self.table, condition), insert]
 
     def _update(self, columns: Sequence[str]) -> Sequence[str]:
-        if not self.key:
+        key = self.relation.merge_key or self.relation.primary_key
+        if not key:
             raise SpecError.of(
                 f"rows of {self.table} cannot be updated: no columns are declared that identify a row",
                 remedy="Add a mergeKey or a primaryKey to the relation.",
             )
-        self._refuse_duplicates()
-        return [
-            self.dialect.update_from(self.table, self.staged, columns, self.key),
-            self.dialect.insert_from(self.table, self.staged, columns, self.key),
-        ]
-
-    def _refuse_duplicates(self) -> None:
-        found = self.dialect.database.query(self.dialect.repeated(self.staged, self.key), most=1)
+        found = self.dialect.database.query(self.dialect.repeated(self.staged, key), most=1)
         if found:
-            values = ", ".join(f"{name}={value}" for name, value in zip(self.key, found[0], strict=True))
+            values = ", ".join(f"{name}={value}" for name, value in zip(key, found[0], strict=True))
             raise TargetError(
                 f"{self.table}: several rows to write have the same key, {values}",
                 remedy="Let the mapping return one row per key, with a deduplicate or latest mapping.",
             )
+        return [
+            self.dialect.update_from(self.table, self.staged, columns, key),
+            self.dialect.insert_from(self.table, self.staged, columns, key),
+        ]

@@ -34,9 +34,8 @@ from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import ManagedRelation, StoredRelation
 from lakewright.schema.fits import fits
-from lakewright.schema.shape import plain_type
+from lakewright.schema.shape import NESTED, plain_type
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, MapOf, Struct
 from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 from lakewright.spec.suggestions import hint
@@ -267,8 +266,7 @@ def _add_sql(field: Field) -> str | None:
 
 
 def _retype_sql(actual: Field, field: Field) -> str | None:
-    is_nested = isinstance(actual.type, (Array, MapOf, Struct))
-    if is_nested or not fits(actual.type, field.type):
+    if isinstance(actual.type, NESTED) or not fits(actual.type, field.type):
         return None
     return f"ALTER COLUMN {name_sql(field.name)} TYPE {plain_type(field.type).ddl}"
 

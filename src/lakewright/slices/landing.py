@@ -27,7 +27,7 @@ from lakewright.slices.discovery import SUCCESS, UNFINISHED, find_slice, item_id
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of
-from lakewright.transform.storable_columns import binary_column, interval_column, without_typeless
+from lakewright.transform.storable_columns import binary_column, column_with, without_typeless
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -186,7 +186,7 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
             f"{what}: the column name {name!r} has characters that are lost in it, or in the silver table",
             remedy="Rename the column.",
         )
-    if (name := interval_column(frame)) is not None:
+    if (name := column_with(frame, "interval")) is not None:
         raise UsageError(
             f"{what}: column {name!r} has intervals, which a table cannot hold",
             remedy="Land them as numbers, such as seconds.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from lakewright.schema.canonical import CanonicalForm
@@ -161,7 +162,9 @@ def prepare(
     if puts_aside:
         faults = [*_null_keys(entity, system, source), *typed.faults()]
         keys = (*source.keys, *((system.key,) if source.has_own_key else ()))
-        bad = union_of(unparsed, bad_rows(frame, faults, keys, {name: name for name in delivered}))
+        parts = (unparsed, bad_rows(frame, faults, keys, {name: name for name in delivered}))
+        found = [each for each in parts if each is not None]
+        bad = reduce(lambda one, other: one.unionByName(other), found) if found else None
         frame = without_bad_rows(frame, faults)
     typeless = _typeless(frame) - _given_a_type(entity, system, source)
     unasked = ((typeless & typeless_in_slice) - _asked_for(entity)) | _may_stay_away(entity, lacking)
@@ -277,13 +280,6 @@ def _kept_deleted(entity: Entity, source: _SourceColumns) -> frozenset[str]:
         () if entity.settings.sequence_by is None else (entity.silver_name(entity.settings.sequence_by),)
     )
     return frozenset(name.lower() for name in (*keys, *partitions, *entity.partition_columns, *sequence))
-
-
-def union_of(one: DataFrame | None, other: DataFrame | None) -> DataFrame | None:
-    """Return the rows of both frames; None if there are none."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one.unionByName(other)
 
 
 def _given_a_type(entity: Entity, system: SystemColumns, source: _SourceColumns) -> set[str]:

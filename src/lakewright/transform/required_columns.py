@@ -66,7 +66,7 @@ def check_declared_columns(
     may_be_unread = entity.settings.slice_format.kind == "csv" and all(
         each.optional for each in entity.columns if not each.is_calculated
     )
-    checked = sources if may_be_unread and _sign(names, sources) else wanted
+    checked = sources if may_be_unread and _other_separator(names, sources) else wanted
     check_columns(names, checked, optional, fields)
 
 
@@ -92,7 +92,7 @@ def check_columns(
     missing = [name for name in wanted if name.lower() not in present]
     if missing:
         columns = "column" if len(missing) == 1 else "columns"
-        sign = _sign(names, wanted)
+        sign = _other_separator(names, wanted)
         remedy = _OR_OPTIONAL if any(name.lower() in optional for name in missing) else _CORRECT
         alike = {name: found for name in missing if (found := look_alike(name, names)) is not None}
         remedy = _DECLARE_AS_IT_IS if alike else remedy
@@ -136,13 +136,6 @@ def lacking_setting_error(names: Sequence[str], column: str, setting: str) -> Sc
     )
 
 
-def _sign(names: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """Return the sign that may separate the fields of a header in which no wanted column was found."""
-    present = {name.lower() for name in names}
-    is_found = any(name.lower() in present for name in wanted)
-    return None if is_found else _other_separator(names, wanted)
-
-
 def _listed(names: Sequence[str]) -> str:
     found = [shown(name) for name in names if not name.startswith("_lakewright_")]
     more = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
@@ -150,17 +143,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _other_separator(names: Iterable[str], wanted: Iterable[str]) -> str | None:
-    """Return the sign that seems to separate the fields of a header, or None.
+    """Return the sign that seems to separate the fields of a header without wanted columns, or None.
 
     Args:
         names: The columns as they were read.
-        wanted: The columns that are declared, of which none is among them.
+        wanted: The columns that are declared.
 
     Example:
         >>> _other_separator(["oid;day;amount"], ["oid"]), _other_separator(["oid", "day"], ["id"])
         (';', None)
     """
     headers, declared = list(names), {name.lower() for name in wanted}
+    if not declared.isdisjoint(map(str.lower, headers)):
+        return None
     found = [sign for sign in _SIGNS if any(sign in header for header in headers)]
     fits = (sign for sign in found if declared & set(_fields(headers, sign)))
     return next(fits, next(iter(found), None))

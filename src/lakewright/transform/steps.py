@@ -9,11 +9,12 @@ Source: `processing-strategies.md`, "Common Processing Pipeline", whose numbers 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
+from lakewright.errors import SchemaDriftError, SpecError, TargetError
 from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
@@ -24,7 +25,6 @@ from lakewright.spec.suggestions import meant
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
@@ -187,14 +187,14 @@ def find_name(names: Iterable[str], wanted: str) -> str | None:
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
     """Return the error for an expression that can't be computed from the values of a slice."""
     return TargetError(
-        _not_computed(column, expression, error),
+        f"column {column!r}: the expression {expression!r} {_not_computed(error)}",
         remedy="Correct the expression in the entity, or the slice.",
         details={"column": column, "expression": expression},
     )
 
 
-def _not_computed(column: str, expression: str, error: BaseException) -> str:
-    return f"column {column!r}: the expression {expression!r} can't be computed: {_rejection(str(error))}"
+def _not_computed(error: BaseException) -> str:
+    return f"can't be computed: {_rejection(str(error))}"
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
@@ -204,35 +204,33 @@ def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 
 
 def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFrame:
-    from pyspark.errors import PySparkException
-
-    try:
-        return analyzed(with_columns(frame, {column: expression}))
-    except PySparkException as error:
-        message = _not_computed(column, expression, error)
-        raise _rejected(message, "Correct the expression in the entity.", error) from error
+    what = f"column {column!r}: the expression {expression!r}"
+    made = partial(with_columns, frame, {column: expression})
+    return _computed(made, what, "Correct the expression in the entity.")
 
 
 def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
+    what = f"the transformation {list(expressions)!r}"
+    return _computed(partial(frame.selectExpr, *expressions), what, "Correct the entity's `transformations`.")
+
+
+def _computed(make: Callable[[], DataFrame], what: str, remedy: str) -> DataFrame:
+    """Return a frame with expressions of the entity.
+
+    Raises:
+        TargetError: Spark rejects one, since the slice lacks a column.
+        SpecError: Spark rejects one for another reason.
+    """
     from pyspark.errors import PySparkException
 
     try:
-        return analyzed(frame.selectExpr(*expressions))
+        return analyzed(make())
     except PySparkException as error:
-        message = f"the transformation {list(expressions)!r} can't be computed: {_rejection(str(error))}"
-        raise _rejected(message, "Correct the entity's `transformations`.", error) from error
-
-
-def _rejected(message: str, remedy: str, error: PySparkException) -> LakewrightError:
-    """Return the error for what Spark rejects before it reads any row.
-
-    It is a fault of the declaration, unless a column is unknown that the slice may lack.
-    """
-    parameters = error.getMessageParameters() or {}
-    if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN") and "objectName" in parameters:
-        lacks = parameters["objectName"].strip("`").rpartition("`.`")[2]
-        return TargetError(message, remedy=remedy, details={"lacks": [lacks]})
-    return SpecError.of(message, remedy=remedy)
+        message, parameters = f"{what} {_not_computed(error)}", error.getMessageParameters() or {}
+        if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN") and "objectName" in parameters:
+            lacks = parameters["objectName"].strip("`").rpartition("`.`")[2]
+            raise TargetError(message, remedy=remedy, details={"lacks": [lacks]}) from error
+        raise SpecError.of(message, remedy=remedy) from error
 
 
 def _rejection(text: str) -> str:

@@ -5,7 +5,7 @@ Source: `processing-strategies.md`, "Common Processing Pipeline" (Normalize colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
@@ -125,15 +125,17 @@ def binary_column(frame: DataFrame) -> str | None:
 
     CSV has these in a form that no reader takes for bytes again.
     """
-    return _column_with(frame, lambda name: name == "binary")
+    return column_with(frame, "binary")
 
 
-def interval_column(frame: DataFrame) -> str | None:
-    """Return the first column with intervals, also inside of others; None if there is none.
+def column_with(frame: DataFrame, start: str) -> str | None:
+    """Return the first column with values, also inside of others, of a type whose name starts so; or None."""
 
-    Delta tables cannot hold them.
-    """
-    return _column_with(frame, lambda name: name.startswith("interval"))
+    def is_part(kind: Type) -> bool:
+        return isinstance(kind, Scalar) and kind.name.startswith(start)
+
+    types = column_types(frame.schema).items()
+    return next((name for name, kind in types if has_part(kind, is_part)), None)
 
 
 def without_typeless(frame: DataFrame) -> DataFrame:
@@ -149,13 +151,3 @@ def without_typeless(frame: DataFrame) -> DataFrame:
 
 def _typed(kind: Type) -> Type:
     return TEXT if kind == VOID else kind
-
-
-def _column_with(frame: DataFrame, is_wanted: Callable[[str], bool]) -> str | None:
-    """Return the first column that has a scalar type of a wanted name."""
-
-    def is_part(kind: Type) -> bool:
-        return isinstance(kind, Scalar) and is_wanted(kind.name)
-
-    types = column_types(frame.schema).items()
-    return next((name for name, kind in types if has_part(kind, is_part)), None)

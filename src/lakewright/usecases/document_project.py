@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from lakewright.app import App
@@ -59,7 +58,6 @@ def document_project(
     settings = documentation_settings(workspace)
     request = DocumentRequest(
         collected=settings.collected - (_WITH_SPARK if is_offline else frozenset()),
-        tool=f"Lakewright {version('lakewright')}",
         job=job,
         parameters=parameters,
         last_run=last,

@@ -122,7 +122,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> 
 
 @pytest.fixture(scope="module")
 def told(workspace: Workspace) -> Document:
-    return gather_document(make_context(workspace), DocumentRequest(frozenset(COLLECTORS), "Lakewright"))
+    return gather_document(make_context(workspace), DocumentRequest(frozenset(COLLECTORS)))
 
 
 def item(document: Document, category: str, name: str) -> Item:

@@ -72,9 +72,7 @@ OFFLINE = frozenset({"relations", "mappings", "targets", "entities"})
 
 @pytest.fixture
 def told(tmp_path: Path) -> Document:
-    return gather_document(
-        make_context(make_workspace(tmp_path, SHOP)), DocumentRequest(OFFLINE, "Lakewright 1")
-    )
+    return gather_document(make_context(make_workspace(tmp_path, SHOP)), DocumentRequest(OFFLINE))
 
 
 def item(document: Document, category: str, name: str) -> Item:
@@ -118,7 +116,7 @@ def test_a_documented_column_that_does_not_exist_is_shown_and_marked(tmp_path: P
         "columns: [{name: ID, description: Number}, {name: idd, description: Gone, checks: [notNull]}]",
     )
     context = make_context(make_workspace(tmp_path, project))
-    request = DocumentRequest(collected=frozenset({"relations"}), tool="t")
+    request = DocumentRequest(collected=frozenset({"relations"}))
     found = item(gather_document(context, request), "relation", "prices")
     first, second = found.columns
     assert (first.name, first.description, first.marks) == ("id", "Number", ())
@@ -158,7 +156,7 @@ def test_targets_show_how_they_ended_in_the_last_run(tmp_path: Path) -> None:
     journal.record_targets(run, {1: {**ended, "instance": {"day": "1"}, "error": {"message": "full"}}})
     context = make_context(make_workspace(tmp_path, SHOP), store=store)
 
-    told = gather_document(context, DocumentRequest(OFFLINE, "Lakewright 1", "daily", {"day": "1"}, run))
+    told = gather_document(context, DocumentRequest(OFFLINE, "daily", {"day": "1"}, run))
 
     (ending,) = item(told, "target", "prices").endings
     assert (ending.status, ending.reasons, ending.error) == ("FAILED", ("dirty",), "full")

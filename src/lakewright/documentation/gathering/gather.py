@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.documentation.document import Column, Document, Ending, Item, LastRun, Ref, Source, walk
@@ -45,14 +46,12 @@ class DocumentRequest:
 
     Attributes:
         collected: Names of the collectors to run.
-        tool: Name and version of the program.
         job: The job whose names expressions are evaluated with.
         parameters: The values of its parameters.
         last_run: The run that the endings of targets are taken from.
     """
 
     collected: frozenset[str]
-    tool: str
     job: str | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     last_run: Run | None = None
@@ -65,7 +64,7 @@ def gather_document(context: Context, request: DocumentRequest) -> Document:
     return Document(
         project=project.name,
         made=format_instant(context.clock()),
-        tool=request.tool,
+        tool=f"Lakewright {version('lakewright')}",
         version=project.version,
         description=project.description,
         job=request.job,
@@ -88,57 +87,34 @@ class _Gatherer:
         self.workspace = context.workspace
         self.request = request
         self.is_checked = "checks" in request.collected
-
-    @cached_property
-    def outline(self) -> Workspace:
-        """The workspace with frames that have columns and no rows."""
-        return self.workspace.outline()
-
-    @cached_property
-    def flow(self) -> DataFlow:
-        """Which items targets read and write."""
-        return DataFlow(self.workspace)
+        self.flow = DataFlow(self.workspace)
+        run, store = request.last_run, context.ledger.store
+        self.endings = {} if run is None else _endings_of(run, store, request.parameters)
 
     def items(self) -> Iterator[Item]:
         """Yield the items of all categories that are collected."""
         project = self.workspace.project
-        yield from self._items("relation", project.relations, self._relation)
-        yield from self._items("mapping", project.mappings, self._mapping)
+        relation = partial(relation_item, self.workspace, is_checked=self.is_checked)
+        is_traced, outline = "lineage" in self.request.collected, self.workspace.outline()
+        mapping = partial(
+            mapping_item, self.workspace, outline, is_checked=self.is_checked, is_traced=is_traced
+        )
+        yield from self._items("relation", project.relations, relation)
+        yield from self._items("mapping", project.mappings, mapping)
         yield from self._items("target", project.targets, self._target)
         yield from self._items("entity", project.entities, partial(entity_item, self.context))
 
     def _items(self, category: str, names: Iterable[str], gather: Callable[[str], Item]) -> Iterator[Item]:
         if _COLLECTORS[category] in self.request.collected:
             for name in names:
-                yield self._with_endings(self._item_or_note(category, name, gather))
-
-    def _relation(self, name: str) -> Item:
-        relation = Relation.named(self.workspace, name)
-        return relation_item(self.workspace, relation, is_checked=self.is_checked)
-
-    def _mapping(self, name: str) -> Item:
-        return mapping_item(
-            self.workspace,
-            self.outline,
-            name,
-            is_checked=self.is_checked,
-            is_traced="lineage" in self.request.collected,
-        )
+                item = self._item_or_note(category, name, gather)
+                yield replace(item, endings=self.endings.get(name, ())) if category == "target" else item
 
     def _target(self, name: str) -> Item:
         target = Target.named(self.workspace, name)
         item = target_item(self.workspace, target, is_checked=self.is_checked)
         reads, writes = self.flow.of(target)
         return replace(item, reads=reads, read_by=writes)
-
-    @cached_property
-    def _endings(self) -> Mapping[str, tuple[Ending, ...]]:
-        run = self.request.last_run
-        return {} if run is None else _endings_of(run, self.context.ledger.store, self.request.parameters)
-
-    def _with_endings(self, item: Item) -> Item:
-        is_target = item.ref.category == "target"
-        return replace(item, endings=self._endings.get(item.ref.name, ())) if is_target else item
 
     def _item_or_note(self, category: str, name: str, gather: Callable[[str], Item]) -> Item:
         """Return the item, or its declared parts and a note with the error if gathering fails."""

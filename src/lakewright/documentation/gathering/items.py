@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.checks.check import Check, CheckResult
@@ -39,8 +40,9 @@ _NO_PLAN = "where its columns come from is not known: Spark Connect shows no pla
 _NOTHING = Documentation()
 
 
-def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool) -> Item:
+def relation_item(workspace: Workspace, name: str, *, is_checked: bool) -> Item:
     """Return a relation with its columns, which are declared or read from its storage."""
+    relation = Relation.named(workspace, name)
     fields, note = _try(lambda: relation.fields(workspace))
     partitions = {each.name.lower() for each in relation.partitions}
     columns = [
@@ -133,47 +135,6 @@ def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> It
     return _checked(workspace, item, documentation, read, is_checked=is_checked)
 
 
-def _with_documentation(
-    item: Item, documentation: Documentation | None, results: Sequence[CheckResult]
-) -> Item:
-    """Return an item with the descriptions of its documentation block and the results of its checks.
-
-    Documented columns that the item lacks are added, and marked.
-    """
-    if documentation is None:
-        return item
-    documented = {each.name.lower(): each for each in documentation.columns}
-    columns = [
-        replace(
-            column,
-            description=documented[column.name.lower()].description or column.description,
-            checks=_checks_of(results, column.name.lower()),
-        )
-        if column.name.lower() in documented
-        else column
-        for column in item.columns
-    ]
-    known = {column.name.lower() for column in columns}
-    # Where no column is known, those that are documented may well exist.
-    marks = ("does not exist",) if known else ()
-    columns += [
-        Column(each.name, description=each.description, marks=marks, checks=_checks_of(results, name))
-        for name, each in documented.items()
-        if name not in known
-    ]
-    return replace(
-        item,
-        description=documentation.description or item.description,
-        columns=tuple(columns),
-        checks=tuple(each for each in results if each.column is None),
-    )
-
-
-def _checks_of(results: Iterable[CheckResult], name: str) -> tuple[CheckResult, ...]:
-    """Return the results of a column's checks, by its name in lower case."""
-    return tuple(each for each in results if (each.column or "").lower() == name)
-
-
 def _checked(
     workspace: Workspace,
     item: Item,
@@ -182,18 +143,44 @@ def _checked(
     *,
     is_checked: bool,
 ) -> Item:
-    """Return an item with its documentation, and with the results of its checks, which may run here."""
-    declared = documentation or Documentation()
-    of_column = [(column.name, column.checks) for column in declared.columns]
+    """Return an item with what its documentation block says, and the results of its checks.
+
+    Documented columns that the item lacks are added, and marked. Checks run here if `is_checked`.
+    """
+    if documentation is None:
+        return item
+    of_column = [(column.name, column.checks) for column in documentation.columns]
     requests = [
         CheckRequest(check, column)
-        for column, checks in [(None, declared.checks), *of_column]
+        for column, checks in [(None, documentation.checks), *of_column]
         for check in checks
         if isinstance(check, Check)
     ]
-    if not is_checked:
-        return _with_documentation(item, documentation, [check_not_run(each) for each in requests])
-    return _with_documentation(item, documentation, run_checks(workspace, read, requests) if requests else [])
+    run = partial(run_checks, workspace, read) if is_checked and requests else partial(map, check_not_run)
+    results: dict[str, list[CheckResult]] = defaultdict(list)
+    for result in run(requests):
+        results[(result.column or "").lower()].append(result)
+    documented = {each.name.lower(): each for each in documentation.columns}
+    known = {column.name.lower() for column in item.columns}
+    # Where no column is known, those that are documented may well exist.
+    marks = ("does not exist",) if known else ()
+    added = (Column(each.name, marks=marks) for name, each in documented.items() if name not in known)
+    columns = (
+        column
+        if (own := documented.get(column.name.lower())) is None
+        else replace(
+            column,
+            description=own.description or column.description,
+            checks=tuple(results[column.name.lower()]),
+        )
+        for column in (*item.columns, *added)
+    )
+    return replace(
+        item,
+        description=documentation.description or item.description,
+        columns=tuple(columns),
+        checks=tuple(results[""]),
+    )
 
 
 def _try(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -97,7 +97,6 @@ def html_files(document: Document, *, is_inline: bool = True) -> Mapping[str, st
         chapters=_chapters(document),
         categories=CATEGORIES,
         checks=_check_counts(check for _, check in document.checks()),
-        problems=[*_failed_checks(document), *_failed_phases(document)],
         graph=lineage_graph(document),
         known={item.ref: item for item in document.items},
         style=style if is_inline else None,
@@ -212,30 +211,6 @@ def _check_counts(checks: Iterable[CheckResult]) -> _CheckCounts:
     declared = list(checks)
     completed = [check for check in declared if check.status is not CheckStatus.NOT_RUN]
     return _CheckCounts(len(declared), len(completed), sum(check.is_bad for check in completed))
-
-
-class _Problem(NamedTuple):
-    """A line of the section "Needs attention"."""
-
-    status: str
-    item: Ref
-    subject: str
-    message: str
-
-
-def _failed_checks(document: Document) -> Iterator[_Problem]:
-    for item, check in document.checks():
-        if check.is_bad:
-            message = counts_of(check) or check.message or ""
-            yield _Problem(check.status, item.ref, f": {check.label}", message)
-
-
-def _failed_phases(document: Document) -> Iterator[_Problem]:
-    for item in document.of("target"):
-        for ending in item.endings:
-            if ending.is_bad:
-                message = ending.error or "; ".join(ending.reasons)
-                yield _Problem(ending.status, item.ref, f" in {ending.phase}", message)
 
 
 def _search_text(item: Item) -> str:

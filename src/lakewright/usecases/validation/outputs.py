@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import ColumnMismatch, Fault, LakewrightError, NotInstalled, SpecError, TargetError
 from lakewright.lake.lake import Lake
 from lakewright.lake.spark_errors import reason_with_position
-from lakewright.mappings.mapping import Mapping
+from lakewright.mappings.mapping import MAIN, Mapping
 from lakewright.mappings.sources import ValuesMapping
 from lakewright.plan.graph import build_graph
 from lakewright.plan.phase import Phase
@@ -252,9 +252,8 @@ def analyse_with_spark(project: Project, lake: Lake, evaluation: Evaluation) -> 
 
 
 def _analyse(mapping: Mapping, outline: Workspace, name: str) -> None:
-    others = (f"{name}:{output}" for output in mapping.outputs() if output != "main")
-    for each in (*([name] if mapping.has_main() else []), *others):
-        _ = outline.frame(each).schema
+    for output in mapping.outputs():
+        _ = outline.frame(name if output == MAIN else f"{name}:{output}").schema
 
 
 def _mappings(names: Sequence[str]) -> str:
