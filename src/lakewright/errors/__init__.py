@@ -52,9 +52,15 @@ Each class has a unique `code`, which stays the same between versions.
 
 from __future__ import annotations
 
-from lakewright.errors.base import LakewrightError
+from lakewright.errors.base import (
+    LakewrightError,
+    LakewrightWarning,
+    NotOffered,
+    RunFailed,
+    SpecError,
+    UsageError,
+)
 from lakewright.errors.base import retryable_codes as retryable_codes
-from lakewright.errors.caller import LakewrightWarning, NotOffered, RunFailed, SpecError, UsageError
 from lakewright.errors.fault import Fault, Location
 from lakewright.errors.phrase import Command, Option, Phrase
 

@@ -7,29 +7,34 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from lakewright.errors.phrase import Command, Option, Phrase, ShellLine
 
 _WITHOUT_PROJECT = frozenset(("init", "demo", "setup"))
 """Commands that make a project, or do not need one."""
 
-_ARGUMENTS = {
-    "--allow-backdated": "allow_backdated=True",
-    "--allow-data-loss": "allow_data_loss=True",
-    "--cascade": "cascade=True",
-    "--check": "check=True",
-    "--dry-run": "dry_run=True",
-    "--keep-going": "keep_going=True",
-    "--late": "late=True",
-    "--over-foreign": "over_foreign=True",
-    "--requeue": "requeue=True",
-    "--resume": "resume=True",
-    "--retry": "retry=True",
-    "--wait": "wait=True",
-}
+_FLAGS = frozenset(
+    (
+        *("--allow-backdated", "--allow-data-loss", "--cascade", "--check", "--dry-run", "--keep-going"),
+        *("--late", "--over-foreign", "--requeue", "--resume", "--retry", "--wait"),
+    )
+)
+"""Options without a value that are arguments in Python."""
+
+_VALUES = frozenset(
+    ("--allow", "--entity", "--from", "--from-time", "--processing-time", "--reason", "--strategy")
+)
+"""Options with a value that are arguments in Python."""
+
+
+def _argument(option: str, value: str) -> str:
+    """Return the argument of Python for an option."""
+    name = option.removeprefix("--").replace("-", "_")
+    return f"{'from_slice' if name == 'from' else name}={value}"
+
+
 _OF_SENTENCES = {
-    **_ARGUMENTS,
+    **{flag: _argument(flag, "True") for flag in _FLAGS},
     "--despite-faults": "Project.load(…, despite_faults=True)",
     "--project": "Project.load(folder)",
     "--strategy full": 'strategy="full"',
@@ -37,15 +42,6 @@ _OF_SENTENCES = {
 }
 """What a sentence names in Python instead of an option."""
 
-_VALUES = {
-    "--allow": "allow",
-    "--entity": "entity",
-    "--from": "from_slice",
-    "--from-time": "from_time",
-    "--processing-time": "processing_time",
-    "--reason": "reason",
-    "--strategy": "strategy",
-}
 _WITHOUT_MEANING = frozenset({"--rehearse", "--yes"})
 """Options that Python does not need: there it is another method, or nobody is asked."""
 
@@ -115,78 +111,73 @@ def _in_python(part: str) -> str | None:
     return (part.python or _OF_SENTENCES.get(part)) if isinstance(part, Option) else None
 
 
-@dataclass(slots=True)
-class _Given:
-    """The words and options of a command, the latter as arguments of Python."""
-
-    words: list[str] = field(default_factory=list)
-    keywords: list[str] = field(default_factory=list)
-    is_rehearsed: bool = False
-
-    @classmethod
-    def of(cls, command: Command) -> _Given | None:
-        """Return the parts of a command; None if it has an option that Python does not have."""
-        given, pending, included = cls(), list(command.argv), list[str]()
-        while pending:
-            word = pending.pop(0)
-            if not word.startswith("-"):
-                given.words.append(word)
-            elif word in _ARGUMENTS:
-                given.keywords.append(_ARGUMENTS[word])
-            elif word == "--include" and pending:
-                included.append(_quoted(pending.pop(0)))
-            elif word in _VALUES and pending:
-                given.keywords.append(f"{_VALUES[word]}={_quoted(pending.pop(0))}")
-            elif word not in _WITHOUT_MEANING:
-                return None
-            given.is_rehearsed |= word == "--rehearse"
-        if included:
-            given.keywords.append(f"include=[{', '.join(included)}]")
-        return given
-
-
 def _call(command: Command) -> str | None:
-    given = _Given.of(command)
-    if given is None or not given.words:
+    """Return the call that does in Python what a command does; None if there is no such call."""
+    parsed = _parsed(command)
+    if parsed is None:
         return None
-    head, *rest = given.words
-    if head in ("history", "manifest") and rest:
-        head, rest = f"{head} {rest[0]}", rest[1:]
-    make = _CALLS.get(head)
-    return make(head, rest, given) if make is not None else None
+    words, arguments = parsed
+    found: str | None = None
+    match words:
+        case ["plan"]:
+            found = _method("project", "due", (), arguments)
+        case ["apply" | "decide" | "status" as method, *values]:
+            found = _method("project", method, values, arguments)
+        case ["history"]:
+            found = _method("project", "history", (), arguments)
+        case ["job" | "plan" as head, job, phase, *values]:
+            found = _method("project", "run" if head == "job" else head, [job, phase, *values], arguments)
+        case ["process" | "rebuild" | "undo" as method, entity, *values]:
+            is_rehearsed = "--rehearse" in command.argv
+            found = _method(_entity(entity), "rehearse" if is_rehearsed else method, values, arguments)
+        case ["history", "row", entity, *values]:
+            found = _method(_entity(entity), "history", values, arguments)
+        case ["manifest", "accept" | "requeue" | "resolve" | "skip" | "unskip" as method, item]:
+            entity, _, name = item.partition("/")
+            found = _method(_entity(entity), method, [name], arguments) if name and not _is_id(item) else None
+        case ["manifest", "ls"] if len(arguments) <= 1:
+            found = _items(*arguments)
+        case ["manifest", "show", *items] if len(items) <= 1 and not arguments:
+            found = f"project.manifest.records({next(map(_quoted, filter(_is_id, items)), 'item_id')})"
+        case ["sql", query] if not arguments:
+            found = f"{_method('project', 'sql', [query], arguments)}.show()"
+    return found
 
 
-def _of_project(head: str, words: Sequence[str], given: _Given) -> str | None:
-    method = {"job": "run"}.get(head, head)
-    return f"project.{_method(method, words, given)}"
+def _parsed(command: Command) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Return a command's words and its options as arguments; None if Python lacks one of the options."""
+    words: list[str] = []
+    arguments: list[str] = []
+    included: list[str] = []
+    pending = list(command.argv)
+    while pending:
+        word = pending.pop(0)
+        if not word.startswith("-"):
+            words.append(word)
+        elif word in _FLAGS:
+            arguments.append(_argument(word, "True"))
+        elif word == "--include" and pending:
+            included.append(_quoted(pending.pop(0)))
+        elif word in _VALUES and pending:
+            arguments.append(_argument(word, _quoted(pending.pop(0))))
+        elif word not in _WITHOUT_MEANING:
+            return None
+    if included:
+        arguments.append(f"include=[{', '.join(included)}]")
+    return words, arguments
 
 
-def _of_job(head: str, words: Sequence[str], given: _Given) -> str | None:
-    return _of_project(head, words, given) if len(words) > 1 else None
+def _method(owner: str, method: str, values: Sequence[str], arguments: Sequence[str]) -> str:
+    return f"{owner}.{method}({', '.join((*map(_quoted, values), *arguments))})"
 
 
-def _of_plan(head: str, words: Sequence[str], given: _Given) -> str | None:
-    return _of_job(head, words, given) if words else _of_project("due", words, given)
+def _entity(name: str) -> str:
+    return f"project.entity({_quoted(name)})"
 
 
-def _of_entity(head: str, words: Sequence[str], given: _Given) -> str | None:
-    if not words:
-        return None
-    method = "rehearse" if given.is_rehearsed else head.rpartition(" ")[2]
-    method = {"row": "history"}.get(method, method)
-    return f"project.entity({_quoted(words[0])}).{_method(method, words[1:], given)}"
-
-
-def _of_slice(head: str, words: Sequence[str], given: _Given) -> str | None:
-    """Return the call for an item that is named by its entity and its slice; an id has no entity to call."""
-    if len(words) != 1 or ":" in words[0] or words[0].startswith("/"):
-        return None
-    entity, _, name = words[0].partition("/")
-    return _of_entity(head, [entity, name], given) if name else None
-
-
-def _method(name: str, words: Sequence[str], given: _Given) -> str:
-    return f"{name}({', '.join((*map(_quoted, words), *given.keywords))})"
+def _is_id(item: str) -> bool:
+    """Return whether an item is named by its id, which has no entity to call, and not by entity and slice."""
+    return ":" in item or item.startswith("/")
 
 
 def _quoted(text: str) -> str:
@@ -194,48 +185,9 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _items(head: str, words: Sequence[str], given: _Given) -> str | None:
+def _items(argument: str = "") -> str | None:
     """Return the call for the items of the manifest, or for those that concern an entity."""
-    del head
-    if words or len(given.keywords) > 1:
-        return None
-    if not given.keywords:
-        return "project.manifest.items()"
-    name, _, entity = given.keywords[0].partition("=")
-    application = f'"lakewright/" + project.name + {_quoted("/" + entity[1:-1])}'
-    return f"project.manifest.items({application})" if name == "entity" else None
-
-
-def _records(head: str, words: Sequence[str], given: _Given) -> str | None:
-    """Return the call for the records of an item, which takes its id."""
-    del head
-    if given.keywords or len(words) > 1:
-        return None
-    is_id = bool(words) and (":" in words[0] or words[0].startswith("/"))
-    return f"project.manifest.records({_quoted(words[0]) if is_id else 'item_id'})"
-
-
-def _query(head: str, words: Sequence[str], given: _Given) -> str | None:
-    return f"{_of_project(head, words, given)}.show()" if len(words) == 1 and not given.keywords else None
-
-
-_CALLS: dict[str, Callable[[str, Sequence[str], _Given], str | None]] = {
-    "apply": _of_project,
-    "decide": _of_project,
-    "history": _of_project,
-    "history row": _of_entity,
-    "job": _of_job,
-    "manifest accept": _of_slice,
-    "manifest ls": _items,
-    "manifest requeue": _of_slice,
-    "manifest resolve": _of_slice,
-    "manifest show": _records,
-    "manifest skip": _of_slice,
-    "manifest unskip": _of_slice,
-    "plan": _of_plan,
-    "process": _of_entity,
-    "rebuild": _of_entity,
-    "sql": _query,
-    "status": _of_project,
-    "undo": _of_entity,
-}
+    name, _, entity = argument.partition("=")
+    if name == "entity":
+        return f'project.manifest.items("lakewright/" + project.name + {_quoted("/" + entity[1:-1])})'
+    return None if argument else "project.manifest.items()"
