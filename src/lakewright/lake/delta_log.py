@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -257,16 +257,32 @@ def read_history(log: TableLog | None, table: DeltaFile, limit: int | None) -> l
             return None
         files = sorted((log.path / "_delta_log").glob("*.json"), reverse=True)
         commits = [(int(file.stem), file) for file in files if file.stem.isdecimal()]
-        return [{"version": version, **_commit_of(file)} for version, file in commits[:limit]]
+        return [
+            {"version": version, **commit_info(actions_of(file.read_bytes()))}
+            for version, file in commits[:limit]
+        ]
 
 
-def _commit_of(file: Path) -> dict[str, Any]:
-    """Return what a commit of the log says of itself."""
-    for text in file.read_text("utf-8").splitlines():
-        found: dict[str, Any] = json.loads(text).get("commitInfo") or {}
-        if found:
-            return found
-    return {}
+def actions_of(content: bytes) -> list[dict[str, Any]]:
+    """Return the actions of a commit, given the content of its file."""
+    return [json.loads(line) for line in content.splitlines() if line.strip()]
+
+
+def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a commit says of itself; nothing if it does not."""
+    return next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+
+
+def marked_rows(log: TableLog, version: int) -> int | None:
+    """Return how many rows the deletion vectors of a version mark, by the checksum file beside its commit.
+
+    None if that does not say so.
+    """
+    try:
+        found = json.loads(log.read(f"{version:020d}.crc") or b"{}").get("numDeletedRecordsOpt")
+    except (ValueError, AttributeError):
+        return None
+    return found if isinstance(found, int) else None
 
 
 def is_uncommitted(path: Path) -> bool:

@@ -235,10 +235,7 @@ def missing_files(lake: Lake, address: Address, version: int) -> list[str]:
     if path is None:
         return []
     try:
-        opened = open_log(lake, address).table
-        is_of_version = opened is not None and opened.version() == version
-        table = opened if opened is not None and is_of_version else DeltaTable(path, version=version)
-        return files_gone(path, table)
+        return files_gone(path, DeltaTable(path, version=version))
     except DeltaError:
         return []
 
