@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.lake.measures import measured
 from lakewright.mappings.mapping import InputMapping
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
 from lakewright.schemas.schema import Schema
+from lakewright.spark.engine import measured
 from lakewright.spec.models.base import KindOf, Listed, Model, from_text
 from lakewright.spec.words import counted
 

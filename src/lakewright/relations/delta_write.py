@@ -12,7 +12,6 @@ from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.commit import is_signing, signature
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.delta_sql import Clause, merge_rows, table_history
-from lakewright.lake.measures import counted
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
@@ -24,6 +23,7 @@ from lakewright.lake.partition import (
 from lakewright.lake.tracing import span
 from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.engine import counted
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
 from lakewright.transform.refusals import refusing_sql
