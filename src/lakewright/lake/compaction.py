@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import METADATA
 from lakewright.lake.delta_log import TableLog, marked_rows, record_counts
-from lakewright.lake.delta_sql import compact_table, table_detail, vacuum_table
+from lakewright.lake.delta_sql import compact_table, table_detail
 from lakewright.lake.observation import observe_table, open_log
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
-    from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.maintenance import Maintenance
@@ -125,9 +124,3 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
     if metrics is None:
         return CompactionResult(0, 0)
     return CompactionResult(metrics["numFilesRemoved"], metrics["numFilesAdded"])
-
-
-def vacuum(lake: Lake, address: Address) -> None:
-    """Remove files that no version within the table's retention period needs."""
-    session: SparkSession = lake.new_session()
-    vacuum_table(session, address)

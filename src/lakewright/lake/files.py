@@ -424,7 +424,8 @@ class ObjectFiles(Files):
         if goal_bucket is not bucket:
             raise OSError(f"{source} can't be renamed to {target}: it is another bucket")
         # The mark that a folder is complete comes last.
-        keys = sorted((each.name for each in bucket.under(key)), key=_is_mark) or [key]
+        found = (each.name for each in bucket.under(key))
+        keys = sorted(found, key=lambda name: is_hidden(parent(name)[1])) or [key]
         for each in keys:
             bucket.copy(each, goal + each.removeprefix(key))
         bucket.remove(keys)
@@ -446,10 +447,6 @@ class ObjectFiles(Files):
         """Write an object, in place of one that exists."""
         bucket, key = self._at(path)
         bucket.put(key, content)
-
-
-def _is_mark(key: str) -> bool:
-    return is_hidden(key.rpartition("/")[2])
 
 
 MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")

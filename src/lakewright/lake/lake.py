@@ -32,7 +32,6 @@ class Closeable(Protocol):
 
     def close(self) -> None:
         """Release the resource."""
-        ...
 
 
 T = TypeVar("T")

@@ -189,7 +189,7 @@ class AttachedSession(Sessions):
                 break
             self._asked = link
             try:
-                link.sendall(_line(Wanted.here(settings).as_json()))
+                link.sendall(json.dumps(Wanted.here(settings).as_json()).encode() + b"\n")
                 answer = _read(link)
             finally:
                 self._asked = None
@@ -278,10 +278,6 @@ def _session(context: SparkContext, jvm: Any) -> SparkSession:
     session = AttachedSparkSession(context, jsparkSession=java_session)
     SparkSession._instantiatedSession = SparkSession._activeSession = session
     return session
-
-
-def _line(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document).encode() + b"\n"
 
 
 def _read(link: socket.socket) -> dict[str, Any] | None:
@@ -380,7 +376,7 @@ class ResidentJvm:
         for key in sorted(ours.conf.keys() | theirs.conf.keys()):
             if ours.conf.get(key) == theirs.conf.get(key):
                 continue
-            if key in theirs.conf and self._can_change(key):
+            if key in theirs.conf and self._spark.conf.isModifiable(key):
                 options[key] = theirs.conf[key]
             else:
                 fixed.append(key)
@@ -401,9 +397,6 @@ class ResidentJvm:
             "Java": self.wanted.java == wanted.java,
             f"the environment ({', '.join(names)})": not names,
         }
-
-    def _can_change(self, key: str) -> bool:
-        return bool(self._spark.conf.isModifiable(key))
 
     def open(self, options: Mapping[str, str]) -> Place:
         """Make a place for a process: a session with these settings, and a gateway to it."""

@@ -141,7 +141,8 @@ class OwnSession(Sessions):
     @property
     def is_shared(self) -> bool:
         """Whether another program has started a session in this process."""
-        return _foreign_context() is not None
+        context = active_context()
+        return context is not None and context not in _own_contexts
 
     def check(self) -> None:
         """Raise an error if another program's session, or the JVM that it left, lacks what Lakewright needs.
@@ -263,12 +264,6 @@ def _idle_jvm() -> JVMView | None:
     pyspark = sys.modules.get("pyspark")
     gateway = None if pyspark is None else pyspark.SparkContext._gateway
     return None if gateway is None or active_context() is not None else gateway.jvm
-
-
-def _foreign_context() -> SparkContext | None:
-    """Return the running context that another program started, if there is one."""
-    context = active_context()
-    return None if context is None or context in _own_contexts else context
 
 
 def _running_session() -> SparkSession:

@@ -137,7 +137,7 @@ class Workspace:
         """
         home, inner = self._home(name)
         if home is not self:
-            return ImportedRelation(home.relation(inner), home, home.project.name)
+            return ImportedRelation(home.relation(inner), home)
         return cast("ReadableRelation", self._definitions.resolve("relation", name))
 
     def mapping(self, name: str) -> ReadableMapping:
@@ -171,11 +171,11 @@ class Workspace:
 
     def original_relation(self, name: str) -> ReadableRelation:
         """Return the project's own relation, even if a test overrides it."""
-        return cast("ReadableRelation", self._definitions.resolve_original("relation", name))
+        return cast("ReadableRelation", self._definitions.resolve("relation", name, is_original=True))
 
     def original_mapping(self, name: str) -> ReadableMapping:
         """Return the project's own mapping, even if a test overrides it."""
-        return cast("ReadableMapping", self._definitions.resolve_original("mapping", name))
+        return cast("ReadableMapping", self._definitions.resolve("mapping", name, is_original=True))
 
     def outline(self) -> Workspace:
         """Return a workspace whose frames have columns but no rows, so that no data need exist."""
