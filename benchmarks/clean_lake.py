@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from lakewright.app import App
 from lakewright.lake.commit import EMPTIED, OF_BUILD
-from lakewright.lake.place_marks import mark_of
+from lakewright.lake.history import mark_of
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.run.builds import BuildState, RecordedBuild, recording

@@ -22,12 +22,13 @@ sys.path.insert(0, str(ROOT / "src"))
 from lakewright.errors import LakewrightError  # noqa: E402 - not installed yet, where a wheel is built
 from lakewright.spark.jars import fetch_jars  # noqa: E402
 from lakewright.spark.java import find_java  # noqa: E402
-from lakewright.spark.releases import DELTA_STORAGE, Jar  # noqa: E402
+from lakewright.spark.releases import RELEASES, Jar, delta_jars  # noqa: E402
 
 SOURCES = ROOT / "java"
 JAR = ROOT / "src" / "lakewright" / "spark" / "lakewright-storage.jar"
 STAMP = "META-INF/sources.sha256"
 
+DELTA_STORAGE = next(jar for jar in delta_jars(RELEASES[-1]) if jar.artifact == "delta-storage")
 COMPILER = Jar(
     "org.eclipse.jdt",
     "ecj",

@@ -20,7 +20,7 @@ from lakewright.lake.s3 import LOG_STORE
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.connect import ConnectSessions
 from lakewright.spark.jars import POSTGRES_DRIVER
-from lakewright.spark.query_logs import LOGGERS
+from lakewright.spark.loggers import LOGGERS
 from lakewright.spark.session_builder import build_session
 from lakewright.strategies import tuning
 from lakewright.strategies.tuning import INTERPRETED

@@ -13,10 +13,9 @@ from time import monotonic, sleep
 
 from tests.stores.cluster import free_port
 
-from lakewright.spark.class_archive import archive_options
 from lakewright.spark.conf import SessionSettings, session_conf
 from lakewright.spark.jars import fetch_jars
-from lakewright.spark.java import find_java, java_home_for_spark
+from lakewright.spark.java import archive_options, find_java, java_home_for_spark
 from lakewright.spark.releases import delta_jars, installed_release
 
 START_SECONDS = 120

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.serve.session_host import SessionHost
-from lakewright.spark.attached_jvm import AttachedSession
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.launch import environment_set
+from lakewright.spark.resident import AttachedSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

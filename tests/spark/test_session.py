@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from lakewright.spark.class_archive import archive_path
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.java import find_java
+from lakewright.spark.java import archive_path, find_java
 from lakewright.spark.session import SharedSession
 from lakewright.spark.session_builder import build_session
 from lakewright.strategies.tuning import Tuning

@@ -19,7 +19,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discovery import item_id
 from lakewright.slices.landing import LandedSlice
 from lakewright.slices.result import ProcessResult
-from lakewright.spark.query_logs import quiet_pyspark
+from lakewright.spark.loggers import quiet_pyspark
 from lakewright.spec.models import entity as of_entity
 from lakewright.spec.models import job as of_job
 from lakewright.spec.suggestions import suggestion

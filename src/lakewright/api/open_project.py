@@ -25,7 +25,7 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.slices.result import ProcessResult, SliceReport
-from lakewright.spark.query_logs import quiet_pyspark
+from lakewright.spark.loggers import quiet_pyspark
 from lakewright.usecases.process_slices import process_slices
 
 if TYPE_CHECKING:

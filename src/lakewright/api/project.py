@@ -40,7 +40,7 @@ from lakewright.run.case import CaseResult
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.connect import sessions_like
-from lakewright.spark.query_logs import quiet_pyspark
+from lakewright.spark.loggers import quiet_pyspark
 from lakewright.stores.process import user_name
 from lakewright.threads import shared_property
 from lakewright.usecases.draw_graph import DrawnTarget, declared_graph

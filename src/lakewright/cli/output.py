@@ -20,7 +20,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.errors.surfaces import message_of, on_terminal, typed
 from lakewright.manifest.plain_values import finite
 from lakewright.manifest.redaction import Redactor
-from lakewright.spark.query_logs import quiet_pyspark
+from lakewright.spark.loggers import quiet_pyspark
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,13 +17,13 @@ from lakewright.cli.call import open_app
 from lakewright.cli.options import Settings, global_arguments
 from lakewright.errors import NotInstalled
 from lakewright.spark.connect import ConnectSessions
-from lakewright.spark.imports import import_engine
+from lakewright.spark.launch import import_engine
 from lakewright.spark.releases import installed_version
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.serve.worker import FollowUp
-    from lakewright.spark.attached_jvm import AttachedSession
+    from lakewright.spark.resident import AttachedSession
     from lakewright.spec.project import Project
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import Discriminator, Tag
 from pydantic import Field as Declared
@@ -16,12 +16,8 @@ class Connection(Named):
     description: str | None = Declared(default=None, description="Description for readers.")
 
 
-def _which(declared: Any) -> str:
-    return "name" if isinstance(declared, str) else "connection"
-
-
 ConnectionReference: TypeAlias = Annotated[
     Annotated[str, Tag("name")] | Annotated[Connection, KindOf("connection"), Tag("connection")],
-    Discriminator(_which),
+    Discriminator(lambda declared: "name" if isinstance(declared, str) else "connection"),
 ]
 """The name of a connection, or the connection itself."""

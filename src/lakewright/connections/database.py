@@ -32,7 +32,6 @@ class Database(Protocol):
             DatabaseUnavailable: The database cannot be reached, or a retry may succeed.
             TargetError: The database rejects the query.
         """
-        ...
 
     def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
         """Run statements in one transaction, or each in its own, and return the number of rows each changed.
@@ -44,11 +43,9 @@ class Database(Protocol):
             DatabaseUnavailable: The database cannot be reached, or a retry may succeed.
             TargetError: The database rejects a statement; with `is_atomic`, none of them has an effect.
         """
-        ...
 
     def close(self) -> None:
         """Close its connections."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class JvmDatabase:
         from py4j.protocol import Py4JJavaError
 
         try:
-            connection = self._connect()
+            connection = self._dialect().createConnectionFactory(self._options({})).apply(-1)
             with _closed(connection):
                 try:
                     yield connection
@@ -104,9 +104,6 @@ class JvmDatabase:
                     raise
         except Py4JJavaError as error:
             raise _failure(self.place, error) from error
-
-    def _connect(self) -> Any:
-        return self._dialect().createConnectionFactory(self._options({})).apply(-1)
 
     def _jvm(self) -> Any:
         jvm = jvm_of(self._lake.spark)

@@ -53,17 +53,14 @@ WHERE x.indrelid = to_regclass({table}) ORDER BY i.relname
 class PostgresDialect(Dialect):
     """PostgreSQL, where DDL is part of transactions."""
 
-    def type_sql(self, field: Field) -> str:
-        """Return the type of a column.
+    def type_sql(self, declared: Type, name: str = "") -> str:
+        """Return the type of a column of this name.
 
         Raises:
             SpecError: PostgreSQL has no type for the declared one.
         """
-        return self._type_sql(field.type, field.name)
-
-    def _type_sql(self, declared: Type, name: str) -> str:
         if isinstance(declared, Array):
-            return f"{self._type_sql(declared.element, name)}[]"
+            return f"{self.type_sql(declared.element, name)}[]"
         if isinstance(declared, Decimal):
             return f"numeric({declared.precision},{declared.scale})"
         if isinstance(declared, Chars):
@@ -77,11 +74,11 @@ class PostgresDialect(Dialect):
 
     def stored(self, declared: Type) -> Type:
         """Return the type that the database reports for a declared type."""
-        return read_type(self._type_sql(declared, ""))
+        return read_type(self.type_sql(declared))
 
     def literal(self, text: str, declared: Type) -> str:
         """Return a value as a literal of a type."""
-        return f"{self.text(text)}::{self._type_sql(declared, '')}"
+        return f"{self.text(text)}::{self.type_sql(declared)}"
 
     def has_rows(self, table: TableName, condition: str | None) -> bool:
         """Return whether any row satisfies the condition."""
@@ -162,7 +159,9 @@ class PostgresDialect(Dialect):
         collation = f" COLLATE {self.name(field.collation)}" if field.collation else ""
         default = f" DEFAULT {self.text(field.default)}" if field.default is not None else ""
         not_null = "" if field.nullable else " NOT NULL"
-        return f"{self.name(field.name)} {self.type_sql(field)}{collation}{default}{not_null}"
+        return (
+            f"{self.name(field.name)} {self.type_sql(field.type, field.name)}{collation}{default}{not_null}"
+        )
 
     def _alter(self, table: TableName, what: str) -> str:
         return f"ALTER TABLE {self.table(table)} {what}"
@@ -184,7 +183,7 @@ class PostgresDialect(Dialect):
             rename=lambda old, new: self._alter(table, f"RENAME COLUMN {self.name(old)} TO {self.name(new)}"),
             drop=lambda name: self._alter(table, f"DROP COLUMN {self.name(name)}"),
             add=add,
-            retype=lambda _, field: alter(field, f"TYPE {self.type_sql(field)}"),
+            retype=lambda _, field: alter(field, f"TYPE {self.type_sql(field.type, field.name)}"),
             set_nullable=lambda field: alter(field, f"{'DROP' if field.nullable else 'SET'} NOT NULL"),
             comment=partial(self.comment_column, table),
             stored=self.stored,

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from lakewright.errors import SpecError
 from lakewright.lake.store_kind import StoreKind
 from lakewright.spec.models.storage import AzureStorage, CloudCredentials
-
-if TYPE_CHECKING:
-    from obstore.store import AzureStore
-
 
 _ACCOUNT = "fs.azure.account."
 _OAUTH = f"{_ACCOUNT}oauth2."
@@ -42,6 +38,7 @@ class Azure(StoreKind):
     title = "Azure"
     schemes = ("abfss", "abfs")
     default_log_store = "io.delta.storage.AzureLogStore"
+    store_class = "AzureStore"
 
     @property
     def endpoint_url(self) -> str:
@@ -146,11 +143,9 @@ class Azure(StoreKind):
             "azure_federated_token_file": token_file,
         }
 
-    def open(self, bucket: str, **settings: Any) -> AzureStore:
-        """Return obstore's store of a container."""
-        from obstore.store import AzureStore
-
-        return AzureStore(_container(bucket)[0], **settings)
+    def bucket_name(self, bucket: str) -> str:
+        """Return the name of a container, without its account."""
+        return _container(bucket)[0]
 
 
 def _container(bucket: str) -> tuple[str, str]:

@@ -29,10 +29,9 @@ from lakewright.spark.cluster import (
     is_cluster,
     is_elsewhere,
 )
-from lakewright.spark.conf import is_connect, shuffle_conf
+from lakewright.spark.conf import CATALOG, is_connect, shuffle_conf
 from lakewright.spark.engine import jvm_of
 from lakewright.spark.jvm import full_text, is_jvm_failure
-from lakewright.spark.metastore import CATALOG
 from lakewright.transform.plans import analyzed_plans, kind_of, nodes_of
 
 if TYPE_CHECKING:

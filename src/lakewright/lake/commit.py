@@ -27,7 +27,6 @@ from lakewright.lake.observation import last_commit_number, observe_table, open_
 from lakewright.lake.spark_errors import first_line, spark_errors
 from lakewright.lake.tracing import span
 from lakewright.spec.models.places import Address
-from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -434,8 +433,6 @@ def time_of_restore(restore: Commit) -> datetime | None:
 _BY, _NAME = "by", "lakewright"
 _SIGNATURE = json.dumps({_BY: _NAME})
 
-_MOST_NAMED = 3
-
 _MOST_COMMITS = 100
 """Number of a table's last commits among which Lakewright's last one is looked for."""
 
@@ -489,28 +486,8 @@ def is_signing(session: SparkSession) -> bool:
     return bool(session.conf.get(METADATA, None) == _SIGNATURE)
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """What other programs have done to the rows of a table since Lakewright's last commit.
-
-    Attributes:
-        commits: Their commits on which its rows build, oldest first.
-        version: The last of Lakewright's versions on which its rows build; -1 if others replaced all rows.
-        is_reverted: Whether rows of Lakewright's last commit are gone, by a RESTORE or an overwrite.
-    """
-
-    commits: tuple[Commit, ...]
-    version: int
-    is_reverted: bool = False
-
-    @property
-    def words(self) -> str:
-        """Their commits as text."""
-        return first_of([commit_text(each) for each in self.commits], _MOST_NAMED)
-
-
-def standing_changes(lake: Lake, address: Address, found: Since) -> Foreign | None:
-    """Return what later commits than Lakewright's last one have done to rows; None if nothing is left of it.
+def standing_changes(lake: Lake, address: Address, found: Since) -> tuple[Commit, ...]:
+    """Return the commits with which others have changed rows since Lakewright's last one, oldest first.
 
     Args:
         lake: The lake.
@@ -518,16 +495,16 @@ def standing_changes(lake: Lake, address: Address, found: Since) -> Foreign | No
         found: Lakewright's last commit, and the later ones.
     """
     if not any(map(_changes_rows, found.commits)):
-        return None
+        return ()
     is_restored = any(each.operation == "RESTORE" for each in found.commits)
     log = read_commits(lake, address) if is_restored else (found.start, *found.commits)
     return changes_of_others(found, log)
 
 
-def changes_of_others(found: Since, log: Sequence[Commit]) -> Foreign | None:
-    """Return what later commits than Lakewright's last one have done to rows; None if nothing is left of it.
+def changes_of_others(found: Since, log: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the later commits than Lakewright's last one on whose changes of rows the table builds.
 
-    A change that was taken back by a RESTORE is none.
+    A change that was taken back by a RESTORE is none; a RESTORE of what was before that commit is one.
 
     Args:
         found: Lakewright's last commit, and the later ones.
@@ -537,13 +514,13 @@ def changes_of_others(found: Since, log: Sequence[Commit]) -> Foreign | None:
     for commit, built_on in going_back(found.commits, log):
         is_restore = commit.operation == "RESTORE"
         if built_on is None or built_on >= commit.version:  # nobody knows what is left of the changes
-            return Foreign((commit, *standing), start)
-        before = -1 if replaces_all(commit) and not is_restore else built_on
-        if before < start or (_changes_rows(commit) and not is_restore):
+            return commit, *standing
+        is_last = built_on < start or (replaces_all(commit) and not is_restore)
+        if is_last or (_changes_rows(commit) and not is_restore):
             standing.insert(0, commit)
-        if before < start:
-            return Foreign(tuple(standing), before, is_reverted=True)
-    return Foreign(tuple(standing), start) if standing else None
+        if is_last:
+            break
+    return tuple(standing)
 
 
 def _changes_rows(commit: Commit) -> bool:

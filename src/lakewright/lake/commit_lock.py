@@ -36,9 +36,7 @@ def lock_file(location: Path) -> Path:
 
 
 @contextmanager
-def commit_lock(
-    address: Address, holder: str, *, patience: float | None = None, pause: float = PAUSE
-) -> Iterator[None]:
+def commit_lock(address: Address, holder: str, *, patience: float | None = None) -> Iterator[None]:
     """Hold the lock of a local table; other file systems and catalogs need none.
 
     Args:
@@ -46,7 +44,6 @@ def commit_lock(
         holder: The name of this holder, written into the file for others to read.
         patience: Seconds to wait for another holder; if it is not given, `PATIENCE` for another process.
             Workers of one process have one name, and wait for each other until the commit is made.
-        pause: Seconds between two attempts.
 
     Raises:
         LeaseHeld: Another process held the lock for all of `patience`.
@@ -63,7 +60,7 @@ def commit_lock(
     lock = FileLock(file, fallback_to_soft=False)
     while not lock.is_locked:
         try:
-            lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=pause)
+            lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=PAUSE)
         except Timeout:
             other = _read(file)
             if patience is not None or other != holder:

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import METADATA
-from lakewright.lake.delta_log import TableLog, record_counts
-from lakewright.lake.delta_sql import compact_table, table_detail, vacuum_table
+from lakewright.lake.delta_log import TableLog, marked_rows, record_counts
+from lakewright.lake.delta_sql import compact_table, table_detail
 from lakewright.lake.observation import observe_table, open_log
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
-    from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.maintenance import Maintenance
@@ -86,22 +85,13 @@ def _shape(table: DeltaFile, log: TableLog, file_bytes: int) -> TableShape:
     values = [actions.column(name).to_pylist() for name in names]
     partitions = list(zip(*values, strict=True)) if values else [()] * len(sizes)
     small = Counter(part for part, size in zip(partitions, sizes, strict=True) if size < file_bytes)
+    rows, marked = record_counts(actions), marked_rows(log, table.version())
     return TableShape(
         files=len(sizes),
         small_files=max(small.values(), default=0),
         size=sum(sizes),
-        marked=_marked(log, table.version(), record_counts(actions)),
+        marked=None if marked is None or None in rows else marked / max(1, sum(filter(None, rows))),
     )
-
-
-def _marked(log: TableLog, version: int, rows: list[int | None]) -> float | None:
-    """Return the share of rows that is marked, by the checksum file that Delta writes next to each commit."""
-    try:
-        marked = json.loads(log.read(f"{version:020}.crc") or b"{}").get("numDeletedRecordsOpt")
-    except (ValueError, AttributeError):
-        return None
-    total = sum(row for row in rows if row is not None)
-    return None if not isinstance(marked, int) or None in rows else marked / max(1, total)
 
 
 def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
@@ -131,14 +121,6 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
     for key, value in conf.items():
         session.conf.set(key, value)
     metrics = compact_table(session, address)
-    return (
-        CompactionResult(metrics["numFilesRemoved"], metrics["numFilesAdded"])
-        if metrics
-        else CompactionResult(0, 0)
-    )
-
-
-def vacuum(lake: Lake, address: Address) -> None:
-    """Remove files that no version within the table's retention period needs."""
-    session: SparkSession = lake.new_session()
-    vacuum_table(session, address)
+    if metrics is None:
+        return CompactionResult(0, 0)
+    return CompactionResult(metrics["numFilesRemoved"], metrics["numFilesAdded"])

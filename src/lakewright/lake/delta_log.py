@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -32,7 +32,7 @@ _DELTA_FILES = ("part-", "deletion_vector_", "_", ".", "cdc-")
 _UNSUPPORTED = "Unsupported"
 """What the package says of a table with features that it does not know."""
 
-_STATISTICS_PRECISION = timedelta(milliseconds=1)
+STATISTICS_PRECISION = timedelta(milliseconds=1)
 """Instants in the statistics of a file are exact to a millisecond."""
 
 
@@ -257,16 +257,32 @@ def read_history(log: TableLog | None, table: DeltaFile, limit: int | None) -> l
             return None
         files = sorted((log.path / "_delta_log").glob("*.json"), reverse=True)
         commits = [(int(file.stem), file) for file in files if file.stem.isdecimal()]
-        return [{"version": version, **_commit_of(file)} for version, file in commits[:limit]]
+        return [
+            {"version": version, **commit_info(actions_of(file.read_bytes()))}
+            for version, file in commits[:limit]
+        ]
 
 
-def _commit_of(file: Path) -> dict[str, Any]:
-    """Return what a commit of the log says of itself."""
-    for text in file.read_text("utf-8").splitlines():
-        found: dict[str, Any] = json.loads(text).get("commitInfo") or {}
-        if found:
-            return found
-    return {}
+def actions_of(content: bytes) -> list[dict[str, Any]]:
+    """Return the actions of a commit, given the content of its file."""
+    return [json.loads(line) for line in content.splitlines() if line.strip()]
+
+
+def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a commit says of itself; nothing if it does not."""
+    return next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+
+
+def marked_rows(log: TableLog, version: int) -> int | None:
+    """Return how many rows the deletion vectors of a version mark, by the checksum file beside its commit.
+
+    None if that does not say so.
+    """
+    try:
+        found = json.loads(log.read(f"{version:020d}.crc") or b"{}").get("numDeletedRecordsOpt")
+    except (ValueError, AttributeError):
+        return None
+    return found if isinstance(found, int) else None
 
 
 def is_uncommitted(path: Path) -> bool:
@@ -288,7 +304,7 @@ def state_of(table: DeltaFile) -> TableState:
     return TableState(
         exists=True,
         version=table.version(),
-        columns=columns_of_schema(schema),
+        columns=_columns_of(schema),
         partition_columns=tuple(metadata.partition_columns),
         properties=dict(metadata.configuration),
         is_empty=is_empty,
@@ -309,29 +325,28 @@ def _partitions(names: Sequence[str], files: Any) -> frozenset[tuple[Any, ...]] 
     return frozenset(zip(*(files.column(name).to_pylist() for name in wanted), strict=True))
 
 
-def latest_logged(table: DeltaFile, columns: Sequence[str]) -> datetime | None:
-    """Return the latest value of the columns that the statistics of the files have, to a millisecond."""
-    actions = table.get_add_actions(flatten=True)
-    tops = (f"max.{name}" for name in columns)
-    found = [top for name in tops if name in actions.column_names for top in actions.column(name).to_pylist()]
-    return max((top for top in found if top is not None), default=None)
+def latest_logged(table: DeltaFile, columns: Sequence[str]) -> tuple[datetime | None, bool]:
+    """Return the latest value of the columns that the statistics of the files have, and whether of all rows.
 
-
-def are_all_before(table: DeltaFile, columns: Sequence[str], at: datetime) -> bool:
-    """Return whether the statistics of the files prove that every value of the columns is before `at`."""
+    It is cut to a millisecond.
+    """
     actions = table.get_add_actions(flatten=True)
-    if actions.num_rows == 0:
-        return True
-    names = set(actions.column_names)
+    rows, found, is_complete = record_counts(actions), list[datetime](), True
     for name in columns:
-        parts = (f"max.{name}", f"null_count.{name}", "num_records")
-        if not names.issuperset(parts):
-            return False
-        for top, nulls, rows in zip(*(actions.column(part).to_pylist() for part in parts), strict=True):
-            has_nulls_only = top is None and nulls is not None and nulls == rows
-            if not has_nulls_only and (top is None or top + _STATISTICS_PRECISION >= at):
-                return False
-    return True
+        tops, nulls = (_column(actions, f"{kind}.{name}") for kind in ("max", "null_count"))
+        found += (top for top in tops if top is not None)
+        is_complete = is_complete and all(
+            top is not None or (count is not None and count == all_rows)
+            for top, count, all_rows in zip(tops, nulls, rows, strict=True)
+        )
+    return max(found, default=None), is_complete
+
+
+def _column(actions: Any, name: str) -> list[Any]:
+    """Return a column of the table of files; nulls if it lacks it."""
+    return (
+        list(actions.column(name).to_pylist()) if name in actions.column_names else [None] * actions.num_rows
+    )
 
 
 def _is_torn(checkpoint: Path) -> bool:
@@ -355,8 +370,7 @@ def _count_rows(table: DeltaFile, files: Any) -> tuple[int | None, bool | None]:
 
 def record_counts(files: Any) -> list[int | None]:
     """Return how many rows each file holds, given the table of files; None where it is not in the log."""
-    has_counts = "num_records" in files.column_names
-    return list(files.column("num_records").to_pylist()) if has_counts else [None] * files.num_rows
+    return _column(files, "num_records")
 
 
 def may_have_marks(table: DeltaFile) -> bool:
@@ -448,7 +462,7 @@ ABSENT = TableState(exists=False, is_empty=True, rows=0)
 """The state of a table that doesn't exist."""
 
 
-def columns_of_schema(schema: Mapping[str, Any]) -> tuple[Field, ...]:
+def _columns_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
     """Return the columns of a schema in the JSON form that Delta's log and Spark share."""
     return tuple(
         Field(

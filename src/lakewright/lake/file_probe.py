@@ -80,6 +80,10 @@ def _begin_of_gzip(first: bytes) -> bytes:
 
 
 _OPENERS: Mapping[str, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open}
+_DECOMPRESSORS: Mapping[str, Callable[[], Any]] = {
+    "gzip": lambda: zlib.decompressobj(wbits=31),
+    "bzip2": bz2.BZ2Decompressor,
+}
 
 DAMAGED = (OSError, EOFError, zlib.error)
 """What a file raises that is gone, or whose compression is damaged; reading it raises an error anyway."""
@@ -127,13 +131,9 @@ def begin_of_text(content: bytes, name: str, encoding: str) -> tuple[str, bool]:
         name: The file's name.
         encoding: A name that Python knows.
     """
-    kind, is_whole = named_compression(name), True
-    if kind == "gzip":
-        gzipped = zlib.decompressobj(wbits=31)
-        content = gzipped.decompress(content, _LARGE_BLOCK)
-        is_whole = gzipped.eof and not gzipped.unused_data
-    elif kind == "bzip2":
-        packed = bz2.BZ2Decompressor()
+    is_whole = True
+    if (decompressor := _DECOMPRESSORS.get(named_compression(name) or "")) is not None:
+        packed = decompressor()
         content = packed.decompress(content, _LARGE_BLOCK)
         is_whole = packed.eof and not packed.unused_data
     return content.decode(encoding, errors="replace"), is_whole

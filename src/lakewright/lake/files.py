@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -189,7 +189,8 @@ class LocalFiles(Files):
         """Return the paths that match a pattern, sorted."""
         if _local(pattern).exists():
             return [pattern]  # `[` and the like are part of its name
-        return sorted(glob.glob(str(_local(pattern))))  # noqa: PTH207 - Path.glob refuses absolute patterns
+        # Hadoop writes `[^…]` for what Python writes as `[!…]`. Path.glob refuses absolute patterns.
+        return sorted(glob.glob(str(_local(pattern)).replace("[^", "[!")))  # noqa: PTH207
 
     def make_folder(self, path: str) -> None:
         """Create a folder and its parents, unless they exist."""
@@ -249,7 +250,39 @@ class HadoopFiles(Files):
         self._lake = lake
 
     def _at(self, path: str) -> tuple[Any, Any]:
-        return file_system(self._lake.spark, path)
+        # A path of this machine as Hadoop reads it whatever its default file system is.
+        local = local_path(path)
+        return file_system(self._lake.spark, path if local is None else local.absolute().as_uri())
+
+    def _replace(self, path: str, write: Callable[[Any, Any], None]) -> None:
+        """Have a file or folder written under another name, and then put it in place of the one at a path."""
+        system, part = self._at(part_of(path))
+        system.delete(part, True)
+        write(system, part)
+        self.remove(path)
+        self.rename(part_of(path), path)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file or folder, in place of one that exists; Hadoop copies between its file systems."""
+        origin, content = self._at(source)
+        jvm = needed_jvm(self._lake.spark, target)
+        copying = jvm.packages.org.apache.hadoop.fs.FileUtil
+        self._replace(target, lambda *part: copying.copy(origin, content, *part, False, jvm.hadoop))
+
+    def concatenate(self, names: Sequence[str], target: str, delimiter: bytes) -> None:
+        """Write files one after the other to one file."""
+        copying = needed_jvm(self._lake.spark, target).packages.org.apache.hadoop.io.IOUtils
+
+        def write(system: Any, part: Any) -> None:
+            with closing(system.create(part, True)) as writer:
+                for index, name in enumerate(names):
+                    if index and delimiter:
+                        writer.write(bytearray(delimiter), 0, len(delimiter))
+                    origin, place = self._at(name)
+                    with closing(origin.open(place)) as reader:
+                        copying.copyBytes(reader, writer, _CHUNK, False)
+
+        self._replace(target, write)
 
     def exists(self, path: str) -> bool:
         """Return whether a file or folder exists."""
@@ -300,19 +333,15 @@ class HadoopFiles(Files):
     def read_range(self, path: str, start: int, size: int) -> bytes:
         """Return bytes of a file, by the position of the first one and their number."""
         system, place = self._at(path)
-        stream = system.open(place)
-        try:
+        with closing(system.open(place)) as stream:
             stream.seek(start)
             return bytes(stream.readNBytes(size))
-        finally:
-            stream.close()
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, in place of one that exists."""
         system, place = self._at(path)
-        stream = system.create(place, True)
-        stream.write(bytearray(content))
-        stream.close()
+        with closing(system.create(place, True)) as stream:
+            stream.write(bytearray(content))
 
 
 def _local(path: str) -> Path:
@@ -395,7 +424,8 @@ class ObjectFiles(Files):
         if goal_bucket is not bucket:
             raise OSError(f"{source} can't be renamed to {target}: it is another bucket")
         # The mark that a folder is complete comes last.
-        keys = sorted((each.name for each in bucket.under(key)), key=_is_mark) or [key]
+        found = (each.name for each in bucket.under(key))
+        keys = sorted(found, key=lambda name: is_hidden(parent(name)[1])) or [key]
         for each in keys:
             bucket.copy(each, goal + each.removeprefix(key))
         bucket.remove(keys)
@@ -417,10 +447,6 @@ class ObjectFiles(Files):
         """Write an object, in place of one that exists."""
         bucket, key = self._at(path)
         bucket.put(key, content)
-
-
-def _is_mark(key: str) -> bool:
-    return is_hidden(key.rpartition("/")[2])
 
 
 MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")
@@ -493,7 +519,7 @@ def copy_file(lake: Lake, source: str, target: str) -> None:
     """Copy a file, or a folder with everything below it, and replace what is there."""
     one, other = local_path(source), local_path(target)
     if one is None or other is None:
-        copy_with_hadoop(lake, source, target)
+        HadoopFiles(lake).copy(source, target)
         return
     part = Path(part_of(str(other)))
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -506,22 +532,11 @@ def copy_file(lake: Lake, source: str, target: str) -> None:
         part.replace(other)
 
 
-def copy_with_hadoop(lake: Lake, source: str, target: str) -> None:
-    """Copy a file or folder by Hadoop's file systems, which copy between each other."""
-    (system, whole), (_, part) = (file_system(lake.spark, _uri(path)) for path in (target, part_of(target)))
-    origin, content = file_system(lake.spark, _uri(source))
-    jvm = needed_jvm(lake.spark, target)
-    system.delete(part, True)
-    jvm.packages.org.apache.hadoop.fs.FileUtil.copy(origin, content, system, part, False, jvm.hadoop)
-    system.delete(whole, True)
-    _rename(system, part, whole)
-
-
 def concatenate(lake: Lake, folder: str, target: str, delimiter: bytes) -> int:
     """Write the files of a folder one after the other to one file, and return how many there were."""
     names = [join(folder, entry.name) for entry in files_at(folder, lake).listed(folder)]
     if any(local_path(path) is None for path in (folder, target)):
-        concatenate_with_hadoop(lake, names, target, delimiter)
+        HadoopFiles(lake).concatenate(names, target, delimiter)
         return len(names)
     part = Path(part_of(str(local_path(target))))
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -532,29 +547,3 @@ def concatenate(lake: Lake, folder: str, target: str, delimiter: bytes) -> int:
                 shutil.copyfileobj(reader, writer, _CHUNK)
     part.replace(str(local_path(target)))
     return len(names)
-
-
-def concatenate_with_hadoop(lake: Lake, names: Sequence[str], target: str, delimiter: bytes) -> None:
-    """Write files one after the other to one file, by Hadoop's file systems."""
-    (system, whole), (_, part) = (file_system(lake.spark, _uri(path)) for path in (target, part_of(target)))
-    copying = needed_jvm(lake.spark, target).packages.org.apache.hadoop.io.IOUtils
-    with closing(system.create(part, True)) as writer:
-        for index, name in enumerate(names):
-            if index and delimiter:
-                writer.write(bytearray(delimiter), 0, len(delimiter))
-            origin, place = file_system(lake.spark, _uri(name))
-            with closing(origin.open(place)) as reader:
-                copying.copyBytes(reader, writer, _CHUNK, False)
-    system.delete(whole, True)
-    _rename(system, part, whole)
-
-
-def _rename(system: Any, part: Any, whole: Any) -> None:
-    if not system.rename(part, whole):
-        raise OSError(f"{part} can't be renamed to {whole}")
-
-
-def _uri(path: str) -> str:
-    """Return a path as Hadoop reads it, whatever its default file system is."""
-    local = local_path(path)
-    return path if local is None else local.absolute().as_uri()

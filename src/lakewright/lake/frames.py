@@ -41,7 +41,6 @@ class SupportsArrow(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as a capsule with a stream of Arrow."""
-        ...
 
 
 def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.store_kind import StoreKind
 from lakewright.spec.models.storage import GoogleStorage
-
-if TYPE_CHECKING:
-    from obstore.store import GCSStore
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,7 @@ class Google(StoreKind):
     title = "Google Cloud Storage"
     schemes = ("gs",)
     default_log_store = "io.delta.storage.GCSLogStore"
+    store_class = "GCSStore"
 
     @property
     def endpoint_url(self) -> str:
@@ -65,9 +62,3 @@ class Google(StoreKind):
             or self.user("fs.gs.auth.service.account.json.keyfile"),
             "google_application_credentials": self.environ.get("GOOGLE_APPLICATION_CREDENTIALS", ""),
         }
-
-    def open(self, bucket: str, **settings: Any) -> GCSStore:
-        """Return obstore's store of a bucket."""
-        from obstore.store import GCSStore
-
-        return GCSStore(bucket, **settings)

@@ -1,6 +1,7 @@
-"""What a table's log shows of earlier versions: whether its rows build on one, and what has changed since.
+"""What has changed: since a version, by a table's log, and since a place was marked.
 
-The log is read once; each answer then takes the same time, however long it is.
+The log is read once; each answer then takes the same time, however long it is. The mark of a place is a short
+text that is another one once the rows there may be others.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from lakewright.lake.commit import (
     time_of_restore,
 )
 from lakewright.lake.delta_log import DECLARED_LENGTH
-from lakewright.lake.files import files_at
-from lakewright.lake.observation import last_commit_number, open_log
-from lakewright.lake.place_marks import may_be_table
+from lakewright.lake.files import digest_of_listing, files_at, is_pattern
+from lakewright.lake.observation import last_commit_number, log_stamp, observe_table, open_log
+from lakewright.lake.paths import is_stored, local_path
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ EXACT = frozenset({"string", "byte", "short", "integer", "long", "date"})
 
 Partition: TypeAlias = Mapping[str, str]
 """Values of partition columns, by their names in lower case; empty for the whole table."""
+
+
+ABSENT = ""
+"""The mark of a place at which nothing is."""
+
+UNSEEN = "?"
+"""The mark of a place that can't be looked at without Spark, such as a table of a database."""
 
 
 BEFORE_ALL = -2
@@ -295,3 +303,54 @@ def find_effective(
     values = {name.lower(): value for name, value in (partition or {}).items()}
     is_there = history.holds(-1 if found.version is None else found.version, values)
     return EffectiveCommit(number, found if is_there else None)
+
+
+def mark_of(lake: Lake, place: Resource, *, with_spark: bool = False) -> str:
+    """Return the mark of a place: the identity and version of a table, or a digest of names, sizes and times.
+
+    Args:
+        lake: The lake.
+        place: The place.
+        with_spark: Whether Spark is asked for what can't be looked at without it.
+    """
+    is_seen = place.category == "file" and (is_stored(place.name) or local_path(place.name) is not None)
+    try:
+        if place.category == "table" and with_spark:
+            version = observe_table(lake, Address(name=place.name)).version
+            return UNSEEN if version is None else f"{place.name}@{version}"
+        if not (is_seen or (with_spark and place.category == "file")):
+            return UNSEEN
+        if may_be_table(place.name):
+            table = open_log(lake, Address(location=place.name)).table
+            if table is not None:
+                return f"{table.metadata().id}@{table.version()}"
+        digest = digest_of_listing(lake, [place.name])
+        return ABSENT if digest is None else digest[:16]
+    except (LakewrightError, OSError):
+        return UNSEEN
+
+
+def stamp_of(lake: Lake, place: Resource) -> str:
+    """Return a text that differs whenever the mark of a place does; no log on this machine is read for it."""
+    if place.category == "file" and local_path(place.name) is not None and may_be_table(place.name):
+        stamp = log_stamp(lake, Address(location=place.name))
+        if stamp is not None:
+            return stamp
+    return mark_of(lake, place)
+
+
+def may_be_table(name: str) -> bool:
+    """Return whether a table may be at a place, which is no file and no pattern."""
+    local = local_path(name)
+    return not is_pattern(name) and (local is None or local.is_dir())
+
+
+def version_of(mark: str) -> tuple[str, int] | None:
+    """Return the identity and the version of a table that a mark is of; None if it is of something else.
+
+    Example:
+        >>> version_of("7b0f@12"), version_of("")
+        (('7b0f', 12), None)
+    """
+    name, is_table, version = mark.rpartition("@")
+    return (name, int(version)) if is_table else None

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lakewright.errors import SparkUnavailable
 from lakewright.lake.object_storage import ObjectStorage
-from lakewright.spark.conf import SessionSettings, master_of
+from lakewright.spark.conf import CATALOG, SessionSettings, embedded_metastore, master_of
 from lakewright.spark.connect import sessions_for
 from lakewright.spark.jvm import has_stopped, is_jvm_failure
-from lakewright.spark.metastore import CATALOG, embedded_metastore
 from lakewright.spark.session import Sessions
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ class Closeable(Protocol):
 
     def close(self) -> None:
         """Release the resource."""
-        ...
 
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -284,12 +284,8 @@ def _commits_from(bucket: Bucket, commit: FileEntry) -> list[FileEntry] | None:
     found = bucket.under(folder, after=commit.name.removesuffix("son"))
     commits = [each for each in found if _COMMIT.fullmatch(each.name.rpartition("/")[2])]
     # Listings give the time of an object to the millisecond, answers about one object to the second.
-    same = commits and (commits[0].name, commits[0].size, commits[0].tag) == (
-        commit.name,
-        commit.size,
-        commit.tag,
-    )
-    return commits if same else None
+    is_same = commits and replace(commits[0], modified=commit.modified) == commit
+    return commits if is_same else None
 
 
 _FOLDER = ".lakewright"

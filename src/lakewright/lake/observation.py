@@ -6,7 +6,6 @@ Tables known only by a name of the catalog, and tables on other file systems, ne
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from lakewright.errors import MigrationError, SpecError
+from lakewright.lake.columns import fields_of
 from lakewright.lake.delta_log import (
     ABSENT,
+    STATISTICS_PRECISION,
     LocalLog,
     OpenedLog,
     StoredLog,
     TableLog,
     TableState,
-    are_all_before,
-    columns_of_schema,
     latest_logged,
     read_log,
     state_of,
@@ -199,7 +198,8 @@ def latest_instant_since(
     is run.
     """
     table = open_log(lake, address).table
-    if table is not None and are_all_before(table, columns, at):
+    top, is_complete = (None, False) if table is None else latest_logged(table, columns)
+    if is_complete and (top is None or top + STATISTICS_PRECISION < at):
         return None
     state = observe_table(lake, address)
     if not all(state.column(name) for name in columns):
@@ -220,7 +220,7 @@ def latest_logged_instant(lake: Lake, address: Address, columns: Sequence[str]) 
     if address.location is None:
         return None
     table = open_log(lake, address).table
-    return None if table is None else latest_logged(table, columns)
+    return None if table is None else latest_logged(table, columns)[0]
 
 
 def missing_files(lake: Lake, address: Address, version: int) -> list[str]:
@@ -235,10 +235,7 @@ def missing_files(lake: Lake, address: Address, version: int) -> list[str]:
     if path is None:
         return []
     try:
-        opened = open_log(lake, address).table
-        is_of_version = opened is not None and opened.version() == version
-        table = opened if opened is not None and is_of_version else DeltaTable(path, version=version)
-        return files_gone(path, table)
+        return files_gone(path, DeltaTable(path, version=version))
     except DeltaError:
         return []
 
@@ -274,7 +271,7 @@ def _observe_with_spark(lake: Lake, address: Address) -> TableState:
     return TableState(
         exists=True,
         version=int(version[0]),
-        columns=columns_of_schema(json.loads(read_table(spark, address).schema.json())),
+        columns=fields_of(read_table(spark, address).schema),
         partition_columns=tuple(detail["partitionColumns"]),
         properties=dict(detail["properties"]),
         is_empty=is_empty,

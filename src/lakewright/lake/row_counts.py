@@ -17,7 +17,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from lakewright.lake.delta_log import LocalLog, may_have_marks, record_counts
+from lakewright.lake.delta_log import (
+    LocalLog,
+    actions_of,
+    commit_info,
+    marked_rows,
+    may_have_marks,
+    record_counts,
+)
 from lakewright.lake.observation import open_log
 from lakewright.lake.parquet_footer import count_rows
 
@@ -60,8 +67,8 @@ class LogVersion:
     @classmethod
     def of(cls, version: int, text: bytes) -> LogVersion:
         """Return the version that a file of the log describes."""
-        actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-        info: Action = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+        actions = actions_of(text)
+        info = commit_info(actions)
         at = info.get("timestamp")
         return cls(
             version,
@@ -89,19 +96,10 @@ def read_row_counts(lake: Lake, address: Address, limit: int) -> tuple[RowCount,
     counts = count_rows_back(
         dict(zip(paths, record_counts(files), strict=True)),
         versions,
-        marked=_marked_rows(log, table.version()) if may_have_marks(table) else 0,
+        marked=marked_rows(log, table.version()) if may_have_marks(table) else 0,
         look_up=_footers(log),
     )
     return tuple(counts)[::-1]
-
-
-def _marked_rows(log: TableLog, version: int) -> int | None:
-    """Return how many rows the deletion vectors of a version mark; None if its checksum does not say so."""
-    try:
-        found = json.loads(log.read(f"{version:020d}.crc") or b"{}").get("numDeletedRecordsOpt")
-    except ValueError:
-        return None
-    return found if isinstance(found, int) else None
 
 
 def _footers(log: TableLog) -> Callable[[str], int | None]:

@@ -7,16 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.lake.store_kind import StoreKind
 from lakewright.spark.releases import installed_release
 from lakewright.spec.models.storage import Credentials, S3Storage
-
-if TYPE_CHECKING:
-    from obstore.store import S3Store
-
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 """Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""
@@ -48,6 +43,7 @@ class S3(StoreKind):
     title = "S3"
     schemes = ("s3", "s3a")
     default_log_store = "io.delta.storage.S3SingleDriverLogStore"
+    store_class = "S3Store"
 
     @property
     def endpoint_url(self) -> str:
@@ -137,12 +133,6 @@ class S3(StoreKind):
             # Writers that are first win; there is no lock that a dead one leaves behind.
             "aws_conditional_put": "etag",
         }
-
-    def open(self, bucket: str, **settings: Any) -> S3Store:
-        """Return obstore's store of a bucket."""
-        from obstore.store import S3Store
-
-        return S3Store(bucket, **settings)
 
     def _user(self, key: str) -> str:
         return self.user(f"fs.s3a.{key}")

@@ -222,25 +222,34 @@ def condition(text: str) -> str:
     return java[1] if java else text.strip().partition("\n")[0]
 
 
-def _conflict(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
-    return CommitConflict(f"another writer committed {moment}: {condition(text)}")
+def meaning(
+    pattern: str | re.Pattern[str],
+    kind: type[LakewrightError],
+    message: str,
+    remedy: str | None = None,
+    **details: bool,
+) -> Meaning:
+    """Return the meaning of texts of Spark as an error.
 
+    Args:
+        pattern: A regular expression of the texts.
+        kind: The class of the error.
+        message: Its message, with `what` went on, the part that was `found`, and Spark's `condition`.
+        remedy: Its remedy; by default that of the class.
+        details: Its details.
+    """
 
-def _lost_executor(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
-    return ExecutorLost(f"an executor was lost {moment}: {condition(text)}")
+    def error(match: re.Match[str], text: str, what: str) -> LakewrightError:
+        found = message.format(what=what, found=match[0], condition=condition(text))
+        return kind(found, remedy=remedy, details=details)
+
+    return re.compile(pattern), error
 
 
 def _store_failed(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
     """Return the error for an answer of an object store that is no fault of the rows."""
     found = store_fault(match[0])
     return StorageUnavailable(f"the object store failed {moment}: {found.reason}", remedy=found.remedy)
-
-
-def _no_storage(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
-    return StorageUnavailable(
-        f"the storage failed {moment}: {match[0]}",
-        remedy="Free space or repair the storage, then run again; nothing is applied twice.",
-    )
 
 
 def _no_folder(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
@@ -300,12 +309,11 @@ EVERYWHERE: tuple[Meaning, ...] = (
     (MISSING_CLASS, lambda _match, text, _moment: missing_file_system(text)),
     (re.compile("_delta_log/"), lambda _match, text, _moment: damage_in_text(text)),
     # Rows of a checkpoint are kept on one executor; a task fails if it loses its executor four times.
-    (
-        re.compile(
-            r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\]|Checkpoint block \S+ not found|"
-            r"ExecutorLostFailure \(executor|FetchFailed\(|MetadataFetchFailedException"
-        ),
-        _lost_executor,
+    meaning(
+        r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\]|Checkpoint block \S+ not found|"
+        r"ExecutorLostFailure \(executor|FetchFailed\(|MetadataFetchFailedException",
+        ExecutorLost,
+        "an executor was lost {what}: {condition}",
     ),
     # The errors of Hadoop's file systems for object stores; what is not there, or already, is none of them.
     (
@@ -319,7 +327,12 @@ EVERYWHERE: tuple[Meaning, ...] = (
         ),
         _store_failed,
     ),
-    (STORAGE, _no_storage),
+    meaning(
+        STORAGE,
+        StorageUnavailable,
+        "the storage failed {what}: {found}",
+        "Free space or repair the storage, then run again; nothing is applied twice.",
+    ),
     # Names of Java's classes and its own form: a value of a row may hold the plain words.
     (
         re.compile(
@@ -338,9 +351,10 @@ EVERYWHERE: tuple[Meaning, ...] = (
         ),
         _no_folder,
     ),
-    (
-        re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),
-        _conflict,
+    meaning(
+        r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED",
+        CommitConflict,
+        "another writer committed {what}: {condition}",
     ),
     (_NO_SOURCE, lambda _match, text, _moment: missing_reader(text)),
 )
@@ -442,16 +456,13 @@ def _of_python(match: re.Match[str], _text: str, _moment: str) -> LakewrightErro
     )
 
 
-def _several_matches(_match: re.Match[str], _text: str, moment: str) -> LakewrightError:
-    return TargetError(
-        f"several rows to merge match the same row of the table {moment}",
-        remedy="Let the mapping return one row per key, with a deduplicate or latest mapping. Nothing was "
-        "written.",
-    )
-
-
 _OF_QUERIES: tuple[Meaning, ...] = (
-    (re.compile("DELTA_MULTIPLE_SOURCE_ROW_MATCHING"), _several_matches),
+    meaning(
+        "DELTA_MULTIPLE_SOURCE_ROW_MATCHING",
+        TargetError,
+        "several rows to merge match the same row of the table {what}",
+        "Let the mapping return one row per key, with a deduplicate or latest mapping. Nothing was written.",
+    ),
     (re.compile(r"Unescaped quote character"), _unescaped),
     (_RECORD, _malformed),
     (re.compile(r"NOT NULL constraint violated for column: (\S+)"), _null),

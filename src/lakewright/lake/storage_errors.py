@@ -199,9 +199,7 @@ def damaged_log_error(table: str, files: Sequence[tuple[str, str]]) -> TargetErr
         files: Their names, each with `damaged` or `missing`.
     """
     name, fault = files[0]
-    message = f"the table {table} can't be read: its log file {name} is damaged"
-    if fault == "missing":
-        message = f"the table {table} can't be read: its log file {name} is missing"
+    message = f"the table {table} can't be read: its log file {name} is {fault}"
     return _unreadable(message, table, files=[each for each, _ in files])
 
 
@@ -276,20 +274,15 @@ def lost_files_error(table: str, files: Sequence[str]) -> TargetError:
     return _unreadable(message, table, **{LACKS: list(files)})
 
 
-def _moving_command(table: str) -> ShellLine:
-    """Return the command that moves a table's folder away."""
-    command = _MOVES[canonical_scheme(split_url(table)[0])] if is_stored(table) else "mv"
-    return ShellLine(f"{command} {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}")
-
-
 _MOVES = {"s3": "aws s3 mv --recursive", "abfs": "hadoop fs -mv", "gs": "gcloud storage mv"}
 """The command that moves a folder of an object store, by scheme; Azure's own takes no URL."""
 
 
 def _made_again(table: str) -> str:
+    command = _MOVES[canonical_scheme(split_url(table)[0])] if is_stored(table) else "mv"
     return Phrase(
         "move the folder away, ",
-        _moving_command(table),
+        ShellLine(f"{command} {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"),
         ", and make the table again: that of an entity by ",
         Command("rebuild", "ENTITY", "--yes"),
         ", any other by the job that builds it, for each of its instances.",

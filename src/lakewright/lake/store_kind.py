@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from lakewright.errors import NotInstalled
 
@@ -35,6 +35,8 @@ class StoreKind(ABC):
     """The schemes of its locations, the one that the `deltalake` package takes first."""
     default_log_store: ClassVar[str]
     """The class by which Delta commits unless it is told otherwise."""
+    store_class: ClassVar[str]
+    """The name of obstore's class of stores."""
 
     @property
     @abstractmethod
@@ -54,13 +56,9 @@ class StoreKind(ABC):
     def options(self, bucket: str) -> dict[str, str]:
         """Return the settings for the `deltalake` package to reach a bucket; empty ones too."""
 
-    @abstractmethod
-    def open(self, bucket: str, **settings: Any) -> ObjectStore:
-        """Return obstore's store of a bucket.
-
-        Raises:
-            ImportError: The package `obstore` is missing.
-        """
+    def bucket_name(self, bucket: str) -> str:
+        """Return the name of a bucket in its store."""
+        return bucket
 
     def spark_conf(self) -> dict[str, str]:
         """Return the settings of a Spark session; those that the user gave are left out."""
@@ -79,16 +77,18 @@ class StoreKind(ABC):
             NotInstalled: The package `obstore` is missing.
         """
         options = self.given_options(bucket)
-        is_plain = options.pop("allow_http", "") == "true"
+        client = {"allow_http": options.pop("allow_http", "") == "true", "timeout": "60s"}
         try:
-            return self.open(
-                bucket, config=options, client_options={"allow_http": is_plain, "timeout": "60s"}
-            )
+            from obstore import store
         except ImportError as error:
             raise NotInstalled(
                 f"{self.schemes[0]}://{bucket} can't be read without Spark: the package obstore is missing",
                 remedy=f"Run `pip install 'lakewright[{self.name}]'`.",
             ) from error
+        made: ObjectStore = getattr(store, self.store_class)(
+            self.bucket_name(bucket), config=options, client_options=client
+        )
+        return made
 
     def user(self, key: str) -> str:
         """Return a setting of Hadoop that the user gave; empty if there is none."""

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -30,8 +30,7 @@ def span(name: str, **attributes: object) -> Iterator[Span]:
         name: Such as `run daily`.
         attributes: Values by their names after `lakewright.`; None is left out.
     """
-    own = Span()
-    context: AbstractContextManager[Any] = nullcontext()
+    own, ending = Span(), ExitStack()
     if _is_used():
         with _quietly():
             from opentelemetry.trace import get_tracer
@@ -42,16 +41,15 @@ def span(name: str, **attributes: object) -> Iterator[Span]:
                 record_exception=False,
                 set_status_on_exception=False,
             )
-            own.otel = context.__enter__()
+            own.otel = ending.enter_context(context)
     try:
         yield own
     except BaseException as error:
         own.fail(text_of(error), error)
         raise
     finally:
-        if own.otel is not None:
-            with _quietly():
-                context.__exit__(None, None, None)
+        with _quietly():
+            ending.close()
 
 
 class Span:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, reader_schema
-from lakewright.lake.measures import measured
 from lakewright.mappings.mapping import MAIN, InputMapping
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT
 from lakewright.schemas.schema import Schema
+from lakewright.spark.engine import measured
 from lakewright.spark.functions import functions
 from lakewright.spec.models.base import KindOf, Listed, Model, from_text
 from lakewright.spec.models.fields import Field

@@ -27,7 +27,6 @@ from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.delta_sql import Clause, merge_rows, table_history
 from lakewright.lake.history import EffectiveCommit, find_effective
-from lakewright.lake.measures import counted
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
@@ -51,6 +50,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.migration import MigratedTable, Shape, find_steps
 from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.engine import counted
 from lakewright.spark.functions import functions
 from lakewright.spec.models.base import TextMap, Texts
 from lakewright.spec.models.fields import Field, PartitionField

@@ -10,11 +10,11 @@ from pydantic import Field as Declared
 from lakewright.errors import TargetError
 from lakewright.lake.columns import conform, fields_of, reader_schema
 from lakewright.lake.frames import empty_frame
-from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
+from lakewright.spark.engine import counted
 from lakewright.spec.models.base import TextMap
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from lakewright.connections.database import DatabaseTable, Dialect, Index, State
 from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
 from lakewright.errors import LakewrightError, LeaseLost, SpecError, TargetError
 from lakewright.lake.columns import conform, fields_of
-from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition, canonical_partition, typed_columns
 from lakewright.lake.table import MigrationStep
 from lakewright.plan.resource import Resource
@@ -47,6 +46,7 @@ from lakewright.relations.relation import (
 )
 from lakewright.schema.fits import fits
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
+from lakewright.spark.engine import counted
 from lakewright.spec.models.base import Listed, Model, Reference, TextMap, Texts, from_text
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.query import QueryText

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
 from lakewright.lake.files import Files, append_folder, replace_folder
-from lakewright.lake.measures import counted
 from lakewright.lake.paths import join, parent
 from lakewright.relations.relation import OutputMode
+from lakewright.spark.engine import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,10 +9,10 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import frame_of_records
-from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Answer
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation, WriteSummary
+from lakewright.spark.engine import counted
 from lakewright.spec.models.base import Reference, Rows
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.records import without_others

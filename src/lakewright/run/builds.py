@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lakewright.errors import VerificationError
 from lakewright.lake.commit import OF_BUILD
-from lakewright.lake.place_marks import mark_of, version_of
+from lakewright.lake.history import mark_of, version_of
 from lakewright.manifest.journal import BUILD, CHECK, TAINT, Journal, Run, unsettled
 from lakewright.manifest.store import Put
 from lakewright.plan.last_build import NOTHING, LastBuild

@@ -43,7 +43,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner
 from lakewright.run.wants import WantRecorder
-from lakewright.spark.imports import import_engine
+from lakewright.spark.launch import import_engine
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project

@@ -10,8 +10,7 @@ from lakewright.connections.jdbc import driver_jars
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.paths import store_of
 from lakewright.lake.table import needs_catalog
-from lakewright.spark.conf import SessionSettings, is_connect, master_among, temporary_session_conf
-from lakewright.spark.metastore import CATALOG
+from lakewright.spark.conf import CATALOG, SessionSettings, is_connect, master_among, temporary_session_conf
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.project import Project
 

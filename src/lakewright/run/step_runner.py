@@ -31,8 +31,7 @@ from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
 from lakewright.targets.registration import register_tables
 from lakewright.targets.target import Target
-from lakewright.workspace.notes import OF_NO_MAPPING
-from lakewright.workspace.workspace import Workspace
+from lakewright.workspace.workspace import OF_NO_MAPPING, Workspace
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from lakewright.errors import LakewrightError
-from lakewright.spark.attached_jvm import Wanted
-from lakewright.spark.resident import Place, ResidentJvm
+from lakewright.spark.resident import Place, ResidentJvm, Wanted
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from typing import Any
 import lakewright_client as client
 from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.serve.worker import FollowUp, run_request
-from lakewright.spark.attached_jvm import AttachedSession
+from lakewright.spark.resident import AttachedSession
 
 READY, CHANGED = b"ready\n", b"changed\n"
 """What the host reports to the server: it takes requests; it no longer does, as the installation has changed.

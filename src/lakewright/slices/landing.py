@@ -15,7 +15,6 @@ from uuid import uuid4
 from lakewright.errors import TargetError, UsageError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
-from lakewright.lake.measures import measured
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.spark_errors import translated_failures
 from lakewright.notebook import html_table
@@ -24,6 +23,7 @@ from lakewright.schema.conversion import convert
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.slices.discovery import SUCCESS, UNFINISHED, find_slice, item_id, list_slices
+from lakewright.spark.engine import measured
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of

@@ -224,8 +224,7 @@ def commits_of_others(lake: Lake, address: Address) -> tuple[Commit, ...]:
     one commit is read.
     """
     found = commits_since(lake, address, lambda commit: "app" in commit.content)
-    foreign = None if found is None else standing_changes(lake, address, found)
-    return () if foreign is None else foreign.commits
+    return () if found is None else standing_changes(lake, address, found)
 
 
 def find_other_writers(context: ProcessingContext, entity: Entity) -> Fault | None:

@@ -26,6 +26,9 @@ _BINDING = re.compile(
     r"sql\.defaultCatalog|sql\.hive|sql\.warehouse\.dir|hadoop\.(hive|javax)|hive)(\.|$)"
 )
 
+CATALOG = "spark.sql.catalogImplementation"
+"""Spark's key for whether tables and views outlive the session (`hive`) or not (`in-memory`)."""
+
 HADOOP = "spark.hadoop."
 """Prefix of the settings that Spark hands to Hadoop."""
 
@@ -243,6 +246,13 @@ def _hashed_bytes(memory: str, cores: int) -> int:
     if heap is None:
         return MOST_HASHED  # Spark names what is wrong with it
     return min(MOST_HASHED, heap // cores // 16)
+
+
+def embedded_metastore(conf: Mapping[str, str], state_folder: Path) -> Path | None:
+    """Return the folder of a session's embedded metastore; None if it has none, or one on a server."""
+    is_elsewhere = any("metastore.uris" in key or "ConnectionURL" in key for key in conf)
+    is_kept = conf.get(CATALOG, "in-memory") != "in-memory"
+    return state_folder / "metastore_db" if is_kept and not is_elsewhere else None
 
 
 def bytes_of(size: str, *, unit: str) -> int | None:

@@ -21,9 +21,9 @@ from lakewright.spark.cluster import check_master
 from lakewright.spark.conf import SessionSettings, is_connect, master_of, runtime_conf
 from lakewright.spark.engine import is_of_connect
 from lakewright.spark.jvm import has_stopped
-from lakewright.spark.query_logs import filter_query_logs
+from lakewright.spark.loggers import filter_query_logs
 from lakewright.spark.releases import check_release
-from lakewright.spark.session import OwnSession, Sessions, SharedSession
+from lakewright.spark.session import OwnSession, Sessions, SharedSession, check_running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,14 +61,8 @@ class ConnectSessions(Sessions):
         Raises:
             SparkUnavailable: With what is wrong.
         """
-        if self.given is None:
-            return
-        if has_stopped(self.given):
-            raise SparkUnavailable(
-                "the given Spark session has been stopped",
-                remedy="Start a new one, and load the project with it.",
-            )
-        check_release(self.given.version)
+        if self.given is not None:
+            check_running(self.given, is_stopped=has_stopped(self.given))
 
     def master(self, settings: SessionSettings) -> str:
         """Return the address of the server."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import date
+from datetime import time as clock_time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -190,7 +193,7 @@ def materialized(frame: DataFrame) -> DataFrame:
     return engine_of(frame).materialized(frame)
 
 
-def observed_values(observation: Observation) -> Mapping[str, Any] | None:
+def _observed_values(observation: Observation) -> Mapping[str, Any] | None:
     """Return what was observed of rows, or None if they haven't been computed."""
     classic: Any = getattr(observation, "_jo", None)
     if classic is not None:
@@ -201,3 +204,37 @@ def observed_values(observation: Observation) -> Mapping[str, Any] | None:
                 return None
             time.sleep(0.01)
     return observation.get
+
+
+def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
+    """Return the rows, and what returns their number when they have been computed."""
+    from pyspark.sql import Observation, functions
+
+    observed = Observation()
+    rows = frame.observe(observed, functions.count(functions.lit(1)).alias("rows"))
+    return rows, lambda: int(observed.get["rows"])
+
+
+def measured(observation: Observation) -> dict[str, Any] | None:
+    """Return the values that were measured, or None if the rows haven't been computed."""
+    found = _observed_values(observation)
+    return None if found is None else {name: _plain(value) for name, value in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Spark as JSON has it, but for NaN: times as ISO 8601, bytes in hexadecimal digits."""
+    if hasattr(value, "asDict"):
+        value = value.asDict()
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> float | str:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    return value.isoformat() if isinstance(value, date | clock_time) else str(value)

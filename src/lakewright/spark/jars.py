@@ -1,4 +1,4 @@
-"""Jars of Delta and of JDBC drivers, fetched once from Maven Central into the cache.
+"""The cache of this machine, and its jars of Delta and of JDBC drivers, fetched once from Maven Central.
 
 `spark.jars.packages` would resolve and copy 33 jars at each start of a session, which takes seconds
 (docs/decisions/004-jars-from-maven-central.md). Which jars a release of Spark needs, `releases` says.
@@ -11,16 +11,15 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterable, Mapping
 from http.client import HTTPException
 from pathlib import Path
-from typing import BinaryIO
 
 from lakewright.errors import NotInstalled, SparkUnavailable
-from lakewright.spark.cache import cache_folder
 from lakewright.spark.releases import Jar, Release, delta_jars, installed_release, store_jars
 
 log = logging.getLogger(__name__)
@@ -31,7 +30,6 @@ TRIES = 3
 """Attempts to fetch a jar: one lost connection should not fail a set-up."""
 
 TIMEOUT_SECONDS = 60
-BLOCK = 1 << 18
 
 _LOG_STORE = Path(__file__).with_name("lakewright-storage.jar")
 
@@ -45,6 +43,21 @@ POSTGRES_DRIVER = Jar(
 """PostgreSQL's JDBC driver, fetched only for projects that connect to one."""
 
 
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder for jars and launchers; it need not exist yet.
+
+    It is `LAKEWRIGHT_CACHE` if that is set, otherwise `lakewright` below `XDG_CACHE_HOME` or `~/.cache`.
+
+    Example:
+        >>> cache_folder({"XDG_CACHE_HOME": "/var/cache"}).as_posix()
+        '/var/cache/lakewright'
+    """
+    if named := environ.get("LAKEWRIGHT_CACHE"):
+        return Path(named).expanduser().absolute()
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "lakewright"
+
+
 def jars_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder that holds the jars; it need not exist yet."""
     return cache_folder(environ) / "jars"
@@ -52,7 +65,7 @@ def jars_folder(environ: Mapping[str, str]) -> Path:
 
 def missing_jars(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
     """Return the jars that the folder lacks, or holds with different content."""
-    return [jar for jar in jars if not _holds(folder / jar.name, jar.sha256)]
+    return [jar for jar in jars if _sha256(folder / jar.name) != jar.sha256]
 
 
 def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar]) -> list[Path]:
@@ -122,9 +135,11 @@ def _download(url: str, place: Path, sha256: str) -> None:
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
     part = Path(name)
     try:
-        with os.fdopen(handle, "wb") as sink:
-            found = _copy(url, sink)
-        if found != sha256:
+        # The operator chooses the scheme: a mirror may be a folder, `file:`.
+        source = urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS)  # noqa: S310 - see above
+        with os.fdopen(handle, "wb") as sink, source:
+            shutil.copyfileobj(source, sink)
+        if (found := _sha256(part)) != sha256:
             raise NotInstalled(
                 f"{url} has SHA-256 {found}, expected {sha256}; it was not saved",
                 remedy="Try again; if the error persists, the repository or a proxy alters files.",
@@ -136,22 +151,13 @@ def _download(url: str, place: Path, sha256: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _copy(url: str, sink: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    # The operator chooses the scheme: a mirror may be a folder, `file:`.
-    with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as source:  # noqa: S310 - see above
-        while block := source.read(BLOCK):
-            digest.update(block)
-            sink.write(block)
-    return digest.hexdigest()
-
-
-def _holds(path: Path, sha256: str) -> bool:
+def _sha256(path: Path) -> str | None:
+    """Return the SHA-256 of a file, or None if there is none."""
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
         raise NotInstalled(
             f"the jar {path} can't be read: {error.strerror}",

@@ -4,6 +4,12 @@ Spark starts its JVM as `$JAVA_HOME/bin/java` with `--add-modules=jdk.incubator.
 that module and would fail to start; other Javas print a warning at each start. Only machine learning in Spark
 uses the module, so Spark gets a launcher that drops this argument, and another one that newer Javas warn of.
 
+Much of a short run is spent on reading, verifying and linking ten thousand classes. A JVM can write them at
+exit to a file that later JVMs map into memory (class data sharing, JEP 350): with this archive, sessions
+start in 3 s instead of 7.5 s. The file is valid for one Java and one set of jars at their paths, so it is
+stored in the Python environment that has PySpark, and is removed with it. Without a matching archive,
+sessions start normally. `warmup` creates it. Measured: docs/decisions/006-archive-of-classes.md.
+
     python -m lakewright.spark.java        prints the Java that sessions start on
 """
 
@@ -20,10 +26,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from lakewright.errors import NotInstalled
-from lakewright.spark.cache import cache_folder
+from lakewright.spark.jars import cache_folder
+from lakewright.spark.releases import delta_jars, installed_release, installed_version
 
 OLDEST = 17
 """Spark 4 needs Java 17 or newer."""
@@ -31,6 +39,10 @@ OLDEST = 17
 UNWANTED = "--add-modules=jdk.incubator.vector"
 # Java 17 has the package that it opens, Java 25 no longer has it.
 UNWANTED_FROM_25 = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+
+
+# Otherwise the JVM warns of each class that it can't store, and of an archive that doesn't match.
+QUIET = "-Xlog:disable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +169,30 @@ def _feature(version: str) -> int:
     first, _, rest = version.partition(".")
     # Versions up to 8 began with "1.".
     return int(rest.partition(".")[0]) if first == "1" else int(first)
+
+
+def archive_path(java: Java) -> Path:
+    """Return the path of the archive for this Java and this environment's jars; it need not exist."""
+    try:
+        release = (java.home / "release").read_text()
+    except OSError:
+        release = ""
+    spark = find_spec("pyspark")
+    parts = [
+        str(java.executable),
+        release,
+        str(spark and spark.origin),
+        installed_version(),
+        *(jar.sha256 for jar in delta_jars(installed_release())),
+    ]
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return Path(sys.prefix) / "share" / "lakewright" / f"classes-{key}.jsa"
+
+
+def archive_options(java: Java) -> tuple[str, ...]:
+    """Return the JVM options that use the archive; none if it doesn't exist."""
+    archive = archive_path(java)
+    return (f"-XX:SharedArchiveFile={archive}", QUIET) if archive.is_file() else ()
 
 
 def main() -> int:

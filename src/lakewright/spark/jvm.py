@@ -12,14 +12,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakewright.errors import JvmEnded
 from lakewright.spark.engine import is_of_connect
-
-if TYPE_CHECKING:
-    pass
-
 
 _OUT_OF_MEMORY = re.compile(
     # Only at the beginning of a message of a JVM or a task: a column's value may hold the same words.

@@ -1,4 +1,4 @@
-"""Launching the JVM of this process: what PySpark finds while it does so, and how to end one that starts."""
+"""The start of the engine in this process: its modules, its environment, and how to end a JVM that starts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +17,31 @@ if TYPE_CHECKING:
 
 _MARK = "pyspark-shell"
 """The argument with which PySpark launches the JVM of a Python process."""
+
+MODULES = (
+    "pyspark.sql",
+    "pyspark.sql.functions",
+    "pyspark.sql.types",
+    "pyspark.errors",
+    "py4j.protocol",
+    "deltalake",
+    "deltalake.exceptions",
+    "sqlalchemy",
+)
+"""Packages whose modules import each other in cycles, and which Lakewright imports where it uses them.
+
+Python resolves a deadlock between two threads that import such a package by giving one of them a module that
+is only partly initialized.
+"""
+
+
+def import_engine() -> None:
+    """Import what is installed of the engine; what is missing fails where it is used, and says so there."""
+    for name in MODULES:
+        try:
+            import_module(name)
+        except ImportError:
+            continue
 
 
 def has_jvm() -> bool:

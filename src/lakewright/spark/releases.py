@@ -22,7 +22,10 @@ _CLIENT = "pyspark-client"
 """PySpark's client for Spark Connect alone, without Spark."""
 
 _LOCKS = Path(__file__).parent
-"""The folder of the lists of jars of object stores."""
+"""The folder of the lists of jars."""
+
+_ANY = "*"
+"""The section of a list with the jars that are the same for every release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,75 +64,17 @@ class Release:
     Attributes:
         spark: Its number, as `4.2`.
         oldest: The first of its patches that Delta's jar was built with and runs on.
-        delta: Delta's jar for it.
         has_conditional_writes: Whether its Hadoop can create an object in S3 only if there is none, which a
             commit needs beside those of other drivers. Hadoop has that from 3.4.2 on.
     """
 
     spark: str
-    oldest: int
-    delta: Jar
+    oldest: int = 0
     has_conditional_writes: bool = True
 
 
-def _delta_spark(spark: str, sha256: str) -> Jar:
-    return Jar("io.delta", f"delta-spark_{spark}_2.13", DELTA, sha256)
-
-
-RELEASES: tuple[Release, ...] = (
-    Release(
-        "4.0",
-        1,
-        _delta_spark("4.0", "49e899667168b9412f83cbe894ce264107d7b896d6c5e12edca4e216845c1104"),
-        has_conditional_writes=False,
-    ),
-    Release(
-        "4.1", 0, _delta_spark("4.1", "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10")
-    ),
-    Release(
-        "4.2", 0, _delta_spark("4.2", "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead")
-    ),
-)
+RELEASES = (Release("4.0", 1, has_conditional_writes=False), Release("4.1"), Release("4.2"))
 """Oldest first; the last one is the release that the lock pins."""
-
-DELTA_STORAGE = Jar(
-    "io.delta", "delta-storage", DELTA, "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc"
-)
-
-_BESIDE_DELTA = (
-    DELTA_STORAGE,
-    Jar(
-        "io.delta",
-        "delta-kernel-api",
-        DELTA,
-        "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
-    ),
-    Jar(
-        "io.delta",
-        "delta-kernel-defaults",
-        DELTA,
-        "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
-    ),
-    Jar(
-        "io.delta",
-        "delta-kernel-unitycatalog",
-        DELTA,
-        "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
-    ),
-    Jar(
-        "io.unitycatalog",
-        "unitycatalog-client",
-        "0.6.0",
-        "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
-    ),
-    Jar(
-        "io.unitycatalog",
-        "unitycatalog-hadoop",
-        "0.6.0",
-        "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
-    ),
-)
-"""The jars that Delta on Spark loads, that Spark doesn't contain, and that are the same for every release."""
 
 
 def supported_releases() -> str:
@@ -184,11 +129,10 @@ def is_client_alone() -> bool:
 
 
 def delta_jars(release: Release) -> tuple[Jar, ...]:
-    """Return the jars of Delta Lake that a session on the release loads."""
-    return (release.delta, *_BESIDE_DELTA)
+    """Return the jars of Delta Lake that a session on the release loads; first the one for this release."""
+    return _listed_jars(release, "delta")
 
 
-@cache
 def store_jars(release: Release, kind: str) -> tuple[Jar, ...]:
     """Return the jars of Hadoop's file system for a kind of object store that Spark doesn't contain.
 
@@ -197,12 +141,17 @@ def store_jars(release: Release, kind: str) -> tuple[Jar, ...]:
     Amazon's bundle of its whole SDK has 686 MB. The jars that the file system needs of it have 13 MB
     (docs/decisions/016-s3-jars.md).
     """
+    return _listed_jars(release, kind)
+
+
+@cache
+def _listed_jars(release: Release, name: str) -> tuple[Jar, ...]:
     jars, section = [], ""
-    for line in (_LOCKS / f"{kind}_jars.txt").read_text("utf-8").splitlines():
+    for line in (_LOCKS / f"{name}_jars.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             section = line.strip("[]")
-        elif section == release.spark:
-            name, sha256 = line.split()
-            group, artifact, number, classifier = f"{name}::".split(":")[:4]
+        elif section in {release.spark, _ANY}:
+            coordinates, sha256 = line.split()
+            group, artifact, number, classifier = f"{coordinates}::".split(":")[:4]
             jars.append(Jar(group, artifact, number, sha256, classifier=classifier))
     return tuple(jars)

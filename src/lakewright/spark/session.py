@@ -10,15 +10,15 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, SparkUnavailable
 from lakewright.spark.cluster import executor_cores, is_cluster
 from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
-from lakewright.spark.given_session import CATALOG_KEY, DELTA_CATALOG, check_given_session, check_jvm
 from lakewright.spark.jvm import active_context
 from lakewright.spark.launch import end_launched_jvm, forget_jvm, has_jvm, launched_jvms
+from lakewright.spark.releases import Release, check_release, delta_jars, installed_release
 from lakewright.spark.session_builder import build_session
 
 if TYPE_CHECKING:
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _POOL = "spark.scheduler.pool"
+
+EXTENSIONS_KEY = "spark.sql.extensions"
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG_KEY = "spark.sql.catalog.spark_catalog"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+_STATEMENT_OF_DELTA = "VACUUM delta.`/x` DRY RUN"
+"""A statement that only Delta's parser accepts; it is parsed, not run."""
+
+_CATALOGS = (DELTA_CATALOG, "io.unitycatalog.", "com.databricks.")
+"""Beginnings of the classes of catalogs that have Delta tables: Delta's own, and those that wrap it."""
 
 
 class Sessions(ABC):
@@ -130,7 +141,8 @@ class OwnSession(Sessions):
     @property
     def is_shared(self) -> bool:
         """Whether another program has started a session in this process."""
-        return _foreign_context() is not None
+        context = active_context()
+        return context is not None and context not in _own_contexts
 
     def check(self) -> None:
         """Raise an error if another program's session, or the JVM that it left, lacks what Lakewright needs.
@@ -254,12 +266,6 @@ def _idle_jvm() -> JVMView | None:
     return None if gateway is None or active_context() is not None else gateway.jvm
 
 
-def _foreign_context() -> SparkContext | None:
-    """Return the running context that another program started, if there is one."""
-    context = active_context()
-    return None if context is None or context in _own_contexts else context
-
-
 def _running_session() -> SparkSession:
     """Return the session that is running in this process; it exists if a context does."""
     from pyspark.sql import SparkSession
@@ -276,3 +282,88 @@ class NoSession(Sessions):
     def start(self, settings: SessionSettings) -> NoReturn:
         """Raise the error."""
         raise self.error
+
+
+def check_given_session(session: SparkSession) -> None:
+    """Raise an error if a session is stopped, too old, or has no Delta Lake; it isn't changed.
+
+    Its settings alone prove nothing: Spark ignores an extension whose jar is missing, and one that is set
+    after the start.
+
+    Raises:
+        SparkUnavailable: With the settings that it lacks, or with the release of Spark that it is of.
+    """
+    java: Any = getattr(session, "_jsparkSession", None)
+    if java is None:
+        raise SparkUnavailable(
+            f"the given session is of type {type(session).__name__}, not SparkSession",
+            remedy="Give a SparkSession, or none: Lakewright then starts one.",
+        )
+    context: Any = session.sparkContext
+    release = check_running(session, is_stopped=context._jsc is None or context._jsc.sc().isStopped())
+    lacks = [] if _has_extension(java) else [f"{EXTENSIONS_KEY}={DELTA_EXTENSION}"]
+    catalog = session.conf.get(CATALOG_KEY, None)
+    if catalog is not None and not catalog.startswith(_CATALOGS):
+        lacks.append(f"{CATALOG_KEY}={DELTA_CATALOG} (it is {catalog})")
+    if lacks:
+        raise SparkUnavailable(
+            f"the Spark session that runs in this process has no Delta Lake: it lacks {' and '.join(lacks)}",
+            remedy=_remedy(release),
+            details={"lacks": lacks},
+        )
+
+
+def check_running(session: SparkSession, *, is_stopped: bool) -> Release:
+    """Return the release of a given session.
+
+    Raises:
+        SparkUnavailable: It is stopped, or of a release that is not supported.
+    """
+    if is_stopped:
+        raise SparkUnavailable(
+            "the given Spark session has been stopped",
+            remedy="Start a new one, and load the project with it.",
+        )
+    return check_release(session.version)
+
+
+def check_jvm(jvm: Any) -> None:
+    """Raise an error if a JVM whose session has been stopped can't load Delta's classes.
+
+    A process has one JVM; a jar that it was started without can't be added to Spark's driver any more.
+
+    Raises:
+        SparkUnavailable: With the settings that the JVM lacks.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(DELTA_EXTENSION)
+    except Py4JJavaError:
+        raise SparkUnavailable(
+            "the JVM of this process was started without Delta Lake, by a session that has been stopped",
+            remedy=_remedy(installed_release()),
+        ) from None
+
+
+def _has_extension(java: Any) -> bool:
+    from pyspark.errors import ParseException
+
+    try:
+        java.newSession().sessionState().sqlParser().parsePlan(_STATEMENT_OF_DELTA)
+    except ParseException:
+        return False
+    return True
+
+
+def _remedy(release: Release) -> str:
+    settings = {
+        "spark.jars.packages": delta_jars(release)[0].coordinates,
+        EXTENSIONS_KEY: DELTA_EXTENSION,
+        CATALOG_KEY: DELTA_CATALOG,
+    }
+    calls = "".join(f'.config("{key}", "{value}")' for key, value in settings.items())
+    return (
+        f"Start Python (the notebook's kernel) anew, and build the session with {calls}; or build none: "
+        "Lakewright then starts its own."
+    )

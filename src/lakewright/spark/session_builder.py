@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import logging
 import os
 import re
@@ -15,22 +16,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.errors import NotInstalled, SparkUnavailable
-from lakewright.spark.class_archive import archive_options
+from lakewright.errors import LeaseHeld, NotInstalled, SparkUnavailable
 from lakewright.spark.cluster import check_master, is_cluster
 from lakewright.spark.conf import (
     SessionSettings,
+    embedded_metastore,
     executor_python,
     local_cores,
     master_of,
     session_conf,
 )
 from lakewright.spark.jars import fetch_jars, fetch_store_jars
-from lakewright.spark.java import find_java, java_home_for_spark
+from lakewright.spark.java import archive_options, find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.launch import environment_set, has_jvm, interrupts_kept
-from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
-from lakewright.spark.query_logs import filter_query_logs
+from lakewright.spark.loggers import filter_query_logs
 from lakewright.spark.releases import Jar, delta_jars, installed_release
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
+
+_LOCKED = "dbex.lck"
+"""The file of an embedded metastore, a Derby database, that Derby locks while it has the database open.
+
+Only one process can; Derby's own error is buried under those of Hive and Spark.
+"""
 
 
 def build_session(settings: SessionSettings, *, is_resident: bool = False) -> SparkSession:
@@ -82,6 +88,26 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with environment_set(environ), interrupts_kept():
         return _session(conf)
+
+
+def check_metastore_is_free(folder: Path) -> None:
+    """Raise `LeaseHeld` if another process has a metastore open.
+
+    Raises:
+        LeaseHeld: Another process has it open.
+    """
+    try:
+        with (folder / _LOCKED).open("rb") as file:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return
+    except BlockingIOError:
+        raise LeaseHeld(
+            f"another process has the catalog in {folder} open, and only one process can at a time",
+            remedy="Run again when that process has ended. To run several at once, keep the catalog on "
+            "a server (config: spark.hadoop.hive.metastore.uris=thrift://…), or use tables by location.",
+            details={"key": str(folder)},
+        ) from None
 
 
 def _drivers(jars: Sequence[Jar]) -> list[Path]:

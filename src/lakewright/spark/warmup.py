@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled
-from lakewright.spark.class_archive import QUIET, archive_path
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.java import Java, find_java
+from lakewright.spark.java import QUIET, Java, archive_path, find_java
 from lakewright.spark.session_builder import build_session
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from lakewright.lake.spark_errors import (
     Meaning,
     condition,
     file_of,
+    meaning,
     translated,
     unreadable_reason,
 )
@@ -105,38 +106,14 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     )
 
 
-def _meaning(
-    pattern: str,
-    kind: type[LakewrightError],
-    message: str,
-    remedy: str | None = None,
-    **details: bool,
-) -> Meaning:
-    """Return the meaning of texts of Spark as an error.
-
-    Args:
-        pattern: A regular expression of the texts.
-        kind: The class of the error.
-        message: Its message, with `what` failed, the part that was `found`, and Spark's `condition`.
-        remedy: Its remedy; by default that of the class.
-        details: Its details.
-    """
-
-    def error(match: re.Match[str], text: str, what: str) -> LakewrightError:
-        found = message.format(what=what, found=match[0], condition=condition(text))
-        return kind(found, remedy=remedy, details=details)
-
-    return re.compile(pattern), error
-
-
 _MEANINGS: tuple[Meaning, ...] = (
-    _meaning(
+    meaning(
         r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*",
         TargetError,
         "a row of the {what} breaks a constraint of the table: {found}",
         "Correct the slice.",
     ),
-    _meaning(
+    meaning(
         r"COLUMN_ALREADY_EXISTS",
         SchemaDriftError,
         "the {what} has columns whose names differ by case only: {condition}",
@@ -150,19 +127,19 @@ _MEANINGS: tuple[Meaning, ...] = (
         ),
         _unreadable,
     ),
-    _meaning(
+    meaning(
         r"[Ff]ile ?name too long",
         SchemaDriftError,
         "the {what} has a value in a partition column that is too long for the name of a folder",
     ),
-    _meaning(
+    meaning(
         r"PARQUET_TYPE_(?:ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)|UNSUPPORTED_TIME_TYPE",
         SchemaDriftError,
         "the {what} has a column of a type that Spark doesn't read: {condition}",
         "Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types in one "
         "that Spark has.",
     ),
-    _meaning(
+    meaning(
         r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE",
         SchemaDriftError,
         "a value of the {what} doesn't fit its column: {condition}",

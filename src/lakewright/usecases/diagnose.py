@@ -36,10 +36,9 @@ from lakewright.slices.deviations import lost_folder_fault
 from lakewright.slices.discovery import list_bronze
 from lakewright.slices.lost_table import find_loss
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
-from lakewright.spark.class_archive import archive_path
 from lakewright.spark.cluster import check_master, is_cluster
 from lakewright.spark.jars import fetch_jars, jars_folder, log_store_jar, missing_jars
-from lakewright.spark.java import find_java
+from lakewright.spark.java import archive_path, find_java
 from lakewright.spark.releases import (
     DELTA,
     Jar,

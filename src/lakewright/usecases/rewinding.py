@@ -13,7 +13,6 @@ from lakewright.due.facts import Effect, Foreign, Slice
 from lakewright.due.plan import Code
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.lake.spark_errors import EVERYWHERE, translated
 from lakewright.manifest.item import is_changed
 from lakewright.manifest.journal import UNFIT, Run
@@ -41,6 +40,7 @@ from lakewright.slices.rewind.plan import (
 from lakewright.slices.rewind.settlement import conclude, settle_rewind
 from lakewright.slices.slice_replay import UNFIT_SLICE
 from lakewright.spark.jvm import full_text
+from lakewright.spark.loggers import without_id_warnings
 from lakewright.strategies.summary import plain_names
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
@@ -220,7 +220,7 @@ def under_lease(app: App, entity: Entity, phase: str, facts: Mapping[str, Any]) 
     with (
         listed(app, f"{phase.lower()} {entity.called}", phase, facts) as attempt,
         hold_leases(target, resources),
-        without_id_warnings(app.lake),
+        without_id_warnings(is_shared=app.lake.sessions.is_shared),
     ):
         yield attempt
 

@@ -33,24 +33,20 @@ class Definitions:
         self._lock = lock
         self._resolved: dict[int, Named] = {}
 
-    def resolve(self, category: str, name: str) -> Named:
+    def resolve(self, category: str, name: str, *, is_original: bool = False) -> Named:
         """Return the definition of a name in a category, such as `relation`.
 
-        Raises:
-            SpecError: No definition has that name, or its declaration is invalid for this instance.
-        """
-        return self._resolve(category, name, self._project.definitions(category))
-
-    def resolve_original(self, category: str, name: str) -> Named:
-        """Return the project's own definition, even if a test of the project overrides it.
+        Args:
+            category: The category.
+            name: The name.
+            is_original: Whether it is the project's own, even if a test of the project overrides it.
 
         Raises:
             SpecError: No definition has that name, or its declaration is invalid for this instance.
         """
-        overridden = self._project.overridden.get(category, {})
-        return self._resolve(category, name, {**self._project.definitions(category), **overridden})
-
-    def _resolve(self, category: str, name: str, definitions: Mapping[str, Definition]) -> Named:
+        definitions = self._project.definitions(category)
+        if is_original:
+            definitions = {**definitions, **self._project.overridden.get(category, {})}
         definition = definitions.get(name)
         if definition is None:
             if (faulty := self._project.faulty_error(category, name)) is not None:

@@ -29,46 +29,36 @@ class ReadableRelation(Protocol):
     @property
     def name(self) -> str:
         """Its name; empty if it is written inside another definition."""
-        ...
 
     @property
     def kind(self) -> str:
         """Its kind."""
-        ...
 
     @property
     def keeps_past(self) -> bool:
         """Whether its rows at an earlier time can be read, or never change."""
-        ...
 
     @property
     def partitions(self) -> tuple[PartitionField, ...]:
         """Its partition columns."""
-        ...
 
     def check_partition(self, workspace: Workspace, partition: Partition) -> None:
         """Raise a `SpecError` if it can't store one of these values of partition columns."""
-        ...
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the resources that reading it requires."""
-        ...
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return its columns: those declared, otherwise those found."""
-        ...
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return its rows: those of these partitions, or all if none is given."""
-        ...
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the name by which a query refers to it, or None if a query can't."""
-        ...
 
     def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that its rows are computed from when it is read; empty if it holds them."""
-        ...
 
 
 class ReadableMapping(Protocol):
@@ -76,31 +66,24 @@ class ReadableMapping(Protocol):
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return every resource that its frame depends on."""
-        ...
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mappings that it reads."""
-        ...
 
     def build(self, workspace: Workspace) -> DataFrame:
         """Return its frame."""
-        ...
 
     def output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the frame of another output than `main`."""
-        ...
 
     def check_output(self, name: str) -> None:
         """Raise a `SpecError` unless there is an output of this name."""
-        ...
 
     def sql_text(self, workspace: Workspace) -> str:
         """Return a query over tables that gives the same rows."""
-        ...
 
     def model_dump_json(self) -> str:
         """Return its declaration as JSON."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +93,15 @@ class ImportedRelation:
     Attributes:
         relation: The relation.
         home: The workspace of its project.
-        project: The project's name.
     """
 
     relation: ReadableRelation
     home: Workspace
-    project: str
 
     @property
     def name(self) -> str:
         """Its name, preceded by its project's: `project/name`."""
-        return f"{self.project}/{self.relation.name}"
+        return f"{self.home.project.name}/{self.relation.name}"
 
     @property
     def kind(self) -> str:
@@ -172,13 +153,9 @@ def read_relation(
     return relation.read(workspace, partitions)
 
 
-def _which(declared: Any) -> str:
-    return "name" if isinstance(declared, str) else "relation"
-
-
 RelationReference: TypeAlias = Annotated[
     Annotated[str, Tag("name")] | Annotated[ReadableRelation, KindOf("relation"), Tag("relation")],
-    Discriminator(_which),
+    Discriminator(lambda declared: "name" if isinstance(declared, str) else "relation"),
 ]
 """A relation's name, or the relation itself."""
 

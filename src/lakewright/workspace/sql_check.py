@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.files import LocalFiles
+from lakewright.manifest.plain_values import of_json
 from lakewright.spec.suggestions import meant
 from lakewright.workspace.query import all_rows, table_resource
 from lakewright.workspace.readable_parts import ReadableRelation
@@ -94,9 +95,7 @@ class SqlChecker:
             found = asdict(_analyse(query, tables))
             self._is_changed = True
         self._used[key] = found
-        unknown = tuple((name, remedy) for name, remedy in found["unknown"])
-        columns = found["columns"]
-        return SqlAnalysis(found["unparsed"], unknown, None if columns is None else tuple(columns))
+        return of_json(SqlAnalysis, found)
 
     def tables_of(self, workspace: Workspace) -> DeclaredTables:
         """Return the tables that the relations of a workspace declare, which are looked up once."""

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lakewright.errors import SpecError
 from lakewright.lake.commit import sign_commits
-from lakewright.lake.measures import measured
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import refresh_tables, unpersist
 from lakewright.plan.resource import Resource
+from lakewright.spark.engine import measured
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.definitions import Definitions, Views, qualified
-from lakewright.workspace.notes import OF_NO_MAPPING, Notes
 from lakewright.workspace.readable_parts import ImportedRelation, ReadableMapping, ReadableRelation
 
 if TYPE_CHECKING:
@@ -35,6 +34,37 @@ T = TypeVar("T")
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
 """Spark's key for whether it replaces texts like `${…}` in SQL."""
+
+
+OF_NO_MAPPING = ""
+"""Stands for a relation that is read by no mapping."""
+
+
+class Notes(dict[str, list[Callable[[], str | None]]]):
+    """What mappings and relations report of the rows that are read, until a run takes it.
+
+    Functions by mapping; each returns None as long as there is nothing to report.
+
+    Example:
+        >>> notes = Notes()
+        >>> notes.add("orders", lambda: "1 record is left out")
+        >>> notes.take(["orders"]), notes.take(["orders"])
+        (['1 record is left out'], [])
+    """
+
+    def add(self, mapping: str, note: Callable[[], str | None]) -> None:
+        """Add a function whose text is reported for a mapping."""
+        self.setdefault(mapping, []).append(note)
+
+    def take(self, mappings: Iterable[str] | None = None) -> list[str]:
+        """Return what some of the mappings report, or all of them, once."""
+        found: dict[str, None] = {}
+        for name in sorted(self if mappings is None else self.keys() & set(mappings)):
+            texts = [(each, each()) for each in self.pop(name)]
+            if waiting := [each for each, text in texts if text is None]:
+                self[name] = waiting
+            found |= dict.fromkeys(text for _, text in texts if text is not None)
+        return list(found)
 
 
 class Workspace:
@@ -107,7 +137,7 @@ class Workspace:
         """
         home, inner = self._home(name)
         if home is not self:
-            return ImportedRelation(home.relation(inner), home, home.project.name)
+            return ImportedRelation(home.relation(inner), home)
         return cast("ReadableRelation", self._definitions.resolve("relation", name))
 
     def mapping(self, name: str) -> ReadableMapping:
@@ -141,11 +171,11 @@ class Workspace:
 
     def original_relation(self, name: str) -> ReadableRelation:
         """Return the project's own relation, even if a test overrides it."""
-        return cast("ReadableRelation", self._definitions.resolve_original("relation", name))
+        return cast("ReadableRelation", self._definitions.resolve("relation", name, is_original=True))
 
     def original_mapping(self, name: str) -> ReadableMapping:
         """Return the project's own mapping, even if a test overrides it."""
-        return cast("ReadableMapping", self._definitions.resolve_original("mapping", name))
+        return cast("ReadableMapping", self._definitions.resolve("mapping", name, is_original=True))
 
     def outline(self) -> Workspace:
         """Return a workspace whose frames have columns but no rows, so that no data need exist."""

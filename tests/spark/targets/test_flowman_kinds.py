@@ -12,7 +12,7 @@ from tests.sessions import same
 from tests.spark.relations.relations import rows, stored
 
 from lakewright.errors import DataLossError
-from lakewright.lake.files import concatenate_with_hadoop, copy_with_hadoop
+from lakewright.lake.files import HadoopFiles
 from lakewright.plan.observation import Answer
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
@@ -98,9 +98,9 @@ def test_targets_of_flowman_do_their_work(tmp_path: Path, spark: SparkSession) -
     assert delta.read(workspace).count() == 4
 
     file = str(tmp_path / "out" / "rows.csv")
-    copy_with_hadoop(workspace.lake, file, str(tmp_path / "copied.csv"))
-    copy_with_hadoop(workspace.lake, file, str(tmp_path / "copied.csv"))
-    concatenate_with_hadoop(workspace.lake, [file, file], str(tmp_path / "twice"), b"-\n")
+    HadoopFiles(workspace.lake).copy(file, str(tmp_path / "copied.csv"))
+    HadoopFiles(workspace.lake).copy(file, str(tmp_path / "copied.csv"))
+    HadoopFiles(workspace.lake).concatenate([file, file], str(tmp_path / "twice"), b"-\n")
     text = Path(file).read_text()
     assert (tmp_path / "copied.csv").read_text() == text
     assert (tmp_path / "twice").read_text() == f"{text}-\n{text}"

@@ -9,8 +9,8 @@ import pytest
 
 from lakewright.cli.options import Settings
 from lakewright.cli.warm import _open
-from lakewright.spark.attached_jvm import AttachedSession
 from lakewright.spark.connect import ConnectSessions
+from lakewright.spark.resident import AttachedSession
 
 
 @pytest.mark.parametrize(("master", "is_attached"), [("sc://host:15002", False), ("local[2]", True)])

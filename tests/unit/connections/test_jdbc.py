@@ -152,7 +152,7 @@ def test_a_connection_of_settings_is_no_database(tmp_path: Path) -> None:
     ],
 )
 def test_a_type_comes_back_from_postgres_as_it_was_declared(declared: str) -> None:
-    written = DIALECT.type_sql(Field(name="c", type=parse_type(declared)))
+    written = DIALECT.type_sql(parse_type(declared), "c")
     assert read_type(written).ddl == declared
     assert DIALECT.stored(parse_type("tinyint")).ddl == "smallint"
 
@@ -160,7 +160,7 @@ def test_a_type_comes_back_from_postgres_as_it_was_declared(declared: str) -> No
 @pytest.mark.parametrize("declared", ["map<string,int>", "struct<a: int>", "variant"])
 def test_a_type_that_postgres_lacks_is_an_error(declared: str) -> None:
     with pytest.raises(SpecError, match="column c: PostgreSQL has no type for"):
-        DIALECT.type_sql(Field(name="c", type=parse_type(declared)))
+        DIALECT.type_sql(parse_type(declared), "c")
 
 
 def test_whatever_stands_in_names_and_texts_stays_data() -> None:

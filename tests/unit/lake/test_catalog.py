@@ -10,8 +10,7 @@ from tests.sessions import no_session
 
 from lakewright.lake.lake import Lake
 from lakewright.lake.table import find_entry, needs_catalog
-from lakewright.spark.conf import SessionSettings
-from lakewright.spark.metastore import CATALOG
+from lakewright.spark.conf import CATALOG, SessionSettings
 
 ENTITY = """
 connections: {web: {}}

@@ -95,11 +95,12 @@ def test_the_lock_is_not_inside_the_tables_folder(tmp_path: Path) -> None:
 COUNT = """
 import sys
 from pathlib import Path
-from lakewright.lake.commit_lock import commit_lock
+from lakewright.lake import commit_lock
 from lakewright.spec.models.places import Address
+commit_lock.PAUSE = 0
 counter = Path(sys.argv[2])
 for _ in range(250):
-    with commit_lock(Address(location=sys.argv[1]), "one of four", patience=1e9, pause=0):
+    with commit_lock.commit_lock(Address(location=sys.argv[1]), "one of four", patience=1e9):
         counter.write_text(str(int(counter.read_text()) + 1))
 """
 

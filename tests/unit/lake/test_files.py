@@ -113,3 +113,9 @@ def test_a_name_with_brackets_is_a_name(tmp_path: Path) -> None:
     assert FILES.matching(odd) == [odd]
     assert FILES.matching(str(tmp_path / "a?")) == [str(tmp_path / "a1")]
     assert FILES.matching(str(tmp_path / "b[1]")) == []
+
+
+def test_a_pattern_means_the_same_as_in_hadoop(tmp_path: Path) -> None:
+    for name in ("a1", "b1", "^1"):
+        (tmp_path / name).touch()
+    assert [Path(each).name for each in FILES.matching(f"{tmp_path}/[^a]1")] == ["^1", "b1"]

@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.sessions import no_session
 
+from lakewright.lake.history import ABSENT, UNSEEN, mark_of, version_of
 from lakewright.lake.lake import Lake
-from lakewright.lake.place_marks import ABSENT, UNSEEN, mark_of, version_of
 from lakewright.plan.resource import Resource
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings

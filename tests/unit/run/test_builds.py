@@ -8,8 +8,7 @@ from pathlib import Path
 from tests.unit.run.bench import Bench
 
 from lakewright.lake.commit import Commit
-from lakewright.lake.history import TableHistory
-from lakewright.lake.place_marks import mark_of
+from lakewright.lake.history import TableHistory, mark_of
 from lakewright.manifest.journal import BUILD, TAINT, Journal
 from lakewright.manifest.store import Put, Write
 from lakewright.plan.phase import Phase

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.run.bench import Bench, Listening, ended, would_run
 
 from lakewright.errors import StoreUnavailable
-from lakewright.lake.place_marks import mark_of
+from lakewright.lake.history import mark_of
 from lakewright.manifest.journal import BUILD, RUN, RUN_TARGET, Journal
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Write, Written

@@ -13,7 +13,7 @@ from tests.unit.run.bench import Bench, ends
 from lakewright.errors import SpecError
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.spark.imports import import_engine
+from lakewright.spark.launch import import_engine
 
 RANGE = ("day:start=2022-11-01", "day:end=2022-11-09")
 PHASES = ["validate", "create", "build", "verify"]
@@ -141,6 +141,6 @@ def test_the_engines_modules_are_imported_and_missing_ones_are_left_to_their_use
         asked.append(name)
         raise ImportError(name)
 
-    monkeypatch.setattr("lakewright.spark.imports.import_module", find)
+    monkeypatch.setattr("lakewright.spark.launch.import_module", find)
     import_engine()
     assert {"pyspark.sql", "deltalake"} <= set(asked)

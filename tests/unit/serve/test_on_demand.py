@@ -17,7 +17,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.options import Settings
 from lakewright.cli.output import Output
 from lakewright.serve.server_files import ServerFiles
-from lakewright.spark.attached_jvm import AttachedSession
+from lakewright.spark.resident import AttachedSession
 from lakewright.spark.session import OwnSession
 
 

@@ -15,10 +15,9 @@ import pytest
 
 from lakewright.serve import session_host
 from lakewright.serve.session_host import RESTART, SessionHost
-from lakewright.spark.attached_jvm import AttachedSession, Wanted, jvm_variables
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
-from lakewright.spark.resident import Place, ResidentJvm
+from lakewright.spark.resident import AttachedSession, Place, ResidentJvm, Wanted, jvm_variables
 
 
 @dataclass

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.spark.class_archive import archive_options, archive_path
-from lakewright.spark.java import Java
+from lakewright.spark.java import Java, archive_options, archive_path
 
 
 def test_without_an_archive_the_jvm_gets_no_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

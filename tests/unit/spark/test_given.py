@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import ParseException
 
 from lakewright.errors import SparkUnavailable
-from lakewright.spark.given_session import CATALOG_KEY, DELTA_CATALOG, DELTA_EXTENSION, check_given_session
+from lakewright.spark.session import CATALOG_KEY, DELTA_CATALOG, DELTA_EXTENSION, check_given_session
 
 ICEBERG = "org.apache.iceberg.spark.SparkSessionCatalog"
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakewright.errors import SparkUnavailable
-from lakewright.spark.attached_jvm import AttachedSession
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.launch import end_launched_jvm, launched_jvms
+from lakewright.spark.resident import AttachedSession
 from lakewright.spark.session import OwnSession
 
 if TYPE_CHECKING:

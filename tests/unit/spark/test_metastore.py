@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import LeaseHeld
-from lakewright.spark.conf import SessionSettings
-from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
-from lakewright.spark.session_builder import build_session
+from lakewright.spark.conf import SessionSettings, embedded_metastore
+from lakewright.spark.session_builder import build_session, check_metastore_is_free
 
 HIVE = {"spark.sql.catalogImplementation": "hive"}
 # Locks the file as Derby does, until its input ends.

@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 from pyspark.logger import PySparkLogger
 
-from lakewright.spark.query_logs import filter_query_logs, quiet_pyspark
+from lakewright.spark.loggers import filter_query_logs, quiet_pyspark
 
 NAME = "SQLQueryContextLogger"
 

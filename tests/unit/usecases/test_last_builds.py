@@ -14,7 +14,7 @@ from tests.projects import make_project
 
 from lakewright.app import App
 from lakewright.due.plan import Code
-from lakewright.lake.place_marks import UNSEEN, mark_of
+from lakewright.lake.history import UNSEEN, mark_of
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase

@@ -16,8 +16,7 @@ from lakewright.relations.relation import Relation
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.workspace.notes import OF_NO_MAPPING
-from lakewright.workspace.workspace import Workspace
+from lakewright.workspace.workspace import OF_NO_MAPPING, Workspace
 
 PROJECT = """
 relations:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LeaseHeld
 from lakewright.lake.commit_lock import commit_lock
-from lakewright.lake.compaction import compact, observe_shape, vacuum
+from lakewright.lake.compaction import compact, observe_shape
+from lakewright.lake.delta_sql import vacuum_table
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import local_table_path, observe_table
 from lakewright.lake.table import set_properties
@@ -114,7 +115,7 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
         done = compact(lake, address, wanted, {"maintenance": entity.name, "run": leases.holder.run_id})
         reach_failpoint("after_compaction")
         if wanted.vacuum:
-            vacuum(lake, address)
+            vacuum_table(lake.new_session(), address)
     return replace(found, removed=done.removed, added=done.added, is_done=True)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Build, Kind, Output, Subject
 from lakewright.lake.commit import has_changed_rows, replaces_all, restored_version
-from lakewright.lake.place_marks import ABSENT, UNSEEN, mark_of, version_of
+from lakewright.lake.history import ABSENT, UNSEEN, mark_of, version_of
 from lakewright.plan.resource import Resource
 from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.slices.other_runs import entity_targets, instance_taking

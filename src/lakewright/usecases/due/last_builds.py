@@ -12,8 +12,7 @@ from lakewright.due.outputs import stale
 from lakewright.due.plan import Code
 from lakewright.due.words import reason_text
 from lakewright.errors import LakewrightError
-from lakewright.lake.history import TableHistories
-from lakewright.lake.place_marks import UNSEEN
+from lakewright.lake.history import UNSEEN, TableHistories
 from lakewright.manifest.journal import BUILD
 from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.run.builds import BuildState, RecordedBuild, build_key, marked_builds, read_builds

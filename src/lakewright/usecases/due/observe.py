@@ -39,9 +39,9 @@ from lakewright.errors import Fault, LakewrightError
 from lakewright.errors.fault import remedy_of
 from lakewright.lake.commit import Commit
 from lakewright.lake.files import names_in
+from lakewright.lake.history import mark_of
 from lakewright.lake.observation import missing_files, observe_without_spark
 from lakewright.lake.paths import local_path
-from lakewright.lake.place_marks import mark_of
 from lakewright.lake.storage_errors import lost_files_error
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import CALM

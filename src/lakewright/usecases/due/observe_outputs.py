@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from lakewright.due.facts import Check, Facts, Kind, Output, Subject
 from lakewright.due.outputs import Moves, output_plan
 from lakewright.errors import LakewrightError
-from lakewright.lake.history import TableHistories
-from lakewright.lake.place_marks import ABSENT, UNSEEN, stamp_of
+from lakewright.lake.history import ABSENT, UNSEEN, TableHistories, stamp_of
 from lakewright.manifest.journal import SETTLED
 from lakewright.manifest.record import format_instant
 from lakewright.plan.dirtiness import BuildPolicy, Refresh

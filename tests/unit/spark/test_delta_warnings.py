@@ -9,10 +9,7 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JError
 
-from lakewright.lake.delta_warnings import LOGGER, without_id_warnings
-
-SHARED: Any = SimpleNamespace(sessions=SimpleNamespace(is_shared=True))
-OWN: Any = SimpleNamespace(sessions=SimpleNamespace(is_shared=False))
+from lakewright.spark.loggers import DELTA_LOGGER, without_id_warnings
 
 
 class Log4j:
@@ -50,29 +47,29 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_logger_is_quiet_in_the_block_and_as_before_after_it(pretend: Any) -> None:
     log4j = Log4j(root="WARN")
     pretend(log4j)
-    with without_id_warnings(SHARED):
-        assert log4j.loggers == {"root": "WARN", LOGGER: "ERROR"}
+    with without_id_warnings(is_shared=True):
+        assert log4j.loggers == {"root": "WARN", DELTA_LOGGER: "ERROR"}
     assert log4j.loggers == {"root": "WARN"}
-    assert log4j.seen == [{"root": "WARN", LOGGER: "ERROR"}, {"root": "WARN"}], "Log4j was told of each"
+    assert log4j.seen == [{"root": "WARN", DELTA_LOGGER: "ERROR"}, {"root": "WARN"}], "Log4j was told of each"
 
 
 def test_a_level_that_the_user_chose_is_kept(pretend: Any) -> None:
-    log4j = Log4j(**{LOGGER: "DEBUG"})
+    log4j = Log4j(**{DELTA_LOGGER: "DEBUG"})
     pretend(log4j)
-    with without_id_warnings(SHARED):
-        assert log4j.loggers == {LOGGER: "DEBUG"}
-    assert (log4j.loggers, log4j.seen) == ({LOGGER: "DEBUG"}, [])
+    with without_id_warnings(is_shared=True):
+        assert log4j.loggers == {DELTA_LOGGER: "DEBUG"}
+    assert (log4j.loggers, log4j.seen) == ({DELTA_LOGGER: "DEBUG"}, [])
 
 
 def test_a_session_of_ours_and_another_logging_are_left_alone(pretend: Any) -> None:
     log4j = Log4j()
     pretend(log4j)
-    with without_id_warnings(OWN):
+    with without_id_warnings(is_shared=False):
         assert log4j.loggers == {}
 
     def fail(_: bool) -> None:
         raise Py4JError("there is no such method")
 
     pretend(SimpleNamespace(LogManager=SimpleNamespace(getContext=fail)))
-    with without_id_warnings(SHARED):
+    with without_id_warnings(is_shared=True):
         pass

@@ -9,10 +9,10 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-from lakewright.lake.measures import measured
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.result import TargetResult
+from lakewright.spark.engine import measured
 
 
 def test_what_was_measured_is_json() -> None:
