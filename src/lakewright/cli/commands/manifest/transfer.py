@@ -21,7 +21,7 @@ from lakewright.errors import UsageError
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
-    from lakewright.manifest.transfer import Imported
+    from lakewright.upkeep.transfer import Imported
 
 
 _ESCAPED = "backslashreplace"
@@ -39,7 +39,7 @@ def export(call: Call, /, file: Path | None) -> None:
 
     The file has records, watermarks, counters and runs, but no leases.
     """
-    from lakewright.manifest.transfer import export_manifest
+    from lakewright.upkeep.transfer import export_manifest
 
     lines = export_manifest(call.app.store)
     if file is not None:
@@ -74,7 +74,7 @@ def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
 
     Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
     """
-    from lakewright.manifest.transfer import import_manifest
+    from lakewright.upkeep.transfer import import_manifest
 
     app = call.app
     with _opened(file, call) as lines:
