@@ -19,15 +19,15 @@ from deltalake import DeltaTable, QueryBuilder
 from tests.chaos.lake import CANARY, ENTITIES, PREFIX, ChaosLake, expected
 
 from lakewright.lake.commit import item_contents
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, find_lease
 from lakewright.manifest.record import Application, Record, State
 from lakewright.manifest.store import Query, Store
-from lakewright.manifest.transfer import export_manifest
 from lakewright.manifest.watermarks import Watermarks
 from lakewright.stores.process import is_dead
 from lakewright.strategies.summary import Summary
+from lakewright.upkeep.fsck import fsck
+from lakewright.upkeep.transfer import export_manifest
 
 
 @dataclass

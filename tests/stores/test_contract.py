@@ -16,7 +16,6 @@ import pytest
 from tests.records import AUTHOR, COUNTRIES, ITEM, REGIONS, claim, draft, found, holder, ledger_of, put_down
 
 from lakewright.errors import IllegalTransition, ItemLocked, LakewrightError, SequenceConflict, UsageError
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Leases, find_lease
 from lakewright.manifest.ledger import Ledger
@@ -25,10 +24,11 @@ from lakewright.manifest.readiness import belongs
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Document, Put, Query, Seen, Store, Write, Written
-from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.testing import MemoryStore
+from lakewright.upkeep.fsck import fsck
+from lakewright.upkeep.transfer import export_manifest, import_manifest
 
 
 def unique_id() -> str:

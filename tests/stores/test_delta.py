@@ -15,7 +15,6 @@ from tests.records import ITEM, REGIONS, draft, found, ledger_of, put_down
 from tests.stores.workers import race
 
 from lakewright.errors import ManifestCorrupt, NotInstalled, SpecError, StoreUnavailable
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Put, Query, Store, Write
 from lakewright.stores.delta import store as module
@@ -23,6 +22,7 @@ from lakewright.stores.delta import table as files
 from lakewright.stores.delta.backend import DeltaBackend
 from lakewright.stores.delta.rows import Line, to_arrow
 from lakewright.stores.delta.store import DeltaStore
+from lakewright.upkeep.fsck import fsck
 
 Settings = dict[str, Any]
 RACERS = 4

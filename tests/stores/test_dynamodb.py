@@ -22,7 +22,6 @@ from lakewright.errors import (
     StoreUnavailable,
     UsageError,
 )
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.dynamodb import large_write, table
@@ -30,6 +29,7 @@ from lakewright.stores.dynamodb import store as manifest
 from lakewright.stores.dynamodb.rows import item_key
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import ServerClock
+from lakewright.upkeep.fsck import fsck
 
 Settings = dict[str, Any]
 

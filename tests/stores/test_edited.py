@@ -13,12 +13,12 @@ from sqlalchemy import text
 from tests.records import COUNTRIES, ITEM, REGIONS, claim, draft, found, ledger_of
 
 from lakewright.errors import IllegalTransition, ManifestCorrupt, StoreUnavailable
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.store import Append, Query, Write
-from lakewright.manifest.transfer import export_manifest
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.sql.store import SqlStore
+from lakewright.upkeep.fsck import fsck
+from lakewright.upkeep.transfer import export_manifest
 
 OTHER = found("2022-02-01.csv").item_id
 

@@ -25,12 +25,10 @@ from tests.stores.cluster import empty_schema
 from tests.stores.dynamodb_local import empty_table
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.readiness import BY_ARRIVAL, Done, Readiness
 from lakewright.manifest.record import ANYONE, Application, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
-from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.stores.dynamodb.store import DynamoDbStore
@@ -38,6 +36,8 @@ from lakewright.stores.dynamodb.table import Table
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.postgres.store import PostgresStore
 from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.upkeep.fsck import fsck
+from lakewright.upkeep.transfer import export_manifest, import_manifest
 
 ITEMS = st.sampled_from(["file:///a", "file:///a/b", "file:///é", "s3://b/%20 c"])
 KEYS = st.sampled_from(["k", "k/1", "k/2", "z"])

@@ -15,14 +15,14 @@ from tests.records import AUTHOR, COUNTRIES, REGIONS, claim, found, numbered
 from tests.stores.conftest import KINDS
 
 from lakewright.manifest.commit_counter import COUNTER
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, State
 from lakewright.manifest.store import Query, Store
-from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermarks import Watermarks
+from lakewright.upkeep.fsck import fsck
+from lakewright.upkeep.transfer import export_manifest, import_manifest
 
 Settings = dict[str, Any]
 

@@ -25,11 +25,11 @@ from tests.stores.workers import COUNTERS, add_up, ledger_in, open_and_close, ra
 
 from lakewright.errors import ItemLocked
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.process import this_process
+from lakewright.upkeep.fsck import fsck
 
 Settings = dict[str, Any]
 

@@ -9,7 +9,6 @@ from itertools import count
 import pytest
 from tests.records import AUTHOR, claim, draft, ledger_of, put_down
 
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
@@ -18,6 +17,7 @@ from lakewright.manifest.record import ANYONE, Application, Draft, Record, State
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Append, Store, Write
 from lakewright.manifest.verdict import Verdict
+from lakewright.upkeep.fsck import fsck
 
 LANDING, SCANNER, LOADER, REPORT = map(
     Application.named, ("acme/landing", "acme/scanner", "acme/loader", "acme/report")

@@ -99,7 +99,7 @@ def test_a_missing_driver_is_named_with_what_to_install(
 
 def test_no_database_driver_is_imported_before_a_store_is_opened() -> None:
     code = (
-        "import sys, lakewright.testing, lakewright.manifest.journal, lakewright.manifest.transfer, "
+        "import sys, lakewright.testing, lakewright.manifest.journal, lakewright.upkeep.transfer, "
         "lakewright.stores.registry, lakewright.stores.heartbeat, lakewright.stores.process; "
         "print(sorted({'boto3', 'deltalake', 'psycopg', 'pyspark', 'sqlalchemy', 'sqlite3'} "
         "& sys.modules.keys()))"

@@ -24,7 +24,6 @@ from lakewright.errors import (
     StoreBusy,
     StoreUnavailable,
 )
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Put, Query, Write
 from lakewright.manifest.verdict import Verdict
@@ -32,6 +31,7 @@ from lakewright.stores.registry import read_store
 from lakewright.stores.sql import tables
 from lakewright.stores.sqlite import database
 from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.upkeep.fsck import fsck
 
 
 @pytest.fixture

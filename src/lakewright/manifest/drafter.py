@@ -33,48 +33,23 @@ class RecordDrafter:
         state: State,
         application: Application,
         *,
-        content: Mapping[str, Any],
-        run_id: str | None = None,
-        previous: str | None = None,
-        record_id: str | None = None,
-    ) -> Draft:
-        """Return the draft of a record; secrets are removed from its content, and its size is bounded.
-
-        A record of a run names the trigger that started the run, if one did.
-        """
-        if run_id is not None and self.trigger is not None:
-            content = {**content, "trigger": self.trigger}
-        own = payload(state, {name: self._redacted(name, value) for name, value in content.items()})
-        return self._draft(item_id, state, application, own, (run_id, previous, record_id))
-
-    def foreign(
-        self,
-        item_id: str,
-        state: State,
-        application: Application,
-        *,
         content: Mapping[str, Any] | None,
         run_id: str | None = None,
         previous: str | None = None,
         record_id: str | None = None,
+        is_foreign: bool = False,
     ) -> Draft:
-        """Return the draft of a record with another program's payload; secrets are removed from it.
+        """Return the draft of a record; secrets are removed from its content.
+
+        A record of a run names the trigger that started the run, if one did. The size of the content is
+        bounded, unless it is another program's: that one is kept as it is, or refused.
 
         Raises:
-            UsageError: The payload is not JSON, or too large.
+            UsageError: Another program's payload is not JSON, or too large.
         """
-        theirs = foreign_payload(content or {}, self.redactor)
-        return self._draft(item_id, state, application, theirs, (run_id, previous, record_id))
-
-    def _draft(
-        self,
-        item_id: str,
-        state: State,
-        application: Application,
-        content: Mapping[str, Any],
-        ids: tuple[str | None, str | None, str | None],
-    ) -> Draft:
-        run_id, previous, record_id = ids
+        content = content or {}
+        if run_id is not None and self.trigger is not None and not is_foreign:
+            content = {**content, "trigger": self.trigger}
         return Draft(
             record_id=record_id or self.ids(),
             item_id=item_id,
@@ -83,7 +58,9 @@ class RecordDrafter:
             author=self.author,
             run_id=run_id,
             previous_record_id=previous,
-            payload=content,
+            payload=foreign_payload(content, self.redactor)
+            if is_foreign
+            else payload(state, {name: self._redacted(name, value) for name, value in content.items()}),
         )
 
     def _redacted(self, name: str, value: Any) -> Any:

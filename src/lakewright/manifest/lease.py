@@ -10,11 +10,12 @@ Source: `processing-manifest.md`, "State" (Processing acquires a lock). Leases a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from lakewright.errors import LeaseHeld, LeaseLost, SequenceConflict
+from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.store import Document, Put, Store, Write
 
@@ -47,8 +48,6 @@ class Holder:
         return f"{self.user or 'process'}@{self.host} (process {self.pid}, run {self.run_id})"
 
 
-_HOLDER = tuple(each.name for each in fields(Holder))
-
 IsDead = Callable[[Holder], bool]
 """Returns whether a holder is a process of this host that has ended; False for holders on other hosts."""
 
@@ -75,17 +74,12 @@ class Lease:
 
     def put(self, *, expected: int | None) -> Put:
         """Return the put that saves this lease if its document has the expected version."""
-        value = {
-            "holder": {name: getattr(self.holder, name) for name in _HOLDER},
-            "token": self.token,
-            "acquired": format_instant(self.acquired),
-            "expires": format_instant(self.expires),
-        }
+        value = document_of(self, "holder", "token", "acquired", "expires")
         return Put(LEASE, self.key, value, expected)
 
     def renewed(self, now: datetime, duration: timedelta) -> Lease:
         """Return the lease as a heartbeat at `now` extends it."""
-        return Lease(self.key, self.holder, self.token, self.acquired, now + duration, self.version)
+        return replace(self, expires=now + duration)
 
     @classmethod
     def from_document(cls, document: Document) -> Lease:

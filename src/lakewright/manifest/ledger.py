@@ -54,7 +54,9 @@ class Ledger(RewindActions):
         """
 
         def draft(item_id: str) -> Draft:
-            return self._drafter.foreign(item_id, State.NEW, application, content=content, run_id=run_id)
+            return self._drafter.draft(
+                item_id, State.NEW, application, content=content, run_id=run_id, is_foreign=True
+            )
 
         return record_unknown(self.store, item_ids, draft)
 
@@ -160,16 +162,7 @@ class Ledger(RewindActions):
             advanced = self.watermarks.puts_for_item(claim.application, claim.item_id, recorded, beside)
             return (*advanced, mark, *puts)
 
-        draft = self._drafter.draft(
-            claim.item_id,
-            State.PROCESSED,
-            claim.application,
-            content=content,
-            run_id=claim.run_id,
-            previous=claim.record_id,
-            record_id=claim.processed_id,
-        )
-        return self._finish(claim, draft, all_puts)
+        return self._finish(claim, self._ending(claim, State.PROCESSED, content), all_puts)
 
     def processed_by_other(self, claim: Claim, content: Mapping[str, Any] | None) -> Item:
         """End another program's claim with PROCESSED and its payload, and release the lease in one write.
@@ -178,16 +171,7 @@ class Ledger(RewindActions):
             LeaseLost: The claim is no longer held; nothing was written.
             UsageError: The payload is not JSON, or too large; nothing was written.
         """
-        draft = self._drafter.foreign(
-            claim.item_id,
-            State.PROCESSED,
-            claim.application,
-            content=content,
-            run_id=claim.run_id,
-            previous=claim.record_id,
-            record_id=claim.processed_id,
-        )
-        return self._finish(claim, draft)
+        return self._finish(claim, self._ending(claim, State.PROCESSED, content, is_foreign=True))
 
     def failed(self, claim: Claim, content: Mapping[str, Any], *, holds_back: bool = True) -> Item:
         """End a claim with FAILED and release the lease in one write.
@@ -201,17 +185,21 @@ class Ledger(RewindActions):
         Raises:
             LeaseLost: The claim is no longer held; nothing was written.
         """
-        content = {**content, "holds_back": holds_back}
-        draft = self._drafter.draft(
+        return self._finish(claim, self._ending(claim, State.FAILED, {**content, "holds_back": holds_back}))
+
+    def _ending(
+        self, claim: Claim, state: State, content: Mapping[str, Any] | None, *, is_foreign: bool = False
+    ) -> Draft:
+        return self._drafter.draft(
             claim.item_id,
-            State.FAILED,
+            state,
             claim.application,
             content=content,
             run_id=claim.run_id,
             previous=claim.record_id,
-            record_id=claim.failed_id,
+            record_id=claim.failed_id if state is State.FAILED else claim.processed_id,
+            is_foreign=is_foreign,
         )
-        return self._finish(claim, draft)
 
     def give_back(self, claim: Claim, reason: str, *, fingerprint: Mapping[str, Any] | None = None) -> None:
         """Make a claimed item ready again, unless the claim is no longer held.
@@ -258,23 +246,15 @@ class Ledger(RewindActions):
             run_id: The run that made the commit; None if it is unknown.
         """
         mark = item.resolved or item.new
-        processing = self._drafter.draft(
-            item.item_id,
-            State.PROCESSING,
+        drafts = self._applied(
+            item,
             application,
-            content={"token": token},
+            token,
+            content,
             run_id=run_id,
             previous=mark.record_id if mark else None,
         )
-        processed = self._drafter.draft(
-            item.item_id,
-            State.PROCESSED,
-            application,
-            content=content,
-            run_id=run_id,
-            previous=processing.record_id,
-        )
-        append = Append(item.item_id, (processing, processed), item.sequence)
+        append = Append(item.item_id, drafts, item.sequence)
         recorded = content.get("watermarks") or {}
         for _ in range(MOST_RACES):
             advanced = self.watermarks.puts_for_item(application, item.item_id, recorded)

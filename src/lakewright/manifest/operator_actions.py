@@ -22,7 +22,13 @@ from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Append, Document, Put, Store, Write
 from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import WatermarkChange, Watermarks
+from lakewright.manifest.watermarks import (
+    WATERMARK,
+    StoredWatermark,
+    WatermarkChange,
+    Watermarks,
+    watermark_key,
+)
 
 
 class OperatorActions:
@@ -250,15 +256,40 @@ class OperatorActions:
         Raises:
             SequenceConflict: A slice or another operator has changed it meanwhile; nothing was written.
         """
-        drafter = self._drafter
-        return self.watermarks.change(
+        change, puts = self._watermark_change(application, column, watermark, reason)
+        self.store.write(Write(puts=puts))
+        return change
+
+    def _watermark_change(
+        self,
+        application: Application,
+        column: str,
+        watermark: Watermark | None,
+        reason: str,
+        *,
+        item_id: str | None = None,
+    ) -> tuple[WatermarkChange, tuple[Put, Put]]:
+        """Return a change of a watermark, and the puts that save it unless it has changed meanwhile.
+
+        Args:
+            application: Whose watermark it is.
+            column: The column.
+            watermark: The value; None deletes it: the state before the first slice.
+            reason: Why it is changed.
+            item_id: The item that the value comes from, if it goes back to that of an earlier one.
+        """
+        present = self.store.document(WATERMARK, watermark_key(application, column))
+        change = WatermarkChange(
             application,
             column,
             watermark,
-            author=drafter.author.agent.name,
-            reason=drafter.redactor.text(reason),
-            change_id=self._ids(),
+            None if present is None else StoredWatermark.from_document(present).watermark,
+            self._drafter.author.agent.name,
+            self._drafter.redactor.text(reason),
+            self.store.now(),
+            item_id,
         )
+        return change, change.puts(self._ids(), expected=0 if present is None else present.version)
 
     def _lock_of(self, item: Item, held: Document | None, now: datetime) -> Lock | None:
         lease = None if held is None else Lease.from_document(held)
@@ -305,6 +336,31 @@ class OperatorActions:
             content={"reason": reason, **note},
             previous=held.record_id,
         )
+
+    def _applied(
+        self,
+        item: Item,
+        application: Application,
+        token: int,
+        content: Mapping[str, Any],
+        *,
+        run_id: str | None = None,
+        previous: str | None = None,
+    ) -> tuple[Draft, Draft]:
+        """Return a PROCESSING and its PROCESSED, for a commit that is in the table already."""
+        drafter, item_id = self._drafter, item.item_id
+        processing = drafter.draft(
+            item_id, State.PROCESSING, application, content={"token": token}, run_id=run_id, previous=previous
+        )
+        processed = drafter.draft(
+            item_id,
+            State.PROCESSED,
+            application,
+            content=content,
+            run_id=run_id,
+            previous=processing.record_id,
+        )
+        return processing, processed
 
     def _new(self, item: Item, reason: str, **note: Any) -> Draft:
         """Return a NEW with the note of the last one; the values in `note` replace those of the same name."""

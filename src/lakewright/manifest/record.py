@@ -6,7 +6,7 @@ Source: `processing-manifest.md`, "Record" and "State".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -159,6 +159,11 @@ class Record:
     payload: Mapping[str, Any] | None
     timestamp: datetime
     sequence: int
+
+    def copied(self, **changes: Any) -> Draft:
+        """Return the draft of a record like this one, at the same time, with other values for some fields."""
+        kept = {each.name: getattr(self, each.name) for each in fields(Draft)}
+        return Draft(**(kept | changes))
 
     @property
     def is_foreign(self) -> bool:

@@ -8,13 +8,14 @@ announcement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from lakewright.errors import LeaseHeld
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.record import format_instant, parse_instant
+from lakewright.manifest.plain_values import document_of, of_json
+from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Document, Put
 
 REWIND = "rewind"
@@ -45,13 +46,7 @@ class Rewind:
     @property
     def put(self) -> Put:
         """The put that announces it, if no other rewind of the table is announced."""
-        value = {
-            "id": self.rewind_id,
-            "words": self.words,
-            "lease": self.lease,
-            "holder": asdict(self.holder),
-            "since": format_instant(self.since),
-        }
+        value = document_of(self, "words", "lease", "holder", "since", id=self.rewind_id)
         return Put(REWIND, self.key, value, 0)
 
     @property
@@ -62,16 +57,8 @@ class Rewind:
     @classmethod
     def from_document(cls, document: Document) -> Rewind:
         """Return the rewind that a document announces."""
-        value: Mapping[str, Any] = document.value
-        return cls(
-            key=document.key,
-            rewind_id=value["id"],
-            words=value["words"],
-            lease=value["lease"],
-            holder=Holder(**value["holder"]),
-            since=parse_instant(value["since"]),
-            version=document.version,
-        )
+        value = {**document.value, "key": document.key, "version": document.version}
+        return of_json(cls, {**value, "rewind_id": value["id"]})
 
     def error(self) -> LeaseHeld:
         """Return the error of a run that must wait for the rewind to end."""

@@ -16,7 +16,7 @@ from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.rewind import REWIND, Rewind, RewoundSlice
 from lakewright.manifest.store import Append, Put, Query, Write
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermarks import WATERMARK, StoredWatermark, WatermarkChange
+from lakewright.manifest.watermarks import StoredWatermark
 
 
 class RewindActions(OperatorActions):
@@ -144,17 +144,9 @@ class RewindActions(OperatorActions):
         if rewound.is_skipped:
             yield self._drafter.draft(item.item_id, State.SKIPPED, application, content={"reason": reason})
             return
-        processing = self._drafter.draft(
-            item.item_id, State.PROCESSING, application, content={"token": rewound.token}
-        )
-        yield processing
-        yield self._drafter.draft(
-            item.item_id,
-            State.PROCESSED,
-            application,
-            content={**rewound.content, "reason": reason},
-            previous=processing.record_id,
-        )
+        if rewound.token is not None:
+            content = {**rewound.content, "reason": reason}
+            yield from self._applied(item, application, rewound.token, content)
 
     def _kept(self, item: Item, application: Application, reason: str) -> Iterator[Draft]:
         """Yield the records of other applications that the new revision keeps."""
@@ -163,15 +155,11 @@ class RewindActions(OperatorActions):
         for mark in others:
             processing = self._reclaimed(item, mark)
             yield processing
-            yield Draft(
+            yield records[mark.record_id].copied(
                 record_id=self._ids(),
-                item_id=item.item_id,
-                state=State.PROCESSED,
-                application=mark.application,
                 author=self._drafter.author,
-                run_id=mark.run_id,
                 previous_record_id=processing.record_id,
-                payload=records[mark.record_id].payload,
+                timestamp=None,
             )
         for mark in item.skipped:
             if not mark.application.skips(application):
@@ -191,22 +179,6 @@ class RewindActions(OperatorActions):
     def _watermark_puts(
         self, application: Application, watermarks: Mapping[str, StoredWatermark | None], reason: str
     ) -> Iterator[Put]:
-        drafter = self._drafter
-        present = {
-            document.value["column"]: document
-            for document in self.store.documents(WATERMARK, prefix=f"{application}/")
-            if tuple(document.value["application"]) == application.key
-        }
         for column, after in watermarks.items():
-            document = present.get(column)
-            change = WatermarkChange(
-                application,
-                column,
-                None if after is None else after.watermark,
-                None if document is None else StoredWatermark.from_document(document).watermark,
-                drafter.author.agent.name,
-                drafter.redactor.text(reason),
-                self.store.now(),
-                item_id=None if after is None else after.item_id,
-            )
-            yield from change.puts(self._ids(), expected=0 if document is None else document.version)
+            mark, item_id = (None, None) if after is None else (after.watermark, after.item_id)
+            yield from self._watermark_change(application, column, mark, reason, item_id=item_id)[1]

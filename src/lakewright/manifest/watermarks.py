@@ -16,7 +16,7 @@ from typing import Any
 
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import Application, format_instant, parse_instant
-from lakewright.manifest.store import Document, DocumentKey, Put, Store, Write
+from lakewright.manifest.store import Document, DocumentKey, Put, Store
 from lakewright.manifest.watermark import Watermark
 
 WATERMARK = "watermark"
@@ -56,8 +56,7 @@ class StoredWatermark:
             "application": list(self.application.key),
             "column": self.column,
             "item_id": self.item_id,
-            **({} if self.author is None else {"author": self.author, "reason": self.reason}),
-            **({} if self.at is None else {"at": format_instant(self.at)}),
+            **({} if self.author is None else document_of(self, "author", "reason", "at")),
             **self.watermark.as_json(),
         }
         return Put(WATERMARK, self.key, value, expected)
@@ -198,36 +197,6 @@ class Watermarks:
     def changes(self) -> Iterator[WatermarkChange]:
         """Yield the changes that operators made to watermarks, newest first."""
         return map(WatermarkChange.from_document, self.store.documents(CHANGE, is_newest_first=True))
-
-    def change(
-        self,
-        application: Application,
-        column: str,
-        watermark: Watermark | None,
-        *,
-        author: str,
-        reason: str,
-        change_id: str,
-    ) -> WatermarkChange:
-        """Set the watermark of a column, even to a smaller value; None deletes it.
-
-        Args:
-            application: Whose watermark it is.
-            column: The column.
-            watermark: The value; None for the state before the first slice.
-            author: The author of the change.
-            reason: Why it is changed.
-            change_id: An id that no other change has.
-
-        Raises:
-            SequenceConflict: A slice or another operator has changed it meanwhile; nothing was written.
-        """
-        present = self.store.document(WATERMARK, watermark_key(application, column))
-        before = None if present is None else StoredWatermark.from_document(present).watermark
-        change = WatermarkChange(application, column, watermark, before, author, reason, self.store.now())
-        version = 0 if present is None else present.version
-        self.store.write(Write(puts=change.puts(change_id, expected=version)))
-        return change
 
     def puts_for_item(
         self,

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease
 from lakewright.manifest.record import State
+from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.inventory import Inventory
+from lakewright.upkeep.fsck import fsck
 
 ANSWERS = "*"
 """Takes the place of an item id if the damage concerns many items."""
@@ -98,8 +99,9 @@ def repairs(inventory: Inventory, damages: Iterable[Damage]) -> Iterator[Repair]
 
 
 def _items(store: Store, damages: Iterable[Damage]) -> list[Item]:
+    """Return the damaged items, as their records give them."""
     ids = dict.fromkeys(damage.item_id for damage in damages if damage.item_id != ANSWERS)
-    return list(store.read(list(ids)).values())
+    return [replay(item_id, store.history(item_id))[0] for item_id in ids]
 
 
 def _requeueing(inventory: Inventory, item: Item, reason: str) -> Callable[[], object]:

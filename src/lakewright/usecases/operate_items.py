@@ -25,7 +25,6 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.lock import Lock, command
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.record_feed import RecordFeed
-from lakewright.manifest.relocation import Relocated, relocate
 from lakewright.manifest.store import Damage, Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
@@ -35,6 +34,7 @@ from lakewright.slices.deviations import effect_of
 from lakewright.slices.discovery import called_name, item_id, natural_key, slice_name
 from lakewright.slices.other_runs import strategy_of_jobs
 from lakewright.spec.words import first_of
+from lakewright.upkeep.relocation import Relocated, relocate
 from lakewright.usecases.items import (
     Row,
     Rows,

@@ -17,12 +17,12 @@ from tests.records import Clock
 from lakewright.bus.manifest import Manifest
 from lakewright.errors import ItemFailed, ItemLocked, ItemWaits, LeaseLost, SequenceConflict
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.upkeep.fsck import fsck
 
 LANDING = "acme/landing"
 AFTER = {"acme/scanner": (), "acme/loader": ("acme/scanner",), "acme/report": ("acme/scanner", "acme/loader")}

@@ -28,8 +28,8 @@ from lakewright.errors import (
 )
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.redaction import Redactor
-from lakewright.manifest.transfer import import_manifest
 from lakewright.testing import MemoryStore
+from lakewright.upkeep.transfer import import_manifest
 
 LANDING, SCANNER, LOADER = "acme/landing", "acme/scanner", "acme/loader"
 

@@ -19,13 +19,13 @@ from lakewright.errors import SliceError
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import counter_of
+from lakewright.upkeep.fsck import fsck
 from lakewright.usecases.items import Rows
 
 ORDERS = Application.named("lakewright/shop/orders", "orders")

@@ -24,6 +24,7 @@ from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import Application
 from lakewright.slices.application import application_of
+from lakewright.stores.sqlite.store import SqliteStore
 
 FIRST, SECOND, NEW = "2024-05-01.csv", "2024-05-02.csv", "2024-05-04.csv"
 TAKES_ALL = "description: x"
@@ -135,6 +136,8 @@ def test_a_slice_with_damaged_records_is_broken_and_no_decision_mends_it(shop: I
     (manifest,) = shop.folder.rglob("manifest.db")
     with closing(sqlite3.connect(manifest)) as connection, connection:
         connection.execute(f"UPDATE lakewright_records SET payload = 'no json' WHERE item_id LIKE '%{NEW}'")
+    with closing(SqliteStore(manifest)) as store:
+        store.rebuild()
     (step,) = status(shop)["steps"]
     assert (step["reason"]["code"], step["subject"]["part"], step["status"]) == ("broken", NEW, "blocked")
     assert step["choices"] == []

@@ -9,7 +9,8 @@ import pytest
 from tests.records import COUNTRIES, REGIONS
 
 from lakewright.errors import SequenceConflict, UsageError
-from lakewright.manifest.record import Application
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import Application, Author
 from lakewright.manifest.store import Document, Write
 from lakewright.manifest.watermark import Value, Watermark
 from lakewright.manifest.watermarks import WatermarkChange, Watermarks
@@ -90,9 +91,8 @@ def test_an_unreadable_watermark_is_refused(document: dict[str, str]) -> None:
 def change(watermarks: Watermarks, application: Application, value: Value | None) -> WatermarkChange:
     made = None if value is None else Watermark.of(value)
     number = len(list(watermarks.changes()))
-    return watermarks.change(
-        application, "day", made, author="ada", reason=f"reason {number}", change_id=f"change-{number}"
-    )
+    ledger = Ledger(watermarks.store, Author.named("ada"), ids=lambda: f"change-{number}")
+    return ledger.set_watermark(application, "day", made, f"reason {number}")
 
 
 def test_an_operator_lowers_and_deletes_a_watermark() -> None:

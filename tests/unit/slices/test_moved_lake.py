@@ -11,13 +11,13 @@ from tests.unit.slices.test_recover_from_log import Place, names
 
 from lakewright.errors import LakeMoved, UsageError
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.relocation import relocate
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import new_item
 from lakewright.slices.discovery import discovered, list_slices
 from lakewright.slices.log_recovery import find_recovery
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
 from lakewright.spec.models.slice_folder import SliceFolder
+from lakewright.upkeep.relocation import relocate
 
 OLD = "file:///old/orders"
 

@@ -15,7 +15,6 @@ from tests.projects import make_workspace
 
 from lakewright.errors import LakeMoved, SpecError, TargetError
 from lakewright.lake.delta_log import TableState
-from lakewright.manifest.relocation import relocate
 from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
@@ -30,6 +29,7 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.entity.observation import new_comments
 from lakewright.targets.target import Target
+from lakewright.upkeep.relocation import relocate
 from lakewright.workspace.workspace import Workspace
 
 PROJECT = """

@@ -23,7 +23,7 @@ from lakewright.errors import LakewrightError, UsageError
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
-    from lakewright.manifest.transfer import Imported
+    from lakewright.upkeep.transfer import Imported
     from lakewright.usecases.items import Row
 
 
@@ -196,7 +196,7 @@ def export(call: Call, /, file: Path | None) -> None:
 
     The file has records, watermarks, counters and runs, but no leases.
     """
-    from lakewright.manifest.transfer import export_manifest
+    from lakewright.upkeep.transfer import export_manifest
 
     lines = export_manifest(call.app.store)
     if file is not None:
@@ -230,7 +230,7 @@ def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
 
     Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
     """
-    from lakewright.manifest.transfer import import_manifest
+    from lakewright.upkeep.transfer import import_manifest
 
     app = call.app
     with _opened(file, call) as lines:

@@ -9,18 +9,18 @@ import pytest
 from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, ledger_of, numbered, put_down
 
 from lakewright.manifest.commit_counter import COUNTER
-from lakewright.manifest.fsck import fsck
 from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Damage, Put, Write
-from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import Watermarks
 from lakewright.testing import MemoryStore
+from lakewright.upkeep.fsck import fsck
+from lakewright.upkeep.transfer import export_manifest, import_manifest
 
 UUIDS = [f"00000000-0000-4000-8000-{number:012}" for number in range(10)]
 
@@ -82,13 +82,13 @@ def test_watermarks_that_an_operator_lowered_or_deleted_are_imported_as_they_are
     store = lived_in()
     watermarks = Watermarks(store)
     back = Watermark("date", "2021-12-31")
-    watermarks.change(REGIONS, "day", back, author="ann", reason="read it again", change_id="c-1")
+    ledger_of(store, ids=numbered("c-1")).set_watermark(REGIONS, "day", back, "read it again")
     copy = MemoryStore()
     import_manifest(copy, export_manifest(store))
     assert Watermarks(copy).last(REGIONS) == {"day": back}
     assert list(Watermarks(copy).changes()) == list(watermarks.changes())
 
-    watermarks.change(REGIONS, "day", None, author="ann", reason="from the start", change_id="c-2")
+    ledger_of(store, ids=numbered("c-2")).set_watermark(REGIONS, "day", None, "from the start")
     copy = MemoryStore()
     import_manifest(copy, export_manifest(store))
     assert Watermarks(copy).last(REGIONS) == {}
@@ -110,7 +110,7 @@ def test_a_second_import_updates_a_copy() -> None:
     assert Watermarks(copy).last(REGIONS) == {"day": Watermark("date", "2022-05-05")}
 
     back = Watermark("date", "2021-12-31")
-    Watermarks(store).change(REGIONS, "day", back, author="ann", reason="read it again", change_id="c-1")
+    ledger_of(store, ids=numbered("c-1")).set_watermark(REGIONS, "day", back, "read it again")
     import_manifest(copy, export_manifest(store))
     assert Watermarks(copy).last(REGIONS) == {"day": back}
 
@@ -119,7 +119,7 @@ def test_a_change_made_to_a_copys_watermark_is_kept() -> None:
     store, copy = lived_in(), MemoryStore()
     lines = list(export_manifest(store))
     import_manifest(copy, lines)
-    Watermarks(copy).change(REGIONS, "day", None, author="ann", reason="from the start", change_id="c-1")
+    ledger_of(copy, ids=numbered("c-1")).set_watermark(REGIONS, "day", None, "from the start")
     import_manifest(copy, lines)
     assert Watermarks(copy).last(REGIONS) == {}
 
@@ -374,7 +374,7 @@ def test_secrets_in_imported_runs_and_watermarks_are_removed() -> None:
     journal.start_run(run, [Put(BUILD, "lake/1", build), Put(TAINT, "lake/2", taint)])
     journal.record_targets(run, {0: {"name": "t", "instance": {"token": "abc"}, "error": "hunter2!"}})
     mark = Watermark.from_json({"type": "date", "value": "2022-01-01"})
-    Watermarks(store).change(COUNTRIES, "day", mark, author="me", reason="hunter2!", change_id="c1")
+    ledger_of(store, ids=numbered("c1")).set_watermark(COUNTRIES, "day", mark, "hunter2!")
     copy = MemoryStore()
     redactor = Redactor(frozenset({"hunter2!"}))
     assert import_manifest(copy, export_manifest(store), redactor=redactor).faults == ()

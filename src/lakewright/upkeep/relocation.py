@@ -8,7 +8,7 @@ Source: `processing-manifest.md`, "Item" (named by a URI).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lakewright.errors import Fault, LakewrightError, StoreUnavailable
@@ -83,18 +83,9 @@ def _copied(records: tuple[Record, ...], to: str, ids: Callable[[], str]) -> Ite
     renamed: dict[str, str] = {}
     for record in records:
         renamed[record.record_id] = ids()
-        yield Draft(
+        previous = record.previous_record_id
+        yield record.copied(
             record_id=renamed[record.record_id],
             item_id=to,
-            state=record.state,
-            application=record.application,
-            author=record.author,
-            run_id=record.run_id,
-            previous_record_id=_renamed(record.previous_record_id, renamed),
-            payload=record.payload,
-            timestamp=record.timestamp,
+            previous_record_id=None if previous is None else renamed.get(previous, previous),
         )
-
-
-def _renamed(record_id: str | None, renamed: Mapping[str, str]) -> str | None:
-    return None if record_id is None else renamed.get(record_id, record_id)

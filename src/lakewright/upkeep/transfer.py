@@ -9,26 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, groupby, islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from lakewright.errors import Fault, LakewrightError, StoreUnavailable
-from lakewright.manifest.batch import Batch, document_keys, duplicate_record, item_ids
+from lakewright.manifest.batch import document_keys, item_ids
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
-from lakewright.manifest.imported_secrets import without_secrets
-from lakewright.manifest.item import Item
 from lakewright.manifest.journal import BUILD, unsettled
 from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.redaction import Redactor
-from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Seen, Store, Write
-from lakewright.manifest.transfer_lines import (
-    KINDS,
-    DocumentLine,
-    Line,
-    RecordLine,
-    document_text,
-    parse_lines,
-    record_text,
-)
+from lakewright.manifest.store import Append, Damage, Document, DocumentKey, Outcome, Put, Seen, Store, Write
 from lakewright.manifest.watermark_recovery import RecordedWatermarks
 from lakewright.manifest.watermarks import (
     CHANGE,
@@ -36,6 +25,16 @@ from lakewright.manifest.watermarks import (
     StoredWatermark,
     WatermarkChange,
     Watermarks,
+)
+from lakewright.stores.memory import MemoryStore
+from lakewright.upkeep.transfer_lines import (
+    KINDS,
+    DocumentLine,
+    Line,
+    RecordLine,
+    document_text,
+    parse_lines,
+    record_text,
 )
 
 T = TypeVar("T")
@@ -61,18 +60,6 @@ class Imported:
     present: int
     faults: tuple[Fault, ...]
     is_refused: bool = False
-
-
-class _Target(Protocol):
-    """The part of a store that an import uses for each batch; `Rehearsal` has it, too."""
-
-    def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]: ...
-
-    def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen: ...
-
-    def records(self, item_id: str) -> Iterable[Record]: ...
-
-    def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]: ...
 
 
 def export_manifest(store: Store) -> Iterator[str]:
@@ -122,7 +109,7 @@ def import_manifest(
 
 def _import(importing: _Import, lines: Iterable[str], source: str, effect: str) -> tuple[Fault, ...]:
     faults: list[Fault] = []
-    parsed = (without_secrets(line, importing.redactor) for line in parse_lines(lines, source, faults))
+    parsed = parse_lines(lines, source, importing.redactor, faults)
     groups = groupby(parsed, key=lambda line: line.subject)
     subjects = (list(group) for _, group in groups)
     while batch := list(chain.from_iterable(islice(subjects, BATCH))):
@@ -150,7 +137,7 @@ class _Import:
         counters: The greatest number of a data commit seen for each counter.
     """
 
-    store: _Target
+    store: Store
     redactor: Redactor
     added: int = 0
     documents: int = 0
@@ -235,7 +222,7 @@ class _Import:
         present = {record.record_id for record in self.store.records(item_id)} if is_known else set()
         fresh = {line.record.record_id: line.record for line in lines if line.record.record_id not in present}
         self.present += len(lines) - len(fresh)
-        return tuple(_draft(record) for record in sorted(fresh.values(), key=_order))
+        return tuple(record.copied() for record in sorted(fresh.values(), key=_order))
 
     def _note_records(self, lines: Iterable[RecordLine]) -> None:
         """Remember the watermarks and numbers of data commits that records hold."""
@@ -285,75 +272,38 @@ def _order(record: Record) -> tuple[int, datetime]:
     return (record.sequence, record.timestamp)
 
 
-def _draft(record: Record) -> Draft:
-    return Draft(
-        record_id=record.record_id,
-        item_id=record.item_id,
-        state=record.state,
-        application=record.application,
-        author=record.author,
-        run_id=record.run_id,
-        previous_record_id=record.previous_record_id,
-        payload=record.payload,
-        timestamp=record.timestamp,
-    )
-
-
 def _fault(lines: Sequence[Line], error: LakewrightError) -> Fault:
     guilty = error.details.get("record_id")
     known = (line for line in lines if isinstance(line, RecordLine) and line.record.record_id == guilty)
     return Fault(error.message, next(known, lines[0]).location, code=error.code)
 
 
-class Rehearsal:
-    """Answers reads and writes as a store would after the writes so far, none of which reach the store.
+class Rehearsal(MemoryStore):
+    """A store that begins with what another one holds, which does not change.
 
-    A record id that only an item outside of these writes has is not noticed.
+    A record id that only an item outside of the writes has is not noticed.
     """
 
     def __init__(self, store: Store) -> None:
+        super().__init__(store.now)
         self._store = store
-        self._items: dict[str, Item] = {}
-        self._documents: dict[DocumentKey, Document | None] = {}
-        self._added: dict[str, list[Record]] = {}
-        self._ids: set[str] = set()
-
-    def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
-        """Return the items with these ids that exist."""
-        return self.look_up(item_ids).items
 
     def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
         """Return the items and documents that exist."""
-        seen = self._store.look_up(item_ids, keys)
-        items = {name: self._items[name] for name in item_ids if name in self._items}
-        documents = {key: found for key in keys if (found := self._documents.get(key)) is not None}
-        return Seen({**seen.items, **items}, {**seen.documents, **documents})
-
-    def records(self, item_id: str) -> tuple[Record, ...]:
-        """Return the readable records of an item."""
-        return (*self._store.records(item_id), *self._added.get(item_id, ()))
+        seen = self._store.look_up(
+            [item_id for item_id in item_ids if item_id not in self._items],
+            [key for key in keys if key not in self._documents],
+        )
+        self._items.update(seen.items)
+        self._documents.update(seen.documents)
+        return super().look_up(item_ids, keys)
 
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
         """Yield the outcome that each write would have."""
         planned = list(writes)
-        seen = self.look_up(item_ids(planned), document_keys(planned))
-        items = dict(seen.items)
-        documents: dict[DocumentKey, Document | None] = dict(seen.documents)
-        for write in planned:
-            batch = Batch(items=items, documents=documents, now=self._store.now())
-            outcome = batch.attempt(write)
-            ids = {record.record_id for record in batch.records}
-            if len(ids) < len(batch.records) or not ids.isdisjoint(self._ids):
-                yield duplicate_record()
-                continue
-            self._keep(batch, ids)
-            items.update(batch.items)
-            documents.update(batch.documents)
-            yield outcome
+        self.look_up(item_ids(planned), document_keys(planned))
+        return super().write_many(planned)
 
-    def _keep(self, batch: Batch, ids: set[str]) -> None:
-        self._ids |= ids
-        self._items.update(batch.items)
-        self._documents.update(batch.documents)
-        for record in batch.records:
-            self._added.setdefault(record.item_id, []).append(record)
+    def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
+        """Yield the records of the other store, then those written here."""
+        return chain(self._store.history(item_id), super().history(item_id))
