@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from lakewright.bus.derived_state import ProcessedItem, derive_state
-from lakewright.bus.worklist import Backlog, Demand, Match, Worklist, backlog_of, own_application
+from lakewright.bus.worklist import Backlog, Demand, Worklist, backlog_of, own_application
 from lakewright.errors import LeaseLost, StoreUnavailable, UsageError
 from lakewright.manifest.applications import named_application
 from lakewright.manifest.claim import Claim
@@ -194,7 +194,7 @@ class Manifest:
         """
         demand = self.demand(application, after, match=match)
         found = self.store.queue(demand.queue())
-        return islice((item for item in found if demand.match.includes(item)), limit)
+        return islice((item for item in found if demand.includes(item)), limit)
 
     def backlog(self, application: str, after: Iterable[str] = ()) -> Backlog:
         """Return how many items an application has before it, and what keeps them from it."""
@@ -371,7 +371,7 @@ class Manifest:
         return Demand(
             named_application(application) if isinstance(application, str) else application,
             tuple(map(named_application, after)),
-            Match(match),
+            match,
             limit,
             is_in_order,
             Takeover.AUTO if is_idempotent else Takeover.OPERATOR,

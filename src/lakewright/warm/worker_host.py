@@ -1,6 +1,6 @@
 """The worker host: a process with one thread that has imported everything, and forks a worker a request.
 
-    python -m lakewright.serve.worker_host LISTENER RUNNER FOLDER...
+    python -m lakewright.warm.worker_host LISTENER RUNNER FOLDER...
 
 LISTENER is the descriptor of the socket on which requests arrive; RUNNER names the function that runs a
 command line, as `module:function`; when code in the folders changes, another host must take its place.
@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import lakewright_client as client
-from lakewright.serve.session_host import RESTART, SessionHost
-from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.attached_jvm import AttachedSession
+from lakewright.warm.session_host import RESTART, SessionHost
+from lakewright.warm.worker import FollowUp, run_request
 
 READY, CHANGED = b"ready\n", b"changed\n"
 """What the host reports to the server: it takes requests; it no longer does, as the installation has changed.

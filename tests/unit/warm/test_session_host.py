@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from lakewright.serve import session_host
-from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.spark.attached_jvm import AttachedSession, Wanted, jvm_variables
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.spark.resident import Place, ResidentJvm
+from lakewright.warm import session_host
+from lakewright.warm.session_host import RESTART, SessionHost
 
 
 @dataclass
