@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -174,11 +174,8 @@ class WorkerHost:
             self._send(b"requests %d %d\n" % now)
 
     def _reap(self) -> None:
-        while True:
-            try:
-                self._signalled.recv(64)
-            except BlockingIOError:
-                break
+        with suppress(BlockingIOError):
+            self._signalled.recv(4096)
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -315,16 +312,10 @@ class Installation:
 
 def _newest(folders: Sequence[Path]) -> int:
     # Installing anything changes the folder of installed packages itself.
-    return max([*(folder.stat().st_mtime_ns for folder in folders), *_times(str(folders[0]))])
-
-
-def _times(folder: str) -> Iterator[int]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir() and entry.name != "__pycache__":
-                yield from _times(entry.path)
-            elif entry.name.endswith(".py"):
-                yield entry.stat().st_mtime_ns
+    times = [folder.stat().st_mtime_ns for folder in folders]
+    for place, _, names in os.walk(folders[0]):
+        times += [Path(place, name).stat().st_mtime_ns for name in names if name.endswith(".py")]
+    return max(times)
 
 
 def main(arguments: Sequence[str]) -> int:
