@@ -28,10 +28,10 @@ from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
 from lakewright.serve.http.site import Commands, Site
 from lakewright.serve.page.routes import Pages
-from lakewright.serve.requests import Requests
 from lakewright.serve.watched_project import WatchedProject
 from lakewright.slices.application import application_of
 from lakewright.slices.discovery import item_id
+from lakewright.warm.requests import Requests
 
 LIMITS = {"metrics": 0.05}
 LIMIT = 0.1

@@ -28,10 +28,10 @@ from selenium.webdriver.common.by import By
 from lakewright.app import App
 from lakewright.serve.http.service import make_service
 from lakewright.serve.page.routes import Pages
-from lakewright.serve.requests import Requests
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import ServeOptions, Serving
 from lakewright.serve.watched_project import WatchedProject
+from lakewright.warm.requests import Requests
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1200, 700, 1050

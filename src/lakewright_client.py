@@ -2,7 +2,7 @@
 
 It imports nothing of the package, so that a command that runs in the server starts at once. What the command
 needs of its caller travels with it: arguments, environment, working folder, umask and the three standard
-streams themselves, as file descriptors. `lakewright.serve.worker` is the other end.
+streams themselves, as file descriptors. `lakewright.warm.worker` is the other end.
 """
 
 import _signal  # type: ignore[import-not-found]

@@ -22,10 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.serve.session_host import SessionHost
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.launch import environment_set
 from lakewright.spark.resident import AttachedSession
+from lakewright.warm.session_host import SessionHost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -102,7 +102,6 @@ def run_command(
     Raises:
         UsageError: The command can't be started.
     """
-    guard.prepare()
     process = _start(arguments, {**environ, "LAKEWRIGHT_PAYLOAD": str(payload_file)})
     guard.started(process.pid)
     running = _Running(process, forward)
@@ -240,19 +239,12 @@ exit 0
 class Guard:
     """Kills the process groups that are running when this process ends without having waited for them.
 
-    Its process is started by `prepare`, and ends with the `with` block.
+    Its process is started with the `with` block, and ends with it.
     """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_missing = False
         self._lock = Lock()
-
-    def prepare(self) -> None:
-        """Start the guard's process, before the first command of which it must know at once."""
-        with self._lock:
-            if self._process is None and not self._is_missing:
-                self._process = self._start()
 
     def started(self, group: int) -> None:
         """Watch over a process group that was started just now."""
@@ -261,16 +253,6 @@ class Guard:
     def ended(self, group: int) -> None:
         """Watch no longer over a process group, which has ended."""
         self._send(f"end {group}")
-
-    def _start(self) -> subprocess.Popen[bytes] | None:
-        try:
-            return subprocess.Popen([SHELL, "-c", SCRIPT], stdin=subprocess.PIPE, start_new_session=True)
-        except OSError as error:
-            self._is_missing = True
-            log.warning(
-                "%s can't be started (%s): if this run is killed, its command goes on", SHELL, error.strerror
-            )
-            return None
 
     def _send(self, line: str) -> None:
         with self._lock:
@@ -286,6 +268,13 @@ class Guard:
                 )
 
     def __enter__(self) -> Self:
+        try:
+            command = [SHELL, "-c", SCRIPT]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        except OSError as error:
+            log.warning(
+                "%s can't be started (%s): if this run is killed, its command goes on", SHELL, error.strerror
+            )
         return self
 
     def __exit__(

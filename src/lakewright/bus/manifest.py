@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -27,15 +27,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from lakewright.bus.derived_state import ProcessedItem, derive_state
-from lakewright.bus.worklist import Backlog, Demand, Match, Worklist, backlog_of, own_application
+from lakewright.bus.worklist import Backlog, Demand, Worklist, backlog_of, own_application
 from lakewright.errors import LeaseLost, StoreUnavailable, UsageError
 from lakewright.manifest.applications import named_application
 from lakewright.manifest.claim import Claim
+from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.payload import failure
-from lakewright.manifest.readiness import BY_ARRIVAL
+from lakewright.manifest.plain_values import document_of
+from lakewright.manifest.readiness import BY_ARRIVAL, Done
 from lakewright.manifest.record import Agent, Application, Author, Record
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.settings import lease_duration
@@ -52,6 +53,30 @@ if TYPE_CHECKING:
 
 TRACE = 20
 """Frames of a stack trace that are recorded."""
+
+PAGE = 500
+"""Items whose payloads are read together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedItem:
+    """What an application recorded when it had processed an item.
+
+    Attributes:
+        payload: What the application gave; for an entity's slice the content of its record.
+        processed: When it was recorded, by the store's clock.
+    """
+
+    item_id: str
+    application: str
+    revision: int
+    processed: datetime
+    run_id: str | None
+    payload: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `manifest state` and the HTTP API give of it."""
+        return document_of(self)
 
 
 @dataclass(slots=True)
@@ -195,7 +220,7 @@ class Manifest:
         """
         demand = self.demand(application, after, match=match)
         found = self.store.select(demand.queue(), BY_ARRIVAL)
-        return islice((item for item in found if demand.match.includes(item)), limit)
+        return islice((item for item in found if demand.includes(item)), limit)
 
     def backlog(self, application: str, after: Iterable[str] = ()) -> Backlog:
         """Return how many items an application has before it, and what keeps them from it."""
@@ -220,7 +245,10 @@ class Manifest:
         Only present revisions count: an item that was requeued is left out until it is processed again. So
         what the application has done follows from these payloads alone. Memory stays flat.
         """
-        return derive_state(self.store, named_application(application))
+        wanted = named_application(application)
+        found = self.store.select(Done(wanted), BY_ARRIVAL)
+        while page := list(islice(found, PAGE)):
+            yield from _processed_items(self.store, page, wanted)
 
     @contextmanager
     def claim(
@@ -372,11 +400,33 @@ class Manifest:
         return Demand(
             named_application(application) if isinstance(application, str) else application,
             tuple(map(named_application, after)),
-            Match(match),
+            match,
             limit,
             is_in_order,
             Takeover.AUTO if is_idempotent else Takeover.OPERATOR,
         )
+
+
+def _processed_items(store: Store, items: Sequence[Item], wanted: Application) -> Iterator[ProcessedItem]:
+    places = {
+        (item.item_id, mark.sequence): item
+        for item in items
+        for mark in item.processed
+        if mark.application.covers(wanted)
+    }
+    records = store.find_records(list(places))
+    for place, item in places.items():
+        record = records.get(place)
+        if isinstance(record, Record):
+            theirs = payload_content(record.payload)
+            yield ProcessedItem(
+                item_id=item.item_id,
+                application=str(record.application),
+                revision=item.revision,
+                payload=record.content if theirs is None else theirs,
+                processed=record.timestamp,
+                run_id=record.run_id,
+            )
 
 
 def id_of(item: str | Path) -> str:

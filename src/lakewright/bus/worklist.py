@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -48,41 +49,13 @@ def own_application(text: str) -> Application:
     return application
 
 
-class Match:
-    """Which items to take: all, those whose id matches a pattern of a shell, or a single one."""
-
-    def __init__(self, pattern: str | None = None, *, item: str | None = None) -> None:
-        self.pattern = pattern
-        self.item = item
-
-    @property
-    def prefix(self) -> str:
-        """The text that the ids of all these items start with."""
-        if self.item is not None:
-            return self.item
-        pattern = self.pattern or ""
-        wild = [pattern.find(sign) for sign in "*?[" if sign in pattern]
-        return pattern[: min(wild)] if wild else pattern
-
-    def includes(self, item: Item) -> bool:
-        """Return whether an item is one of them."""
-        if self.item is not None:
-            return item.item_id == self.item
-        return self.pattern is None or fnmatchcase(item.item_id, self.pattern)
-
-    @property
-    def is_everything(self) -> bool:
-        """Whether every item is one of them."""
-        return self.item is None and self.pattern is None
-
-
 @dataclass(frozen=True, slots=True)
 class Demand:
     """What an application wants to process.
 
     Attributes:
         after: The applications that must have processed an item first.
-        match: Which items it wants.
+        match: Only items whose id matches this pattern of a shell; None for all.
         limit: The largest number of items to claim; None for any.
         is_in_order: Whether an item waits for all that arrived before it.
         takeover: Who may take over a stale lock.
@@ -90,10 +63,19 @@ class Demand:
 
     application: Application
     after: tuple[Application, ...] = ()
-    match: Match = field(default_factory=Match)
+    match: str | None = None
     limit: int | None = None
     is_in_order: bool = False
     takeover: Takeover = Takeover.OPERATOR
+
+    @property
+    def prefix(self) -> str:
+        """The text that the ids of all these items start with."""
+        return re.split(r"[*?[]", self.match or "", maxsplit=1)[0]
+
+    def includes(self, item: Item) -> bool:
+        """Return whether an item is one of those that it wants."""
+        return self.match is None or fnmatchcase(item.item_id, self.match)
 
     def queue(self) -> Readiness:
         """Return the queue of the items to try, in order."""
@@ -104,7 +86,7 @@ class Demand:
             self.after,
             blocked=BLOCKED if self.is_in_order else taken,
             has_waiting=self.is_in_order,
-            prefix=self.match.prefix,
+            prefix=self.prefix,
         )
 
     def acquire(self, ledger: Ledger, item_id: str, holder: Holder, duration: timedelta) -> Claim:
@@ -145,7 +127,7 @@ class Worklist:
         self._is_ended = False
         self._claimed = 0
         found = ledger.store.select(demand.queue(), BY_ARRIVAL)
-        self._items: Iterator[Item] = (item for item in found if demand.match.includes(item))
+        self._items: Iterator[Item] = (item for item in found if demand.includes(item))
 
     def next_claim(self) -> Claim | None:
         """Return a claim on the next item, or None if there is none or the list was stopped."""
@@ -208,16 +190,14 @@ class Backlog:
 
 def backlog_of(ledger: Ledger, demand: Demand) -> Backlog:
     """Return what an application still has before it; only a choice of items takes more than the counts."""
-    everything = Readiness(
-        demand.application, demand.after, BLOCKED, has_waiting=True, prefix=demand.match.prefix
-    )
+    everything = Readiness(demand.application, demand.after, BLOCKED, has_waiting=True, prefix=demand.prefix)
     backlog = Backlog()
-    if demand.match.is_everything:
+    if demand.match is None:
         for standing, number in ledger.store.standings().items():
             if everything.admits(standing):
                 backlog.add(everything, standing, number)
         return backlog
     for item in ledger.store.select(everything, BY_ARRIVAL):
-        if demand.match.includes(item):
+        if demand.includes(item):
             backlog.add(everything, standing_of(item), 1)
     return backlog

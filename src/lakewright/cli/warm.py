@@ -22,9 +22,9 @@ from lakewright.spark.releases import installed_version
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.serve.worker import FollowUp
     from lakewright.spark.resident import AttachedSession
     from lakewright.spec.project import Project
+    from lakewright.warm.worker import FollowUp
 
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,7 @@ NOT_IMPORTED = (
     "lakewright.stores.delta",
     "lakewright.stores.dynamodb",
     "lakewright.stores.postgres",
+    "lakewright.warm",
 )
 """Packages that most commands don't need, or that import large ones."""
 

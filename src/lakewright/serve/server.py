@@ -66,9 +66,11 @@ def _check_alive(services: Sequence[Service]) -> None:
 def make_services(serving: Serving) -> tuple[Service, ...]:
     """Return the services that the project needs; they start in this order, and stop in the reverse one."""
     from lakewright.serve.triggers import TriggerService
-    from lakewright.serve.warm_service import WarmService
+    from lakewright.warm.session import WarmSession
 
-    made = (WarmService(serving), _web(serving), TriggerService(serving))
+    is_on_demand = serving.options.is_on_demand
+    warm = WarmSession(serving.requests, serving.runner, serving.gauges, is_lazy=is_on_demand)
+    made = (warm, _web(serving), TriggerService(serving))
     return tuple(service for service in made if service is not None)
 
 

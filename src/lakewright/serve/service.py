@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from lakewright.errors import UsageError
+from lakewright.warm.requests import Gauges, Requests
 
 if TYPE_CHECKING:
-    from lakewright.serve.requests import Requests
     from lakewright.serve.server_files import ServerFiles
     from lakewright.serve.watched_project import WatchedProject
 
@@ -49,40 +49,6 @@ class Service(Protocol):
     def stop(self) -> None:
         """End its work and its threads. It is called once, also after a `start` that failed."""
         ...
-
-
-@dataclass(slots=True)
-class Gauges:
-    """What the warm session reports of itself, for the metrics.
-
-    Attributes:
-        running: Requests that have begun, those that wait for their turn included.
-        waiting: Requests that wait because as many run as may run at once.
-        heap: The bytes of the JVM's heap that are used, and how many it may use; None without a JVM.
-    """
-
-    running: int = 0
-    waiting: int = 0
-    heap: tuple[int, int] | None = None
-
-    def hear(self, line: bytes) -> bool:
-        """Keep what a line of the worker host reports, and return whether it was about a gauge.
-
-        Example:
-            >>> gauges = Gauges()
-            >>> gauges.hear(b"requests 5 3"), gauges.hear(b"heap 10 20"), gauges.hear(b"changed"), gauges
-            (True, True, False, Gauges(running=5, waiting=3, heap=(10, 20)))
-        """
-        match line.split():
-            case [b"requests", running, waiting]:
-                self.running, self.waiting = int(running), int(waiting)
-            case [b"heap", used, most]:
-                self.heap = (int(used), int(most))
-            case [b"heap"]:
-                self.heap = None
-            case _:
-                return False
-        return True
 
 
 @dataclass(frozen=True, slots=True)

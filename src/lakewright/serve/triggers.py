@@ -17,7 +17,6 @@ from typing import ClassVar
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
-from lakewright.serve.requests import KeptRequest, Requests
 from lakewright.serve.service import Serving
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
@@ -28,6 +27,7 @@ from lakewright.triggers.records import Lane
 from lakewright.triggers.scheduler import Scheduler
 from lakewright.triggers.state import Attempt, Ending, Result
 from lakewright.usecases.triggers import withheld_triggers
+from lakewright.warm.requests import KeptRequest, Requests
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ Source: the rules of the server, "Triggers".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import islice
+from itertools import takewhile
 from typing import Any
 
 from lakewright.manifest.plain_values import document_of, of_json
@@ -224,33 +224,16 @@ def next_due(trigger: Trigger, now: datetime) -> datetime | None:
 
 
 def _passed(trigger: Trigger, after: datetime, now: datetime) -> list[datetime]:
-    """Return the times of the schedule after one instant up to another, at most the newest of them."""
-    cron, zone = trigger.cron or "", find_zone(trigger.timezone)
+    """Return the times of the schedule after one instant up to another, at most the newest of them.
+
+    Of a long absence only the newest times are wanted: they are looked for in longer and longer spans.
+    """
+    zone, begin, step = find_zone(trigger.timezone), now, timedelta(days=1)
     found: list[datetime] = []
-    for at in due_times(cron, zone, after):
-        if at > now:
-            break
-        found.append(at)
-        if len(found) > MOST_PENDING:
-            # Of a long absence only the newest times are wanted: look for them from the end.
-            return list(reversed(list(islice(_backwards(cron, trigger.timezone, now, after), MOST_PENDING))))
-    return found
-
-
-def _backwards(cron: str, timezone: str, before: datetime, after: datetime) -> Iterator[datetime]:
-    """Yield the times of a schedule from the last one up to `before` back to `after`, newest first."""
-    zone, end, step = find_zone(timezone), before, timedelta(days=1)
-    while end > after:
-        begin = max(after, end - step)
-        yield from reversed(list(_until(due_times(cron, zone, begin), end)))
-        end, step = begin, step * 2
-
-
-def _until(times: Iterable[datetime], end: datetime) -> Iterator[datetime]:
-    for at in times:
-        if at > end:
-            return
-        yield at
+    while begin > after and len(found) < MOST_PENDING:
+        begin, step = max(after, now - step), step * 2
+        found = list(takewhile(lambda at: at <= now, due_times(trigger.cron or "", zone, begin)))
+    return found[-MOST_PENDING:]
 
 
 def _kept(times: tuple[datetime, ...], trigger: Trigger) -> tuple[datetime, ...]:

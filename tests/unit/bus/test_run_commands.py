@@ -275,7 +275,6 @@ def test_the_guard_leaves_alone_what_has_ended(tmp_path: Path) -> None:
     killed = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         with Guard() as guard:
-            guard.prepare()
             for group in (kept.pid, killed.pid):
                 guard.started(group)
             guard.ended(kept.pid)

@@ -16,8 +16,8 @@ from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
 from lakewright.serve.http.site import Commands, Site
 from lakewright.serve.page.routes import Pages
-from lakewright.serve.requests import Requests
 from lakewright.serve.watched_project import WatchedProject
+from lakewright.warm.requests import Requests
 
 PROJECT = """
 name: shop

@@ -10,11 +10,11 @@ import pytest
 from lakewright.app import App
 from lakewright.errors import ServiceEnded, UsageError
 from lakewright.serve import server
-from lakewright.serve.requests import Requests
 from lakewright.serve.server import IDLE_SECONDS, running, serve
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import ServeOptions, Serving
 from lakewright.serve.watched_project import WatchedProject
+from lakewright.warm.requests import Requests
 
 
 @dataclass

@@ -93,9 +93,9 @@ def server_files(call: Call) -> ServerFiles:
 
 
 def _serving(call: Call, options: ServeOptions) -> Serving:
-    from lakewright.serve.requests import Requests
     from lakewright.serve.service import Serving
     from lakewright.serve.watched_project import WatchedProject
+    from lakewright.warm.requests import Requests
 
     files = server_files(call)
 

@@ -26,7 +26,7 @@ LINK_SECONDS = 15 * 60
 MOST_GUESSES, GUESS_SECONDS = 20, 60.0
 """Wrong tokens that are checked within so many seconds; then the right one is refused too."""
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -112,8 +112,7 @@ class Access:
         if self.proxy_header is not None:
             return
         name = (urlsplit(f"//{host}").hostname or "") if host and "@" not in host else ""
-        named = f"[{name}]" if ":" in name else name
-        if named not in LOOPBACK and named not in self.hosts:
+        if name not in LOOPBACK and name not in self.hosts:
             raise HttpFault(
                 421, "wrong_host", f"this server is not {host or 'without a name'}", f"Use {LOOPBACK[0]}."
             )

@@ -23,7 +23,6 @@ from lakewright.serve.http.access import COOKIE, SAFE
 from lakewright.serve.http.actions import ACTIONS
 from lakewright.serve.http.bus import BUS
 from lakewright.serve.http.endpoint import PREFIX, ApiCall, Endpoint, openapi_document
-from lakewright.serve.http.events import EVENTS
 from lakewright.serve.http.faults import HttpFault, body_of, status_of
 from lakewright.serve.http.metrics import metrics_of
 from lakewright.serve.http.reads import READS
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ENDPOINTS: tuple[Endpoint, ...] = (*READS, *ACTIONS, *BUS, *EVENTS)
+ENDPOINTS: tuple[Endpoint, ...] = (*READS, *ACTIONS, *BUS)
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 

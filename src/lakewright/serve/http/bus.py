@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from lakewright.bus import claims
 from lakewright.bus.claims import WrittenClaim
-from lakewright.bus.derived_state import ProcessedItem
-from lakewright.bus.manifest import Manifest, id_of
+from lakewright.bus.manifest import Manifest, ProcessedItem, id_of
 from lakewright.bus.worklist import own_application
 from lakewright.manifest.settings import lease_duration
 from lakewright.serve.http.endpoint import (

@@ -21,15 +21,13 @@ from lakewright.errors import (
     UsageError,
 )
 
-_STATUSES: Sequence[tuple[type[LakewrightError], int]] = (
+_CONFLICTS = (OperatorError, SequenceConflict, LeaseLost, IllegalTransition, ManifestCorrupt)
+
+_STATUSES: Sequence[tuple[type[LakewrightError] | tuple[type[LakewrightError], ...], int]] = (
     (NotOffered, 409),
     (UsageError, 400),
     (SpecError, 422),
-    (OperatorError, 409),
-    (SequenceConflict, 409),
-    (LeaseLost, 409),
-    (IllegalTransition, 409),
-    (ManifestCorrupt, 409),
+    (_CONFLICTS, 409),
     (RetryableError, 503),
     (NotInstalled, 501),
 )

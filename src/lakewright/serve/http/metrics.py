@@ -32,7 +32,7 @@ from lakewright.usecases.entities import (
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.serve.http.site import Site
-    from lakewright.serve.service import Gauges
+    from lakewright.warm.requests import Gauges
 
 
 log = logging.getLogger(__name__)

@@ -14,9 +14,8 @@ from uuid import uuid4
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.redaction import Redactor
 from lakewright.serve.http.faults import HttpFault
-from lakewright.serve.requests import KeptRequest, Requests
-from lakewright.serve.service import Gauges
 from lakewright.serve.watched_project import WatchedProject
+from lakewright.warm.requests import Gauges, KeptRequest, Requests
 
 if TYPE_CHECKING:
     from starlette.requests import Request

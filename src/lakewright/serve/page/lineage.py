@@ -120,7 +120,8 @@ def _states(app: App, nodes: Iterable[Ref], writers: Mapping[str, str], plan: Pl
             why = stale.get(writers.get(ref.name, ""))
             found[ref] = Tone() if standing is None else _entity_tone(standing, why)
         else:
-            found[ref] = _target_tone(stale.get(ref.name), endings.get(ref.name))
+            ending = endings.get(ref.name, Tone())
+            found[ref] = Tone("dirty", "dirty", stale[ref.name]) if ref.name in stale else ending
     return found
 
 
@@ -139,28 +140,16 @@ def _entity_tone(each: EntityStanding, stale: str | None) -> Tone:
     return Tone("clean", "clean", fresh)
 
 
-def _target_tone(stale: str | None, ending: tuple[str, str] | None) -> Tone:
-    if stale is not None:
-        return Tone("dirty", "dirty", stale)
-    if ending is None:
-        return Tone()
-    status, text = ending
-    return Tone("failed" if status in ("FAILED", "BLOCKED", "ABORTED") else "clean", status.lower(), text)
-
-
-def _endings(app: App) -> dict[str, tuple[str, str]]:
+def _endings(app: App) -> dict[str, Tone]:
     """Return how each target ended in the last run of its job, with its reasons."""
-    seen: set[str] = set()
-    found: dict[str, tuple[str, str]] = {}
-    for run in app.journal.runs(RECENT, project=app.project.name):
-        if run.job in seen:
-            continue
-        seen.add(run.job)
+    last = {run.job: run for run in reversed([*app.journal.runs(RECENT, project=app.project.name)])}
+    found: dict[str, Tone] = {}
+    for run in sorted(last.values(), key=lambda run: run.started):  # the latest run of a target counts
         for entry in app.journal.targets(run.run_id):
+            name, status = entry["name"], entry["status"]
             said = entry["error"]["message"] if entry.get("error") else "; ".join(entry["reasons"])
-            if entry["status"] != "SKIPPED" or entry["name"] not in found:
-                found[entry["name"]] = (
-                    entry["status"],
-                    f"{entry['phase'].lower()} {entry['status'].lower()}: {said}",
-                )
+            if status != "SKIPPED" or name not in found:
+                tone = "failed" if status in ("FAILED", "BLOCKED", "ABORTED") else "clean"
+                text = f"{entry['phase'].lower()} {status.lower()}: {said}"
+                found[name] = Tone(tone, status.lower(), text)
     return found

@@ -57,7 +57,6 @@ def _environment() -> Environment:
         "looks": looks,
         "machine": format_instant,
         "number": number,
-        "percent": lambda share: f"{share * 100:.0f} %",
         "reason_text": reason_text,
         "step_words": step_words,
         "url": lambda text: quote(str(text), safe=""),

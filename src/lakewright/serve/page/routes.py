@@ -17,8 +17,8 @@ from lakewright.errors import LakewrightError, SpecError
 from lakewright.serve.http.access import COOKIE, Asker
 from lakewright.serve.http.actions import ACTIONS
 from lakewright.serve.http.endpoint import ApiCall, Endpoint
-from lakewright.serve.http.events import stream
 from lakewright.serve.http.faults import HttpFault, fault_of
+from lakewright.serve.http.reads import stream
 from lakewright.serve.http.site import BegunCommand
 from lakewright.serve.page import views
 from lakewright.serve.page.inbox import BackgroundObserver, Look, inbox_view

@@ -14,18 +14,18 @@ from lakewright.errors.phrase import Command
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import ABORTED, RUNNING
 from lakewright.manifest.readiness import Group, Reading
-from lakewright.manifest.record import Record, parse_instant
+from lakewright.manifest.record import Application, Record, parse_instant
 from lakewright.manifest.verdict import Verdict
 from lakewright.plan.status import Status
 from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault, unknown
 from lakewright.serve.page.drawing import draw_bars, draw_rows
 from lakewright.serve.page.render import link
+from lakewright.slices.application import application_of
 from lakewright.slices.discovery import modified_seconds
 from lakewright.usecases.declarations import SECTIONS
 from lakewright.usecases.entities import (
     EntityOverview,
-    list_slices,
     metrics_of,
     read_entity,
     read_sample,
@@ -270,23 +270,20 @@ def items_view(view: View) -> dict[str, Any]:
 
 
 def _listed(view: View, entity: str, state: str, reading: Reading) -> Iterator[dict[str, Any]]:
-    app = view.app
+    app, entities = view.app, view.app.project.entities
     wanted = frozenset({Verdict(state)}) if state in VERDICTS else frozenset[Verdict]()
-    if entity in app.project.entities:
-        standings = read_standings(app, with_last_slices=False).entities
-        of_entity = next(each for each in standings if each.name == entity)
-        for each in list_slices(app, of_entity, reading, wanted):
-            yield {"verdict": each.verdict.value, "owner": entity, "item": each.item, "name": each.name}
-        return
-    for item in _newest(app, wanted, reading):
-        verdicts = list(item.verdicts().items())
+    own = application_of(app.project.name, entities[entity]) if entity in entities else None
+    for item in _newest(app, own, wanted, reading):
+        verdicts = list(item.verdicts().items()) if own is None else [(own, item.verdict(own))]
         application, verdict = next((each for each in verdicts if each[1] in wanted), verdicts[0])
         row = Row(item, application, verdict)
         yield {"verdict": verdict.value, "owner": row.owner, "item": item, "name": row.slice}
 
 
-def _newest(app: App, wanted: frozenset[Verdict], reading: Reading) -> Iterator[Item]:
-    """Yield items of all applications, the newest first.
+def _newest(
+    app: App, own: Application | None, wanted: frozenset[Verdict], reading: Reading
+) -> Iterator[Item]:
+    """Yield items of one application or of all, the newest first.
 
     The newest N items are in the N standings whose last items are the newest: only those are read.
     """
@@ -295,7 +292,10 @@ def _newest(app: App, wanted: frozenset[Verdict], reading: Reading) -> Iterator[
         standing: ends.last if beyond is None else min(ends.last, beyond)
         for standing, ends in app.store.arrivals().items()
         if (beyond is None or ends.first < beyond)
-        and (not wanted or any(standing.verdict(each) in wanted for each in standing.concerned))
+        and any(
+            (own is None or each.key == own.key) and (not wanted or standing.verdict(each) in wanted)
+            for each in standing.concerned
+        )
     }
     if len(lasts) > limit and beyond is None:
         lasts = dict(sorted(lasts.items(), key=lambda each: each[1])[-limit:])

@@ -196,8 +196,9 @@ def _demand(
     jobs: int,
 ) -> Demand:
     from dataclasses import replace
+    from glob import escape
 
-    from lakewright.bus.worklist import Match, own_application
+    from lakewright.bus.worklist import own_application
     from lakewright.usecases.items import find_item
 
     if item is not None and match is not None:
@@ -216,7 +217,7 @@ def _demand(
         return demand
     # In order, a single item that isn't ready says why.
     found = find_item(call.app, item).item_id
-    return replace(demand, match=Match(item=found), is_in_order=True)
+    return replace(demand, match=escape(found), is_in_order=True)
 
 
 def _report(call: Call, worked: Worked) -> None:

@@ -1,4 +1,4 @@
-"""The service that keeps a worker host: it takes requests, with Spark warm."""
+"""The part of a server that keeps a worker host: it takes requests, with Spark warm."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from pathlib import Path
 
 import lakewright_client as client
 from lakewright.errors import SparkUnavailable
-from lakewright.serve.requests import Request
-from lakewright.serve.service import Serving
-from lakewright.serve.worker_host import CHANGED, CODE, READY
+from lakewright.warm.requests import Gauges, Request, Requests
+from lakewright.warm.worker_host import CHANGED, CODE, READY
 
 log = logging.getLogger(__name__)
 
@@ -33,22 +32,33 @@ SECONDS_TO_END = 5
 """Seconds to wait for a host without requests; with some, it ends later by itself."""
 
 
-class WarmService:
+class WarmSession:
     """Starts a worker host, and another one when it ends or the installation changes.
 
-    Unless a command waits for the server, it starts Spark at once.
-
     Args:
-        serving: What the server is made from.
+        requests: Begin the request that starts Spark; its socket and folder are those of all requests.
+        runner: The function that runs a command line, as `module:function`.
+        gauges: Keep what the host reports of its queue and its JVM.
+        is_lazy: Whether the first request starts Spark; otherwise it is started at once.
         code: The folders whose changes need a new host.
     """
 
     name = "the warm session"
     url = None
 
-    def __init__(self, serving: Serving, code: Sequence[Path] = CODE) -> None:
-        self.serving = serving
-        self._code = code
+    def __init__(
+        self,
+        requests: Requests,
+        runner: str,
+        gauges: Gauges,
+        *,
+        is_lazy: bool = False,
+        code: Sequence[Path] = CODE,
+    ) -> None:
+        self.requests = requests
+        self.gauges = gauges
+        self.is_lazy = is_lazy
+        self._command = [runner, *map(str, code)]
         self._warming: Request | None = None
         self._listener: socket.socket | None = None
         self._host: _Host | None = None
@@ -57,7 +67,7 @@ class WarmService:
     @property
     def is_busy(self) -> bool:
         """Whether a request runs."""
-        return self.serving.gauges.running > 0
+        return self.gauges.running > 0
 
     @property
     def has_ended(self) -> bool:
@@ -74,13 +84,13 @@ class WarmService:
         host = self._host = self._new_host(listener)
         keep = threading.Thread(target=self._keep, args=(listener, host), name="warm session", daemon=True)
         keep.start()
-        if not self.serving.options.is_on_demand:
-            self._warming = self.serving.requests.begin(WARM_UP, stderr=sys.stderr)
+        if not self.is_lazy:
+            self._warming = self.requests.begin(WARM_UP, stderr=sys.stderr)
 
     def stop(self) -> None:
         """Take no more requests; those that run go on, and the host ends with the last one."""
         self._is_stopping = True
-        self.serving.files.socket.unlink(missing_ok=True)
+        self.requests.socket.unlink(missing_ok=True)
         if self._warming is not None and self._warming.wait(0) is None:
             self._warming.interrupt(signal.SIGTERM)
         if self._listener is not None:
@@ -89,7 +99,7 @@ class WarmService:
             self._host.end(SECONDS_TO_END)
 
     def _listening(self) -> socket.socket:
-        path = self.serving.files.socket
+        path = self.requests.socket
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)
@@ -102,7 +112,7 @@ class WarmService:
         return listener
 
     def _new_host(self, listener: socket.socket) -> _Host:
-        return _Host(listener, self.serving.files.basedir, [self.serving.runner, *map(str, self._code)])
+        return _Host(listener, self.requests.folder, self._command)
 
     def _keep(self, listener: socket.socket, host: _Host) -> None:
         """Start another host whenever one ends; commands that nobody would take must not wait for one."""
@@ -135,7 +145,7 @@ class WarmService:
 
     def _follow(self, host: _Host) -> bool:
         """Follow what a host reports until it takes no more requests; return whether the code has changed."""
-        gauges = self.serving.gauges
+        gauges = self.gauges
         while gauges.hear(line := host.next_line()):
             pass
         gauges.running, gauges.waiting, gauges.heap = 0, 0, None
@@ -153,7 +163,7 @@ class _Host:
         """
         number = listener.fileno()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "lakewright.serve.worker_host", str(number), *command],
+            [sys.executable, "-m", "lakewright.warm.worker_host", str(number), *command],
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """The worker host: a process with one thread that has imported everything, and forks a worker a request.
 
-    python -m lakewright.serve.worker_host LISTENER RUNNER FOLDER...
+    python -m lakewright.warm.worker_host LISTENER RUNNER FOLDER...
 
 LISTENER is the descriptor of the socket on which requests arrive; RUNNER names the function that runs a
 command line, as `module:function`; when code in the folders changes, another host must take its place.
@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import lakewright_client as client
-from lakewright.serve.session_host import RESTART, SessionHost
-from lakewright.serve.worker import FollowUp, run_request
 from lakewright.spark.resident import AttachedSession
+from lakewright.warm.session_host import RESTART, SessionHost
+from lakewright.warm.worker import FollowUp, run_request
 
 READY, CHANGED = b"ready\n", b"changed\n"
 """What the host reports to the server: it takes requests; it no longer does, as the installation has changed.
@@ -174,11 +174,8 @@ class WorkerHost:
             self._send(b"requests %d %d\n" % now)
 
     def _reap(self) -> None:
-        while True:
-            try:
-                self._signalled.recv(64)
-            except BlockingIOError:
-                break
+        with suppress(BlockingIOError):
+            self._signalled.recv(4096)
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -315,16 +312,10 @@ class Installation:
 
 def _newest(folders: Sequence[Path]) -> int:
     # Installing anything changes the folder of installed packages itself.
-    return max([*(folder.stat().st_mtime_ns for folder in folders), *_times(str(folders[0]))])
-
-
-def _times(folder: str) -> Iterator[int]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir() and entry.name != "__pycache__":
-                yield from _times(entry.path)
-            elif entry.name.endswith(".py"):
-                yield entry.stat().st_mtime_ns
+    times = [folder.stat().st_mtime_ns for folder in folders]
+    for place, _, names in os.walk(folders[0]):
+        times += [Path(place, name).stat().st_mtime_ns for name in names if name.endswith(".py")]
+    return max(times)
 
 
 def main(arguments: Sequence[str]) -> int:

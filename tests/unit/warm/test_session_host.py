@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from lakewright.serve import session_host
-from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.spark.resident import AttachedSession, Place, ResidentJvm, Wanted, jvm_variables
+from lakewright.warm import session_host
+from lakewright.warm.session_host import RESTART, SessionHost
 
 
 @dataclass

@@ -27,26 +27,23 @@ import psutil
 import pytest
 
 import lakewright_client as client
-from lakewright.app import App
-from lakewright.serve.requests import ENCODINGS, Requests, _Warm
 from lakewright.serve.server_files import ServerFiles
-from lakewright.serve.service import ServeOptions, Serving
-from lakewright.serve.warm_service import WarmService
-from lakewright.serve.watched_project import WatchedProject
-from lakewright.serve.worker_host import CODE, LIMIT, WorkerHost, _Worker
+from lakewright.warm.requests import ENCODINGS, Gauges, Requests, _Warm
+from lakewright.warm.session import WarmSession
+from lakewright.warm.worker_host import CODE, LIMIT, WorkerHost, _Worker
 
 NOBODY = 65534
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 
 ROOT = Path(__file__).parents[3]
-RUNNER = "tests.unit.serve.fake_commands:run"
+RUNNER = "tests.unit.warm.fake_commands:run"
 PATHS = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
 
 @dataclass(frozen=True)
 class Host:
-    service: WarmService
+    service: WarmSession
     files: ServerFiles
     code: Path
 
@@ -55,15 +52,10 @@ class Host:
         return Requests(self.files.socket, {"PYTHONPATH": PATHS}, self.files.basedir)
 
 
-def service_of(files: ServerFiles, code: Sequence[Path] = CODE) -> WarmService:
-    """Return the service of a server that does not start Spark by itself."""
-
-    def nothing(_: object) -> App:
-        raise AssertionError("workers open the project")
-
+def service_of(files: ServerFiles, code: Sequence[Path] = CODE) -> WarmSession:
+    """Return the warm session of a server that does not start Spark by itself."""
     requests = Requests(files.socket, {}, files.basedir)
-    options = ServeOptions(is_on_demand=True)
-    return WarmService(Serving(options, files, WatchedProject(nothing), requests, RUNNER, print), code)
+    return WarmSession(requests, RUNNER, Gauges(), is_lazy=True, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +246,7 @@ def test_fifty_requests_at_once_all_end(host: Host) -> None:
 
 
 def test_requests_that_wait_for_their_turn_are_counted(host: Host) -> None:
-    gauges = host.service.serving.gauges
+    gauges = host.service.gauges
     begun = [host.requests.begin(["sleep", "2"]) for _ in range(LIMIT + 2)]
     assert eventually(lambda: (gauges.running, gauges.waiting) == (LIMIT + 2, 2))
     assert [each.wait(60) for each in begun] == [0] * len(begun)
@@ -414,7 +406,7 @@ def test_commands_run_without_the_server_if_its_host_cannot_be_started_again(
     def refuse(*_: object) -> None:
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("lakewright.serve.warm_service._Host", refuse)
+    monkeypatch.setattr("lakewright.warm.session._Host", refuse)
     files = ServerFiles(tmp_path)
     files.folder.mkdir()
     service = service_of(files)
@@ -464,7 +456,7 @@ def _hosts() -> set[int]:
     found = set()
     for each in psutil.Process().children():
         with suppress(psutil.Error):
-            if "lakewright.serve.worker_host" in each.cmdline():
+            if "lakewright.warm.worker_host" in each.cmdline():
                 found.add(each.pid)
     return found
 

@@ -111,28 +111,18 @@ class SessionHost:
                 return None
             place = jvm.open(options)
         except LakewrightError as error:
-            _send(link, {"state": "refused", "why": str(error)})
+            _send(link, "refused", why=str(error))
             return None
-        _send(
-            link,
-            {
-                "state": "ready",
-                "port": place.port,
-                "secret": place.secret,
-                "tag": place.tag,
-                "pid": jvm.pid,
-            },
-        )
+        _send(link, "ready", port=place.port, secret=place.secret, tag=place.tag, pid=jvm.pid)
         return place
 
     def _decline(self, link: socket.socket, jvm: ResidentJvm, fixed: list[str]) -> None:
         if jvm.in_use:
-            why = f"another request uses a JVM that differs in {', '.join(fixed)}"
-            _send(link, {"state": "refused", "why": why})
+            _send(link, "refused", why=f"another request uses a JVM that differs in {', '.join(fixed)}")
         else:
             log.info("the JVM is replaced: a request differs in %s", ", ".join(fixed))
             self._is_ending = True
-            _send(link, {"state": "again"})
+            _send(link, "again")
 
     def _started(self, wanted: Wanted) -> ResidentJvm:
         with self._starting:
@@ -150,7 +140,7 @@ class SessionHost:
         if not self._is_ending:
             log.warning("the server's JVM has ended, with code %s; the next request starts another", code)
         for link in tuple(self._links):
-            _send(link, {"state": "ended", "code": code})
+            _send(link, "ended", code=code)
         self._wake()
 
     def _report_heap(self, jvm: ResidentJvm) -> None:
@@ -195,6 +185,6 @@ class SessionHost:
             self._jvm.stop()
 
 
-def _send(link: socket.socket, document: dict[str, Any]) -> None:
+def _send(link: socket.socket, state: str, **more: object) -> None:
     with suppress(OSError):  # the worker has ended
-        link.sendall(json.dumps(document).encode() + b"\n")
+        link.sendall(json.dumps({"state": state, **more}).encode() + b"\n")
