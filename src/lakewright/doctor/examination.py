@@ -6,6 +6,7 @@ table (time travel)".
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -122,16 +123,12 @@ def first_broken(
     seen = cache(count_at)
 
     def first(rule: str) -> int | None:
-        low, high = 0, len(versions) - 1
-        while low < high:
-            middle = (low + high) // 2
-            counts = seen(versions[middle])
-            if counts is not None and counts.get(rule):
-                high = middle
-            else:
-                low = middle + 1
-        before = seen(versions[high - 1]) if high else None
-        return versions[high] if high == 0 or before is not None else None
+        def is_broken(version: int) -> bool:
+            return bool((seen(version) or {}).get(rule))
+
+        found = bisect_left(versions, True, hi=len(versions) - 1, key=is_broken)
+        is_known = found == 0 or seen(versions[found - 1]) is not None
+        return versions[found] if is_known else None
 
     return {rule: first(rule) for rule in rules}
 

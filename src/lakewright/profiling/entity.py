@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
 
 from lakewright.profiling.grouping import Group, merged_groups
 from lakewright.profiling.keys import KeyGuess, Overlap, guess_key, overlap_of
-from lakewright.profiling.places import FoundFile, Place, Skipped
+from lakewright.profiling.places import Place, Skipped
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.sample import NotData
 from lakewright.profiling.tables import Table, read_table
 from lakewright.profiling.types import DATE, TIMESTAMP, TypeGuess, type_of_texts
 from lakewright.schema.fits import merge
 from lakewright.schema.shape import NESTED
-from lakewright.schema.types import TEXT, Type
+from lakewright.schema.types import TEXT
 from lakewright.spec.models.slice_folder import format_of
 
 _FILES_A_SLICE = 3
@@ -47,13 +47,17 @@ class Look:
         findings: list[Reason] = []
         for at in chosen:
             found = []
-            for file in group.slices[at].files[:_FILES_A_SLICE]:
+            files = group.slices[at].files
+            for file in files[:_FILES_A_SLICE]:
                 try:
                     table = read_table(file, place.system)
-                    found.append(_partly(table) if len(group.slices[at].files) > _FILES_A_SLICE else table)
+                    found.append(replace(table, is_whole=table.is_whole and len(files) <= _FILES_A_SLICE))
                 except NotData as error:
                     skipped.append(Skipped(file.name, error.reason))
-                    findings += _fault_of(file, error.reason, is_alone=len(group.slices[at].files) == 1)
+                    # It fails its slice; beside others, one without content has no rows.
+                    if len(files) == 1 or error.reason.code is not Code.NO_CONTENT:
+                        why = str(error.reason.code)
+                        findings.append(Reason.of(Code.FAULTY_FILE, file=file.name, why=why))
             tables.append(tuple(found))
         pairs = tuple(
             (one, other)
@@ -76,16 +80,6 @@ def _chosen(count: int) -> list[int]:
         ([0, 1, 2], [0, 1, 50, 98, 99])
     """
     return sorted({0, 1, count // 2, count - 2, count - 1} & set(range(count)))
-
-
-def _partly(table: Table) -> Table:
-    return replace(table, is_whole=False)
-
-
-def _fault_of(file: FoundFile, reason: Reason, *, is_alone: bool) -> Iterator[Reason]:
-    """Yield that the file fails its slice; beside others, one without content has no rows."""
-    if is_alone or reason.code is not Code.NO_CONTENT:
-        yield Reason.of(Code.FAULTY_FILE, file=file.name, why=str(reason.code))
 
 
 def merged_looks(looks: Sequence[Look], place: Place) -> Iterator[Look]:
@@ -220,7 +214,7 @@ def profile_entity(look: Look) -> EntityProfile:
         is_snapshot,
         why_load,
         why_strategy,
-        (*_findings_of_names(look.group), *look.findings, *_findings(tables)),
+        tuple(_findings(look, tables)),
     )
 
 
@@ -240,12 +234,12 @@ def _types(tables: Sequence[Table]) -> dict[str, TypeGuess]:
 def _type(name: str, tables: Sequence[Table]) -> TypeGuess:
     """Return the type of a column: of files that give it none, or texts, by its values."""
     given = [table.types[name] for table in tables if name in table.types]
-    own = _merged_type(given) if given else TEXT
+    own = reduce(lambda one, other: merge(one, other) or TEXT, given) if given else TEXT
     if isinstance(own, NESTED):
         return TypeGuess(own, Reason.of(Code.NESTED, type=own.ddl))
     if own != TEXT or tables[0].kind not in ("csv", "json"):
         return TypeGuess(own, Reason(Code.KIND))
-    values = _values(name, tables)
+    values = {value for table in tables for value in table.values(name)} - {None}
     if given and not all(isinstance(value, str) for value in values):
         return TypeGuess(TEXT, Reason.of(Code.MIXED, example=str(next(iter(values)))))
     found = type_of_texts({str(value) for value in values})
@@ -254,21 +248,9 @@ def _type(name: str, tables: Sequence[Table]) -> TypeGuess:
     return found if is_kept else TypeGuess(TEXT, Reason(Code.KIND))
 
 
-def _merged_type(types: Sequence[Type]) -> Type:
-    found = types[0]
-    for each in types[1:]:
-        found = merge(found, each) or TEXT
-    return found
-
-
-def _values(name: str, tables: Sequence[Table]) -> set[Any]:
-    return {value for table in tables for value in table.values(name)} - {None}
-
-
 def _load(look: Look, overlap: Overlap | None) -> tuple[bool | None, Reason]:
     """Return whether a slice is the whole source, and why; None if that is not known."""
-    slices = len(look.group.slices)
-    if slices == 1:
+    if len(look.group.slices) == 1:
         return None, Reason(Code.ONE_SLICE)
     if overlap is None:
         return None, Reason(Code.NOT_COMPARED)
@@ -289,22 +271,19 @@ def _strategy(group: Group, key: KeyGuess, is_snapshot: bool | None) -> tuple[st
     return "merge", Reason(Code.NO_DATES if is_snapshot else Code.WITHOUT_HISTORY)
 
 
-def _findings_of_names(group: Group) -> Iterator[Reason]:
-    if not group.is_dated and group.other_date is not None:
-        yield Reason.of(Code.OTHER_DATES, example=group.other_date)
-
-
-def _findings(tables: Sequence[Table]) -> Iterator[Reason]:
+def _findings(look: Look, tables: Sequence[Table]) -> Iterator[Reason]:
+    if not look.group.is_dated and look.group.other_date is not None:
+        yield Reason.of(Code.OTHER_DATES, example=look.group.other_date)
+    yield from look.findings
     seen: list[Reason] = []
     for table in tables:
         seen += (each for each in table.findings if each.code not in [other.code for other in seen])
     yield from seen
     first = tables[0]
-    for name, value in first.form.items():
-        if name == "encoding" and value != "UTF-8":
-            yield Reason.of(Code.ENCODING, encoding=value)
-        if name == "header":
-            yield Reason(Code.NO_HEADER)
+    if "encoding" in first.form:
+        yield Reason.of(Code.ENCODING, encoding=first.form["encoding"])
+    if "header" in first.form:
+        yield Reason(Code.NO_HEADER)
     others = {name for table in tables for name in set(table.columns) ^ set(first.columns)}
     if others and first.kind != "json":
         yield Reason.of(Code.OTHER_COLUMNS, columns=sorted(others))

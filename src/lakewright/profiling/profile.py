@@ -11,9 +11,11 @@ from lakewright.profiling.grouping import group_files
 from lakewright.profiling.places import Place, Skipped
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.types import TypeGuess
+from lakewright.profiling.words import QUESTIONS
 
 _MOST_QUESTIONS = 10
 _MOST_ENTITIES = 200
+_ORDER = tuple(QUESTIONS)
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,11 @@ def profile_places(places: Sequence[Place]) -> Profile:
                 entities.append(profile_entity(look))
     named = tuple(_with_own_names(entities))
     asked = sorted(
-        (question for each in named for question in _open_questions(each)),
-        key=lambda question: question.rank,
+        (Question(each.name, reason) for each in named for reason in _open_questions(each)),
+        key=lambda question: _ORDER.index(question.reason.code),
     )
-    return Profile(
-        named, tuple(skipped), tuple(asked[:_MOST_QUESTIONS]), max(0, len(asked) - _MOST_QUESTIONS)
-    )
+    further = max(0, len(asked) - _MOST_QUESTIONS)
+    return Profile(named, tuple(skipped), tuple(asked[:_MOST_QUESTIONS]), further)
 
 
 def _with_own_names(entities: Sequence[EntityProfile]) -> Iterator[EntityProfile]:
@@ -66,31 +67,6 @@ def _with_own_names(entities: Sequence[EntityProfile]) -> Iterator[EntityProfile
         yield each if name == each.name else replace(each, group=replace(each.group, name=name))
 
 
-_ORDER = (
-    Code.DOUBLED_NAME,
-    Code.NAMELESS,
-    Code.NO_TYPE,
-    Code.FAULTY_FILE,
-    Code.OTHER_DATES,
-    Code.LOST_ROWS,
-    Code.NO_KEY,
-    Code.NOT_LOOKED_INTO,
-    Code.UNSURE_KEY,
-    Code.OVERLAP,
-    Code.NOT_COMPARED,
-    Code.RAGGED,
-    Code.DAY_OR_MONTH,
-    Code.DECIMAL_COMMA,
-    Code.NO_HEADER,
-    Code.ENCODING,
-    Code.OTHER_COLUMNS,
-    Code.ONE_SLICE,
-    Code.NO_DATES,
-    Code.MIXED,
-)
-"""What is asked, the most important first."""
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """What the files do not show, about an entity."""
@@ -98,22 +74,13 @@ class Question:
     entity: str
     reason: Reason
 
-    @property
-    def rank(self) -> int:
-        """Its place among others, the most important first."""
-        return _ORDER.index(self.reason.code)
-
     def as_json(self) -> dict[str, Any]:
         """Return the question as `-o json` prints it."""
         return {"entity": self.entity, **self.reason.as_json()}
 
 
-def _open_questions(profile: EntityProfile) -> Iterator[Question]:
+def _open_questions(profile: EntityProfile) -> Iterator[Reason]:
     """Yield what only a person can decide about an entity."""
-    yield from (Question(profile.name, reason) for reason in _reasons(profile))
-
-
-def _reasons(profile: EntityProfile) -> Iterator[Reason]:
     if profile.why_strategy.code is Code.LOST_ROWS:
         yield profile.why_strategy
     elif not profile.key.columns:

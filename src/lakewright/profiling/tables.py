@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.files import Files
@@ -31,6 +31,8 @@ from lakewright.schema.types import TEXT, Decimal, Type
 
 MOST_ROWS = 20_000
 """Rows of a file that are looked at."""
+_DEFAULTS = {"separator": ",", "quote": '"', "escape": None, "header": True}
+"""Settings of CSV that need not be declared."""
 _SEPARATORS = (",", ";", "\t", "|")
 _FIRST_RECORDS = 200
 _ORC = b"ORC"
@@ -102,13 +104,13 @@ def _text(kind: str, sample: Sample) -> Table:
 
 
 def _csv(text: str, last: str, form: dict[str, Any], *, is_sure: bool, is_whole: bool) -> Table:
-    quote, escape = _quotes(text)
-    separator = _separator(text, quote, escape, is_whole=is_whole)
+    quotes = _quotes(text)
+    separator = _separator(text, quotes, is_whole=is_whole)
     if separator is None:
         if not is_sure:
             raise NotData(Code.NOT_DATA)
         separator = ","
-    records = _records(text, separator, quote, escape, is_whole=is_whole)
+    records = _records(text, separator, quotes, is_whole=is_whole)
     if not records:
         raise NotData(Code.NO_CONTENT)
     width = Counter(map(len, records[:_FIRST_RECORDS])).most_common(1)[0][0]
@@ -117,49 +119,55 @@ def _csv(text: str, last: str, form: dict[str, Any], *, is_sure: bool, is_whole:
     body = records[1:] if has_header else records
     # Where values have line breaks, the end may begin inside of one.
     has_breaks = any("\n" in value for record in records for value in record)
-    ends = [] if has_breaks else _records(last.partition("\n")[2], separator, quote, escape, is_whole=True)
+    ends = [] if has_breaks else _records(last.partition("\n")[2], separator, quotes, is_whole=True)
     rows = [row for row in (*body[:MOST_ROWS], *ends) if len(row) == len(columns)]
     ragged = sum(len(row) != len(columns) for row in body)
-    given: dict[str, Any] = (
-        {"separator": "tab" if separator == "\t" else separator} if separator != "," else {}
-    )
-    given |= {"quote": quote} if quote != '"' else {}
-    given |= {"escape": escape} if escape else {}
-    given |= {} if has_header else {"header": False}
+    given = {
+        "separator": "tab" if separator == "\t" else separator,
+        "quote": quotes.sign,
+        "escape": quotes.escape,
+        "header": has_header,
+    }
     return Table(
         "csv",
         tuple(columns),
         rows=tuple(tuple(value or None for value in row) for row in rows),
-        form={**form, **given},
+        form={**form, **{name: value for name, value in given.items() if value != _DEFAULTS[name]}},
         is_whole=is_whole and len(body) <= MOST_ROWS,
-        findings=tuple(_faults_of_names(columns)) + _faults_of_rows(ragged),
+        findings=tuple(_faults(columns, ragged)),
     )
 
 
-def _quotes(text: str) -> tuple[str, str | None]:
-    """Return the sign around fields, and what precedes it inside of them if it is not doubled there."""
+class _Quotes(NamedTuple):
+    """The sign around fields, and what precedes it inside of them if it is not doubled there."""
+
+    sign: str = '"'
+    escape: str | None = None
+
+    def reader(self, text: str, separator: str) -> Iterator[list[str]]:
+        """Return the records of a text."""
+        return csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=separator,
+            quotechar=self.sign,
+            escapechar=self.escape,
+            doublequote=self.escape is None,
+        )
+
+
+def _quotes(text: str) -> _Quotes:
     if text.count('"') < 2 and text.count("'") >= 4:
         starts = sum(text.count(f"{before}'") for before in (*_SEPARATORS, "\n"))
         if starts * 2 >= text.count("'") - 2:
-            return "'", None
+            return _Quotes("'")
     is_escaped = '\\"' in text and '""' not in text.replace('\\"', "")
-    return '"', "\\" if is_escaped else None
+    return _Quotes(escape="\\" if is_escaped else None)
 
 
-def _reader(text: str, separator: str, quote: str, escape: str | None) -> Iterator[list[str]]:
-    return csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=separator,
-        quotechar=quote,
-        escapechar=escape,
-        doublequote=escape is None,
-    )
-
-
-def _records(text: str, separator: str, quote: str, escape: str | None, *, is_whole: bool) -> list[list[str]]:
+def _records(text: str, separator: str, quotes: _Quotes, *, is_whole: bool) -> list[list[str]]:
     """Return the records of a text; the last one is left out where the text may end inside of it."""
     try:
-        found = list(islice(_reader(text, separator, quote, escape), MOST_ROWS + 2))
+        found = list(islice(quotes.reader(text, separator), MOST_ROWS + 2))
     except csv.Error as error:
         raise NotData(Code.DAMAGED, why=str(error)) from error
     if not is_whole and len(found) < MOST_ROWS + 2:
@@ -167,12 +175,12 @@ def _records(text: str, separator: str, quote: str, escape: str | None, *, is_wh
     return [record for record in found if any(value.strip() for value in record)]
 
 
-def _separator(text: str, quote: str, escape: str | None, *, is_whole: bool) -> str | None:
+def _separator(text: str, quotes: _Quotes, *, is_whole: bool) -> str | None:
     """Return the sign that parts most records into as many fields as the first one; None without any."""
     best, found = (0.0, 0), None
     for sign in _SEPARATORS:
         try:
-            lines = list(islice(_reader(text, sign, quote, escape), _FIRST_RECORDS))
+            lines = list(islice(quotes.reader(text, sign), _FIRST_RECORDS))
         except csv.Error:
             continue
         if not is_whole and len(lines) < _FIRST_RECORDS:
@@ -200,17 +208,15 @@ def _has_header(records: Sequence[Sequence[str]]) -> bool:
     return True
 
 
-def _faults_of_names(columns: Iterable[str]) -> Iterator[Reason]:
+def _faults(columns: Iterable[str], ragged: int) -> Iterator[Reason]:
     counts = Counter(name.lower() for name in columns)
     for name, count in counts.items():
         if name and count > 1:
             yield Reason.of(Code.DOUBLED_NAME, column=name)
     if counts[""]:
         yield Reason.of(Code.NAMELESS, place=[*counts].index("") + 1)
-
-
-def _faults_of_rows(ragged: int) -> tuple[Reason, ...]:
-    return (Reason.of(Code.RAGGED, rows=ragged),) if ragged else ()
+    if ragged:
+        yield Reason.of(Code.RAGGED, rows=ragged)
 
 
 def _json(text: str, form: dict[str, Any], *, is_whole: bool) -> Table:
@@ -266,15 +272,12 @@ def _parquet(file: FoundFile, system: Files) -> Table:
         )
     except ValueError as error:
         raise NotData(Code.DAMAGED, why=str(error)) from error
-    types = {each.name: true_type(each.type) for each in footer.columns.fields}
-    findings = []
-    for each in footer.columns.fields:
-        if (found := homeless(each.type, each.name)) is not None:
-            findings.append(Reason.of(Code.NO_TYPE, column=found[0], type=found[1]))
-    values = _parquet_values(
-        file, system, {each.name: each.type for each in footer.columns.fields}, MOST_ROWS
-    )
-    rows = zip(*(values.get(name, [None] * _length(values)) for name in types), strict=True)
+    fields = footer.columns.fields
+    types = {each.name: true_type(each.type) for each in fields}
+    lost = filter(None, (homeless(each.type, each.name) for each in fields))
+    values = _parquet_values(file, system, {each.name: each.type for each in fields})
+    nothing = [None] * len(next(iter(values.values()), ()))
+    rows = zip(*(values.get(name, nothing) for name in types), strict=True)
     return Table(
         "parquet",
         tuple(types),
@@ -282,12 +285,8 @@ def _parquet(file: FoundFile, system: Files) -> Table:
         rows=tuple(rows),
         is_whole=footer.rows <= MOST_ROWS,
         has_values=bool(values) or not footer.rows,
-        findings=tuple(findings),
+        findings=tuple(Reason.of(Code.NO_TYPE, column=name, type=kind) for name, kind in lost),
     )
-
-
-def _length(values: Mapping[str, Sequence[Hashable]]) -> int:
-    return len(next(iter(values.values()), ()))
 
 
 def _avro(sample: Sample) -> Table:
@@ -316,7 +315,7 @@ _ACTIONS: tuple[dict[str, Any], ...] = ({"protocol": {"minReaderVersion": 1, "mi
 
 
 def _parquet_values(
-    file: FoundFile, system: Files, types: Mapping[str, Type], most: int
+    file: FoundFile, system: Files, types: Mapping[str, Type]
 ) -> Mapping[str, list[Hashable]]:
     """Return the first values of the columns that have a plain type; none where they can't be read."""
     wanted = {name: _NAMES[kind.ddl] for name, kind in types.items() if kind.ddl in _NAMES}
@@ -330,10 +329,10 @@ def _parquet_values(
         if local is None:
             local = Path(folder, "copy.parquet")
             local.write_bytes(system.read_range(file.path, 0, file.size))
-        return _read(Path(folder), local, wanted, most)
+        return _read(Path(folder), local, wanted)
 
 
-def _read(folder: Path, file: Path, types: Mapping[str, str], most: int) -> Mapping[str, list[Hashable]]:
+def _read(folder: Path, file: Path, types: Mapping[str, str]) -> Mapping[str, list[Hashable]]:
     from deltalake import DeltaTable, QueryBuilder
 
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in types.items()]
@@ -349,7 +348,7 @@ def _read(folder: Path, file: Path, types: Mapping[str, str], most: int) -> Mapp
     log = folder / "_delta_log"
     log.mkdir()
     (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)), "utf-8")
-    query = f"SELECT {', '.join(map(name_sql, types))} FROM looked LIMIT {most}"  # noqa: S608 - quoted names
+    query = f"SELECT {', '.join(map(name_sql, types))} FROM looked LIMIT {MOST_ROWS}"  # noqa: S608 - quoted names
     try:
         found = QueryBuilder().register("looked", DeltaTable(str(folder))).execute(query).read_all()
     except Exception:

@@ -133,8 +133,15 @@ def _is_place(text: str) -> bool:
 @click.option("--item", metavar="ITEM", help="Only this item.")
 @click.option("--match", metavar="GLOB", help="Only items whose id matches; *, ? and [...] are wildcards.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of items.")
-@click.option("--in-order", is_flag=True, help="Let each item wait for all that arrived before it.")
-@click.option("--idempotent", is_flag=True, help="Take over stale locks: repeating the command does no harm.")
+@click.option(
+    "--in-order", "is_in_order", is_flag=True, help="Let each item wait for all that arrived before it."
+)
+@click.option(
+    "--idempotent",
+    "is_idempotent",
+    is_flag=True,
+    help="Take over stale locks: repeating the command does no harm.",
+)
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run this many commands at once.")
 @click.option("-k", "--keep-going", is_flag=True, help="Process other items after one has failed.")
 def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: bool, **options: Any) -> int:
@@ -182,35 +189,18 @@ _STOPPING = "Stopping: the running commands get the signal, too; a second signal
 
 
 def _demand(
-    call: Call,
-    manifest: Manifest,
-    *,
-    application: str,
-    after: tuple[str, ...],
-    item: str | None,
-    match: str | None,
-    limit: int | None,
-    in_order: bool,
-    idempotent: bool,
-    jobs: int,
+    call: Call, manifest: Manifest, *, application: str, item: str | None, jobs: int, **given: Any
 ) -> Demand:
     from dataclasses import replace
 
     from lakewright.bus.names import Match, own_application
     from lakewright.usecases.items import find_item
 
-    if item is not None and match is not None:
+    if item is not None and given["match"] is not None:
         raise UsageError("--item and --match are both given", remedy="Give one of the two.")
-    if in_order and jobs > 1:
+    if given["is_in_order"] and jobs > 1:
         raise UsageError("--in-order processes one item after the other", remedy="Leave out -j.")
-    demand = manifest.demand(
-        own_application(application),
-        after,
-        match=match,
-        limit=limit,
-        is_in_order=in_order,
-        is_idempotent=idempotent,
-    )
+    demand = manifest.demand(own_application(application), **given)
     if item is None:
         return demand
     # In order, a single item that isn't ready says why.

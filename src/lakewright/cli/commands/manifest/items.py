@@ -82,11 +82,12 @@ def list_items(
         _check_alone(states, application, entity, stale)
         rows, warnings = list_backlog(call.app, applicant, after, limit=limit)
         call.output.labelled("warning", warnings)
-        call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
-        return
-    if after:
+    elif after:
         raise UsageError("--after is given without --for", remedy="Name the application that waits: --for.")
-    rows = find_items(call.app, states, application=application, entity=entity, is_stale=stale, limit=limit)
+    else:
+        rows = find_items(
+            call.app, states, application=application, entity=entity, is_stale=stale, limit=limit
+        )
     call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
 
 
