@@ -10,8 +10,7 @@ from typing import Any
 
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.paths import is_stored, local_path, store_of
-from lakewright.profiling.entity import EntityProfile
-from lakewright.profiling.profile import Profile
+from lakewright.profiling.profile import EntityProfile, Profile
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.words import question_text, reason_text
 

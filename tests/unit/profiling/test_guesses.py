@@ -17,7 +17,7 @@ from tests.unit.profiling.landing import csv, json_lines, only, parquet, profile
 
 from lakewright.profiling.project_text import project_text
 from lakewright.profiling.reason import Code
-from lakewright.profiling.sample import FIRST
+from lakewright.profiling.tables import FIRST
 from lakewright.profiling.types import type_of_texts
 from lakewright.profiling.words import _REASONS, question_text, reason_text
 from lakewright.profiling.words import QUESTIONS as ASKED

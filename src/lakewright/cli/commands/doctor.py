@@ -22,7 +22,7 @@ from lakewright.spec.words import counted
 from lakewright.targets.entity.maintenance import Maintenance
 
 if TYPE_CHECKING:
-    from lakewright.doctor.repair import RepairPlan
+    from lakewright.doctor import RepairPlan
     from lakewright.usecases.diagnose import Check
 
 
