@@ -59,9 +59,7 @@ class Command(_WithGlobalOptions):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command with output and logging configured by the global options."""
-        call = ctx.find_object(Call)
-        if call is None:
-            return super().invoke(ctx)
+        call: Call = ctx.obj
         call.output.schema = _schema_of(ctx)
         with call.configured(settings_of(ctx)):
             return super().invoke(ctx)
@@ -154,9 +152,9 @@ def group(*, examples: Sequence[str]) -> Callable[[Callable[..., Any]], LazyGrou
         @click.pass_context
         @wraps(function)
         def run(context: click.Context, /, **given: Any) -> Any:
-            call = context.find_object(Call)
-            if context.invoked_subcommand is not None or call is None:
+            if context.invoked_subcommand is not None:
                 return None
+            call: Call = context.obj
             with call.configured(settings_of(context)):
                 return function(call, **given)
 

@@ -163,9 +163,7 @@ def _console(stream: TextIO, environ: Mapping[str, str]) -> Console:
     from rich.console import Console
 
     no_color = bool(environ.get("NO_COLOR"))
-    return Console(
-        file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False, no_color=no_color
-    )
+    return Console(file=stream, highlight=False, markup=False, emoji=False, no_color=no_color)
 
 
 _NARROWEST = 20

@@ -204,7 +204,7 @@ def take_steps(
 @click.argument("subject", shell_complete=complete_decisions)
 @click.argument("choice", shell_complete=complete_decisions)
 @operator_options
-def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> int:
+def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> None:
     """Decide CHOICE about SUBJECT, as `lakewright plan` offers it, for the next `lakewright apply`.
 
     SUBJECT is an entity, or ENTITY/SLICE. Nothing is recorded if the choice is not offered any more.
@@ -213,11 +213,9 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
 
     made = save(call.app, subject, choice, author=author, reason=reason)
     document = {"subject": made.subject.text, "choice": made.verb.value, "basis": made.basis}
-    decided = line(
-        Span(made.subject.text, "bold"), Phrase(f": {made.verb.value}; ", Command("apply"), " goes by it")
-    )
+    what = Phrase(f": {made.verb.value}; ", Command("apply"), " goes by it")
+    decided = line(Span(made.subject.text, "bold"), what)
     call.output.result(document, [decided])
-    return 0
 
 
 @command(

@@ -154,7 +154,7 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
 @click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @despite_faults
-def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
+def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> None:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
     Rows do not change, and slices may be processed meanwhile. Runs also maintain tables.
@@ -171,7 +171,6 @@ def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
         [_branch(name, upkeep) for name, upkeep in found.items()],
     )
     call.output.last(_last(found))
-    return 0
 
 
 def _branch(name: str, upkeep: Maintenance) -> Line:
@@ -198,16 +197,15 @@ def setup(call: Call, /) -> int:
 
     with working(call.output, "preparing Spark"):
         done = set_up(call.environ)
+    has_archive = done.archive is not None
     document = {
         "jars": str(done.jars),
         "fetched": done.fetched,
-        "archive": None if done.archive is None else str(done.archive),
-        "made": done.archive is not None and done.is_new,
+        "archive": str(done.archive) if has_archive else None,
+        "made": has_archive and done.is_new,
     }
-    if done.archive is None:
-        archive = "the archive of classes could not be made; Spark starts without it"
-    else:
-        archive = f"archive of classes {'made' if done.is_new else 'present'}: {done.archive}"
-    page = [line(f"{counted(done.fetched, 'jar')} fetched into {done.jars}"), line(archive)]
-    call.output.result(document, page)
-    return 0 if done.archive is not None else FAILED
+    archive = f"archive of classes {'made' if done.is_new else 'present'}: {done.archive}"
+    lost = "the archive of classes could not be made; Spark starts without it"
+    jars = f"{counted(done.fetched, 'jar')} fetched into {done.jars}"
+    call.output.result(document, [line(jars), line(archive if has_archive else lost)])
+    return 0 if has_archive else FAILED

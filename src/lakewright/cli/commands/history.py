@@ -58,14 +58,7 @@ MOST_NAMED = 5
     help="Only runs with this status.",
 )
 @click.option("--since", "age", metavar="AGE", help="Only runs started at most this long ago: 2h, 7d, P1M.")
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="The largest number of runs.",
-)
+@rows_option("The largest number of runs.", name="--limit")
 def history(call: Call, /, *, job: str | None, status: str | None, age: str | None, limit: int) -> None:
     """List the runs of jobs, newest first."""
     from lakewright.usecases import history as use_case
