@@ -55,16 +55,17 @@ COMMANDS = {
     cls=LazyGroup,
     lazy=COMMANDS,
     no_args_is_help=True,
-    examples=[
-        "lakewright demo",
-        "lakewright plan monthly build month=2022-01-01",
-        "lakewright job monthly verify month:start=2022-01-01 month:end=2022-04-01",
-        "lakewright status",
-    ],
 )
 @click.version_option(None, "--version", package_name="lakewright", message="%(package)s %(version)s")
 def root() -> None:
-    """Build and keep a data lake that a project declares in YAML and JSON."""
+    """Build and keep a data lake that a project declares in YAML and JSON.
+
+    Examples:
+        lakewright demo
+        lakewright plan monthly build month=2022-01-01
+        lakewright job monthly verify month:start=2022-01-01 month:end=2022-04-01
+        lakewright status
+    """
 
 
 def main(argv: Sequence[str] | None = None, *, opener: Opener = open_app, why_cold: str = "") -> int:

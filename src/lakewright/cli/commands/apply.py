@@ -91,13 +91,7 @@ def _choices(choices: Iterable[Choice]) -> Iterator[Line]:
         yield labelled("do", Phrase(Command(*choice_argv(each)), f": {choice_words(each)}"))
 
 
-@command(
-    examples=[
-        "lakewright apply",
-        "lakewright apply regions --dry-run",
-        "lakewright apply regions --allow replay",
-    ],
-)
+@command
 @click.argument(
     "names", nargs=-1, metavar="[ENTITY|TARGET]...", shell_complete=names_of("entities", "targets")
 )
@@ -116,6 +110,11 @@ def apply(
     """Take every step that is due and needs nobody; all of the project unless some are named.
 
     The exit code is 1 if a step failed, and 4 if something needs a person.
+
+    Examples:
+        lakewright apply
+        lakewright apply regions --dry-run
+        lakewright apply regions --allow replay
     """
     grants = frozenset(map(Grant, allowed))
     if not dry_run:
@@ -195,12 +194,7 @@ def take_steps(
     return HELD if done.needs_person else 0
 
 
-@command(
-    examples=[
-        "lakewright decide regions/2025-07-02-slice.parquet place",
-        "lakewright decide regions/2025-07-03-slice.parquet skip --reason 'the file is broken'",
-    ],
-)
+@command
 @click.argument("subject", shell_complete=complete_decisions)
 @click.argument("choice", shell_complete=complete_decisions)
 @operator_options
@@ -208,6 +202,10 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
     """Decide CHOICE about SUBJECT, as `lakewright plan` offers it, for the next `lakewright apply`.
 
     SUBJECT is an entity, or ENTITY/SLICE. Nothing is recorded if the choice is not offered any more.
+
+    Examples:
+        lakewright decide regions/2025-07-02-slice.parquet place
+        lakewright decide regions/2025-07-03-slice.parquet skip --reason 'the file is broken'
     """
     from lakewright.usecases.due.decide import decide as save
 
@@ -218,11 +216,14 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
     call.output.result(document, [decided])
 
 
-@command(
-    examples=["lakewright status", "lakewright status -o json"],
-)
+@command
 def status(call: Call, /) -> None:
-    """Show what is running, what is due, needs you or waits, the triggers and the last runs."""
+    """Show what is running, what is due, needs you or waits, the triggers and the last runs.
+
+    Examples:
+        lakewright status
+        lakewright status -o json
+    """
     from lakewright.usecases.due.status import project_status
 
     call.accept_faults(are_reported=False)
@@ -266,15 +267,7 @@ def _lock(row: Row, now: datetime) -> Line:
 HAS_WORK = 3
 
 
-@command(
-    examples=[
-        "lakewright plan",
-        "lakewright plan monthly build month=2022-01-01",
-        "lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json",
-        "lakewright plan monthly build month=2022-01-01 --detailed-exitcode",
-        "lakewright plan monthly build month=2022-01-01 --preview",
-    ],
-)
+@command
 @job_arguments(is_required=False)
 @run_options
 @click.option(
@@ -296,6 +289,13 @@ def plan(
     """Show what a run of JOB would do to each target up to PHASE, and why; without JOB, what is due.
 
     Nothing is written: no table, no record, no history.
+
+    Examples:
+        lakewright plan
+        lakewright plan monthly build month=2022-01-01
+        lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json
+        lakewright plan monthly build month=2022-01-01 --detailed-exitcode
+        lakewright plan monthly build month=2022-01-01 --preview
     """
     if name is None:
         return _show_due(call, detailed_exitcode=detailed_exitcode)

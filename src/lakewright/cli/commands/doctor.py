@@ -26,16 +26,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.diagnose import Check
 
 
-@command(
-    examples=[
-        "lakewright doctor",
-        "lakewright doctor --start",
-        "lakewright doctor regions",
-        "lakewright doctor regions --repair",
-        "lakewright doctor regions --repair --yes --reason 'update by hand on Monday'",
-        "lakewright doctor -o json",
-    ],
-)
+@command
 @click.argument("entity", required=False, shell_complete=names_of("entities"))
 @click.option("--start", is_flag=True, help="Start a Spark session, too; this takes some seconds.")
 @click.option(
@@ -49,6 +40,14 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
 
     Each check is OK, has a remedy, or was skipped. With ENTITY, check its slices, the rows of its silver
     table by the rules of its strategy, and whether the table has the commits that the manifest records.
+
+    Examples:
+        lakewright doctor
+        lakewright doctor --start
+        lakewright doctor regions
+        lakewright doctor regions --repair
+        lakewright doctor regions --repair --yes --reason 'update by hand on Monday'
+        lakewright doctor -o json
     """
     if entity is not None:
         return _repair(call, entity, **options) if repair else _diagnose(call, entity)
@@ -145,12 +144,7 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
         yield line(marks[check.is_ok], check.name.ljust(width), "  ", check.message, below=below)
 
 
-@command(
-    examples=[
-        "lakewright maintain",
-        "lakewright maintain regions --dry-run",
-    ],
-)
+@command
 @click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @despite_faults
@@ -158,6 +152,10 @@ def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> None
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
     Rows do not change, and slices may be processed meanwhile. Runs also maintain tables.
+
+    Examples:
+        lakewright maintain
+        lakewright maintain regions --dry-run
     """
     from lakewright.usecases.diagnose import maintain_table
 
@@ -187,11 +185,14 @@ def _last(found: Mapping[str, Maintenance]) -> str:
     return f"Done. COMPACTED={done} WAITING={waiting} FINE={len(found) - done - waiting}"
 
 
-@command(examples=["lakewright setup"])
+@command
 def setup(call: Call, /) -> int:
     """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
 
     For runs without a network, or that start often. It takes about a minute and 190 MB.
+
+    Examples:
+        lakewright setup
     """
     from lakewright.usecases.diagnose import set_up
 

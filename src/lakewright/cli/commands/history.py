@@ -41,16 +41,7 @@ STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Sta
 MOST_NAMED = 5
 
 
-@group(
-    examples=[
-        "lakewright history",
-        "lakewright history --job monthly --status failed",
-        "lakewright history --since 7d",
-        "lakewright history show RUN",
-        "lakewright history diff RUN OTHER",
-        "lakewright history row regions 302811",
-    ],
-)
+@group
 @click.option("--job", metavar="NAME", help="Only runs of this job.")
 @click.option(
     "--status",
@@ -60,7 +51,16 @@ MOST_NAMED = 5
 @click.option("--since", "age", metavar="AGE", help="Only runs started at most this long ago: 2h, 7d, P1M.")
 @rows_option("The largest number of runs.", name="--limit")
 def history(call: Call, /, *, job: str | None, status: str | None, age: str | None, limit: int) -> None:
-    """List the runs of jobs, newest first."""
+    """List the runs of jobs, newest first.
+
+    Examples:
+        lakewright history
+        lakewright history --job monthly --status failed
+        lakewright history --since 7d
+        lakewright history show RUN
+        lakewright history diff RUN OTHER
+        lakewright history row regions 302811
+    """
     from lakewright.usecases import history as use_case
 
     call.accept_faults()
@@ -70,10 +70,15 @@ def history(call: Call, /, *, job: str | None, status: str | None, age: str | No
     call.output.answer([use_case.run_as_json(run) for run in runs], [page])
 
 
-@history.add(name="show", examples=["lakewright history show RUN", "lakewright history show RUN -o json"])
+@history.add("show")
 @click.argument("run")
 def show_run(call: Call, /, run: str) -> None:
-    """Show how each target of one run ended; the start of its id is enough if it is unique."""
+    """Show how each target of one run ended; the start of its id is enough if it is unique.
+
+    Examples:
+        lakewright history show RUN
+        lakewright history show RUN -o json
+    """
     from lakewright.usecases.history import run_with_targets
 
     call.accept_faults()
@@ -81,14 +86,7 @@ def show_run(call: Call, /, run: str) -> None:
     call.output.answer(document, history_page(document))
 
 
-@history.add(
-    name="diff",
-    examples=[
-        "lakewright history diff RUN OTHER",
-        "lakewright history diff RUN",
-        "lakewright history diff regions 2022-02-01.parquet",
-    ],
-)
+@history.add("diff")
 @click.argument("run", metavar="RUN|ENTITY")
 @click.argument("other", metavar="[OTHER|SLICE]", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Show targets that differ only in their time, too.")
@@ -97,6 +95,11 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     """Compare two runs target by target, or show what one slice changed in an entity's table.
 
     Without OTHER, RUN is compared with the previous run of the same job, phase and parameters.
+
+    Examples:
+        lakewright history diff RUN OTHER
+        lakewright history diff RUN
+        lakewright history diff regions 2022-02-01.parquet
     """
     call.accept_faults()
     named = slice_named(run, other)
@@ -115,10 +118,7 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     call.output.answer(compared.as_json(), diff_page(compared, is_all=is_all))
 
 
-@history.add(
-    name="row",
-    examples=["lakewright history row regions 302811", "lakewright history row prices NL 2022-02 -o json"],
-)
+@history.add("row")
 @click.argument("entity")
 @click.argument("key", nargs=-1, required=True)
 def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
@@ -126,6 +126,10 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
 
     KEY is the business key, or its values in the order of the declaration. Without history, the table's
     versions are read, as far as their files are there.
+
+    Examples:
+        lakewright history row regions 302811
+        lakewright history row prices NL 2022-02 -o json
     """
     from lakewright.cli.render.look_back import life_page
     from lakewright.usecases.look_back import record_life
@@ -136,7 +140,7 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     call.output.answer(life.as_json(), life_page(life))
 
 
-@history.add(name="prune", examples=["lakewright history prune --older-than 90d"])
+@history.add("prune")
 @click.option(
     "--older-than", "age", metavar="AGE", help="90d, 12h, P3M; by default the manifest's retention."
 )
@@ -146,6 +150,9 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
 
     Of each job, phase, parameters and choice of targets, the last run and the last successful ones are
     kept. So are running ones, and all records of slices.
+
+    Examples:
+        lakewright history prune --older-than 90d
     """
     from lakewright.usecases.history import prune_runs
 

@@ -122,7 +122,8 @@ def _action(
         call.output.result([row.as_json() for row in rows], page)
 
     explained = f"{more}ITEM is `ENTITY/SLICE`, a path or an id.{selects}"
-    return command(name=name, examples=examples, help=f"{text}\n\n{explained}")(run)
+    run.__doc__ = "\n".join((text, "", explained, "", "Examples:", *examples))
+    return command(run)
 
 
 resolve = _action(
@@ -186,15 +187,16 @@ _ESCAPED = "backslashreplace"
 """Bytes that are not UTF-8 become escapes that JSON does not allow, so that their line is rejected."""
 
 
-@command(
-    name="export",
-    examples=["lakewright manifest export manifest.ndjson", "lakewright manifest export | gzip"],
-)
+@command
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 def export(call: Call, /, file: Path | None) -> None:
     """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
     The file has records, watermarks, counters and runs, but no leases.
+
+    Examples:
+        lakewright manifest export manifest.ndjson
+        lakewright manifest export | gzip
     """
     from lakewright.manifest.transfer import export_manifest
 
@@ -216,19 +218,17 @@ def export(call: Call, /, file: Path | None) -> None:
             call.output.out.write(f"{text}\n")
 
 
-@command(
-    name="import",
-    examples=[
-        "lakewright manifest import manifest.ndjson",
-        "lakewright manifest import old.ndjson --keep-going",
-    ],
-)
+@command
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-k", "--keep-going", is_flag=True, help="Import what is right, and list what is left out.")
 def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
     """Import what `export` wrote to FILE, or Snowplow's records, one line of JSON each; - reads stdin.
 
     Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
+
+    Examples:
+        lakewright manifest import manifest.ndjson
+        lakewright manifest import old.ndjson --keep-going
     """
     from lakewright.manifest.transfer import import_manifest
 
@@ -291,16 +291,16 @@ class _Lines:
         return iter(self.file)
 
 
-@command(
-    name="move",
-    examples=["lakewright manifest move file:///old/lake/bronze file:///new/lake/bronze"],
-)
+@command
 @click.argument("old")
 @click.argument("new")
 def move(call: Call, /, old: str, new: str) -> int:
     """Copy the records of slices below OLD to slices of the same names below NEW.
 
     For a lake that was moved or copied. Records below OLD are kept.
+
+    Examples:
+        lakewright manifest move file:///old/lake/bronze file:///new/lake/bronze
     """
     from lakewright.usecases.operate_items import move_items
 
