@@ -36,17 +36,11 @@ class _WithGlobalOptions(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own parameters, the global options and `--help`."""
-        own = super().get_params(ctx)
-        return [*own, *self.global_options]
+        return [*super().get_params(ctx), *self.global_options]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write two sections: the options of this command, then those of every command."""
-        shared = set(map(id, self.global_options))
-        own = [
-            param
-            for param in self.get_params(ctx)
-            if isinstance(param, click.Option) and id(param) not in shared
-        ]
+        own = [each for each in super().get_params(ctx) if isinstance(each, click.Option)]
         _write_options(ctx, formatter, "Options", own)
         _write_options(ctx, formatter, SHARED_TITLE, self.global_options)
 

@@ -78,7 +78,11 @@ def list_items(
     from lakewright.usecases.items import list_items as find_items
 
     if applicant is not None:
-        _check_alone(states, application, entity, stale)
+        if states or application or entity or stale:
+            raise UsageError(
+                "--for lists what one application has before it, without other choices",
+                remedy="Leave out --state, --application, --entity and --stale.",
+            )
         rows, warnings = list_backlog(call.app, applicant, after, limit=limit)
         call.output.labelled("warning", warnings)
     elif after:
@@ -88,15 +92,6 @@ def list_items(
             call.app, states, application=application, entity=entity, is_stale=stale, limit=limit
         )
     call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
-
-
-def _check_alone(*others: object) -> None:
-    """Raise an error if `--for` is given with an option that chooses other rows."""
-    if any(others):
-        raise UsageError(
-            "--for lists what one application has before it, without other choices",
-            remedy="Leave out --state, --application, --entity and --stale.",
-        )
 
 
 @command
