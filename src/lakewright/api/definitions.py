@@ -7,7 +7,7 @@ from collections import abc
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakewright.api.arguments import Range, checked, checked_methods, count_of, key_text, texts_of, time_text
 from lakewright.api.open_project import Opened, process_entity, warn, warned
@@ -27,13 +27,7 @@ from lakewright.stores.process import user_name
 from lakewright.strategies.summary import Summary
 from lakewright.usecases.land_slice import land
 from lakewright.usecases.look_back import RecordLife, SliceChanges, record_life, slice_changes
-from lakewright.usecases.operate_items import (
-    accept_item,
-    requeue_items,
-    resolve_item,
-    skip_item,
-    unskip_item,
-)
+from lakewright.usecases.operate_items import ACTIONS, Operated
 from lakewright.usecases.process_slices import RehearsedSlice, rehearse_slice
 from lakewright.usecases.reading import AsOf, read_entity, read_mapping, read_relation
 from lakewright.usecases.rewinds import Rebuilt, Undone, preview_undo, rebuild_table, undo_slice
@@ -134,7 +128,7 @@ class Entity:
         Raises:
             UsageError: The manifest has no such slice, or it has not failed.
         """
-        resolve_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+        self._operate("resolve", slice_name, reason)
 
     def skip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Leave a slice out, so that those after it are processed; resolve a failed one before.
@@ -144,8 +138,7 @@ class Entity:
         Raises:
             UsageError: The manifest has no such slice.
         """
-        done = skip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
-        _warn(done.notes)
+        self._operate("skip", slice_name, reason)
 
     def unskip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Undo the skip of a slice, such as that of an undo, so that it is processed.
@@ -155,8 +148,7 @@ class Entity:
         Raises:
             UsageError: The manifest has no such slice, or it is not skipped.
         """
-        done = unskip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
-        _warn(done.notes)
+        self._operate("unskip", slice_name, reason)
 
     def requeue(
         self, slice_name: str, *, cascade: bool = False, late: bool = False, reason: str = NO_REASON
@@ -177,16 +169,7 @@ class Entity:
             UsageError: The manifest has no such slice, or slices after it are processed and neither `cascade`
                 nor `late` is given.
         """
-        done = requeue_items(
-            self._opened.app,
-            [self._item(slice_name)],
-            cascade=cascade,
-            late=late,
-            author=user_name(),
-            reason=reason,
-        )
-        _warn(done.notes)
-        return done.later
+        return self._operate("requeue", slice_name, reason, cascade=cascade, late=late).later
 
     def accept(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Accept the present content of a changed slice without processing it again.
@@ -195,7 +178,7 @@ class Entity:
             UsageError: The manifest has no such slice, or it is gone or has not changed.
             ItemLocked, ItemFailed: A run is processing the slice, or it failed and must be resolved.
         """
-        accept_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+        self._operate("accept", slice_name, reason)
 
     def undo(
         self,
@@ -221,19 +204,12 @@ class Entity:
             SliceError: Slices that must be applied again are gone from bronze, or have changed.
         """
         app, name = self._opened.app, self.declared.id
+        choices: dict[str, Any] = {"is_requeued": requeue, "is_over_foreign": over_foreign}
         if dry_run:
             with quiet_pyspark():
-                return preview_undo(app, name, slice_name, is_requeued=requeue, is_over_foreign=over_foreign)
+                return preview_undo(app, name, slice_name, **choices)
         with self._opened.run():
-            done = undo_slice(
-                app,
-                name,
-                slice_name,
-                is_requeued=requeue,
-                is_over_foreign=over_foreign,
-                author=user_name(),
-                reason=reason,
-            )
+            done = undo_slice(app, name, slice_name, **choices, author=user_name(), reason=reason)
         _warn(filter(None, [done.skipped_words]))
         return done
 
@@ -276,6 +252,13 @@ class Entity:
                 author=user_name(),
                 reason=reason,
             )
+
+    def _operate(self, action: str, slice_name: str, reason: str, **options: bool) -> Operated:
+        item = self._item(slice_name)
+        chosen = [item] if action == "requeue" else item
+        done = ACTIONS[action].act(self._opened.app, chosen, author=user_name(), reason=reason, **options)
+        _warn(done.notes)
+        return done
 
     def _item(self, slice_name: str) -> str:
         if not slice_name.strip(".") or "/" in slice_name:

@@ -22,7 +22,7 @@ from lakewright.lake.frames import frame_in
 from lakewright.manifest.journal import Run
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
-from lakewright.plan.step import Step
+from lakewright.plan.step import Step, parameters_text
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.spark.loggers import quiet_pyspark
@@ -187,9 +187,8 @@ def _level_of_caller() -> int:
 
 def process_entity(opened: Opened, entity: str, slice: str | None = None, **options: Any) -> ProcessResult:
     """Process an entity's pending slices, or one of them, as one run; `process_slices` has the rules."""
-    app = opened.app
-    with opened.run() as run_id, watched(app, Watcher(run_id)):
-        return process_slices(app, entity, slice, **options)
+    with opened.run():
+        return process_slices(opened.app, entity, slice, **options)
 
 
 _INTERRUPTED = 130
@@ -217,7 +216,7 @@ class Runs(tuple[Run, ...]):
             (
                 run.job,
                 run.phase.lower(),
-                " ".join(f"{name}={value}" for name, value in run.parameters.items()),
+                parameters_text(run.parameters),
                 run.status,
                 f"{run.started:%Y-%m-%d %H:%M:%S}",
                 run.run_id,
@@ -280,33 +279,32 @@ class Watcher:
 
     def step_started(self, instance: int, step: Step) -> None:
         """Pass on that a step starts."""
-        self._log(instance, step, "started")
-        self._send(
-            RunEvent("started", self.run_id, instance, self._of(instance), step.phase.value, step.target)
-        )
+        self._pass_on("started", instance, step, "started")
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Pass on the result of a step."""
         why = "" if result.error is None else Phrase(": ", result.error.phrase)
         what = Phrase(f"ended: {result.status.value} in {result.seconds:.1f} s", why)
-        self._log(instance, step, what, _LEVELS.get(result.status, logging.INFO))
-        event = RunEvent(
-            "finished", self.run_id, instance, self._of(instance), step.phase.value, step.target, result
-        )
-        self._send(event)
+        self._pass_on("finished", instance, step, what, result)
 
     def slice_ended(self, report: SliceReport) -> None:
         """Pass on the end of a slice."""
         self._send(RunEvent("slice", self.run_id, None, {}, "BUILD", report.entity, slice=report))
 
-    def _of(self, instance: int) -> Mapping[str, str]:
-        return self.instances[instance] if instance < len(self.instances) else {}
-
-    def _log(self, instance: int, step: Step, what: str, level: int = logging.INFO) -> None:
-        named = " ".join(f"{name}={value}" for name, value in self._of(instance).items())
+    def _pass_on(
+        self,
+        kind: Literal["started", "finished"],
+        instance: int,
+        step: Step,
+        what: str,
+        result: TargetResult | None = None,
+    ) -> None:
+        parameters = self.instances[instance] if instance < len(self.instances) else {}
+        place = (parameters_text(parameters), step.phase.value, step.target)
         extra = {"run_id": self.run_id, "target": step.target, "phase": step.phase.value}
-        text = Phrase.joined(" ", filter(None, (named, step.phase.value, step.target, what)))
-        log.log(level, "%s", self.redact(text), extra=extra)
+        level = logging.INFO if result is None else _LEVELS.get(result.status, logging.INFO)
+        log.log(level, "%s", self.redact(Phrase.joined(" ", filter(None, (*place, what)))), extra=extra)
+        self._send(RunEvent(kind, self.run_id, instance, parameters, *place[1:], result))
 
     def _send(self, event: RunEvent) -> None:
         if self.on_event is None:
@@ -316,13 +314,3 @@ class Watcher:
                 self.on_event(event)
             except Exception:  # a listener only watches
                 log.warning("on_event failed for %s of %s", event.kind, event.target, exc_info=True)
-
-
-@contextmanager
-def watched(app: App, watcher: Watcher) -> Iterator[Watcher]:
-    """Pass the slices of a run to a watcher in the block."""
-    before, app.on_slice = app.on_slice, watcher.slice_ended
-    try:
-        yield watcher
-    finally:
-        app.on_slice = before

@@ -29,7 +29,6 @@ from lakewright.api.open_project import (
     warn,
     warn_of,
     warned,
-    watched,
 )
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
@@ -364,7 +363,7 @@ class Project:
             UsageError: There is no such grant, or the project is running something; nothing ran.
         """
         grants = grants_of(allow)
-        with self._opened.run() as run_id, watched(self.app, Watcher(run_id)):
+        with self._opened.run():
             return apply_plan(
                 self.app,
                 lambda request: self._watched_run(request, self._instances(request)),
@@ -383,9 +382,13 @@ class Project:
         on_event: Callable[[RunEvent], None] | None = None,
     ) -> RunResult:
         """Run a job whose progress is logged; an interruption ends it."""
-        watcher = Watcher(self.app.run_id, instances, on_event, self.app.redactor.text)
-        with watched(self.app, watcher):
-            return run_job(self.app, request, listener=watcher, interruption=watcher)
+        app = self.app
+        watcher = Watcher(app.run_id, instances, on_event, app.redactor.text)
+        before, app.on_slice = app.on_slice, watcher.slice_ended
+        try:
+            return run_job(app, request, listener=watcher, interruption=watcher)
+        finally:
+            app.on_slice = before
 
     def decide(self, subject: str, choice: str, *, reason: str = "none given") -> None:
         """Record a choice that `due` offers about an entity, or about `entity/slice`; `apply` goes by it.
@@ -406,11 +409,9 @@ class Project:
         chosen = select_tests(self.app, names)
         with self._opened.run() as run_id:
             watcher = Watcher(run_id)
-            with watched(self.app, watcher):
-                found = run_tests(
-                    self.app, chosen, listener=watcher, interruption=watcher, keep_going=keep_going
-                )
-                return tuple(found)
+            return tuple(
+                run_tests(self.app, chosen, listener=watcher, interruption=watcher, keep_going=keep_going)
+            )
 
     @shared_property
     def manifest(self) -> Manifest:

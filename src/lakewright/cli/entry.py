@@ -55,16 +55,17 @@ COMMANDS = {
     cls=LazyGroup,
     lazy=COMMANDS,
     no_args_is_help=True,
-    examples=[
-        "lakewright demo",
-        "lakewright plan monthly build month=2022-01-01",
-        "lakewright job monthly verify month:start=2022-01-01 month:end=2022-04-01",
-        "lakewright status",
-    ],
 )
 @click.version_option(None, "--version", package_name="lakewright", message="%(package)s %(version)s")
 def root() -> None:
-    """Build and keep a data lake that a project declares in YAML and JSON."""
+    """Build and keep a data lake that a project declares in YAML and JSON.
+
+    Examples:
+        lakewright demo
+        lakewright plan monthly build month=2022-01-01
+        lakewright job monthly verify month:start=2022-01-01 month:end=2022-04-01
+        lakewright status
+    """
 
 
 def main(argv: Sequence[str] | None = None, *, opener: Opener = open_app, why_cold: str = "") -> int:
@@ -137,7 +138,8 @@ def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:
     if isinstance(error, click.ClickException):
         return WRONG, [Fault(error.format_message(), code="usage")]
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return 128 + _signal_of(error), [Fault("interrupted", code="interrupted")]
+        number = next((each for each in error.args if isinstance(each, int)), signal.SIGINT)
+        return 128 + number, [Fault("interrupted", code="interrupted")]
     if isinstance(error, OSError) and (found := file_fault(error)) is not None:
         return WRONG, [found]
     return FAILED, _faults_of_jvm(error) or [unexpected(error)]
@@ -161,11 +163,6 @@ def _usage_fault(error: click.UsageError) -> Fault:
         return Fault("there is no option --json", remedy="`-o json` gives the result as JSON.", code="usage")
     path = error.ctx.command_path if error.ctx is not None else "lakewright"
     return Fault(error.format_message(), remedy=f"`{path} --help` shows what it takes.", code="usage")
-
-
-def _signal_of(stop: BaseException) -> int:
-    number = stop.args[0] if stop.args else signal.SIGINT
-    return int(number) if isinstance(number, int) else int(signal.SIGINT)
 
 
 @contextmanager

@@ -1,10 +1,14 @@
-"""Commands with global options anywhere, examples in their help, and groups that import commands lazily."""
+"""Commands with global options anywhere, and groups that import commands lazily.
+
+The help of a command is its docstring: what it does, and after the options the lines below `Examples:`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any
 
 import click
@@ -24,25 +28,19 @@ CONTEXT = {"help_option_names": HELP_OPTIONS, "max_content_width": 100}
 class _WithGlobalOptions(click.Command):
     """A command that takes the global options and lists its own options before them."""
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
+    def __init__(self, *args: Any, **settings: Any) -> None:
         settings.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **settings)
-        self.examples = tuple(examples)
+        self.help, _, self.examples = cleandoc(self.help or "").partition("\nExamples:\n")
         self.global_options = global_options()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own parameters, the global options and `--help`."""
-        own = super().get_params(ctx)
-        return [*own, *self.global_options]
+        return [*super().get_params(ctx), *self.global_options]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write two sections: the options of this command, then those of every command."""
-        shared = set(map(id, self.global_options))
-        own = [
-            param
-            for param in self.get_params(ctx)
-            if isinstance(param, click.Option) and id(param) not in shared
-        ]
+        own = [each for each in super().get_params(ctx) if isinstance(each, click.Option)]
         _write_options(ctx, formatter, "Options", own)
         _write_options(ctx, formatter, SHARED_TITLE, self.global_options)
 
@@ -50,8 +48,8 @@ class _WithGlobalOptions(click.Command):
         """Write the examples."""
         if self.examples:
             with formatter.section("Examples"):
-                for example in self.examples:
-                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+                for example in self.examples.splitlines():
+                    formatter.write(f"{'':{formatter.current_indent}}{example.strip()}\n")
 
 
 class Command(_WithGlobalOptions):
@@ -59,9 +57,7 @@ class Command(_WithGlobalOptions):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command with output and logging configured by the global options."""
-        call = ctx.find_object(Call)
-        if call is None:
-            return super().invoke(ctx)
+        call: Call = ctx.obj
         call.output.schema = _schema_of(ctx)
         with call.configured(settings_of(ctx)):
             return super().invoke(ctx)
@@ -125,44 +121,36 @@ class LazyGroup(_WithGlobalOptions, click.Group):
         self.format_commands(ctx, formatter)
         super().format_options(ctx, formatter)
 
-    def add(
-        self, *, examples: Sequence[str] = (), **settings: Any
-    ) -> Callable[[Callable[..., Any]], Command]:
+    def add(self, name: str, *, hidden: bool = False) -> Callable[[Callable[..., Any]], Command]:
         """Return a decorator that makes a function a command of this group."""
 
         def decorated(function: Callable[..., Any]) -> Command:
-            made = command(examples=examples, **settings)(function)
-            self.add_command(made)
+            made = command(function)
+            made.hidden = hidden
+            self.add_command(made, name)
             return made
 
         return decorated
 
 
-def command(*, examples: Sequence[str] = (), **settings: Any) -> Callable[[Callable[..., Any]], Command]:
-    """Return a decorator that makes a function of the `Call` a command.
-
-    The command has the global options, and examples in its help.
-    """
-    made = click.command(cls=Command, examples=examples, **settings)
-    return lambda function: made(click.pass_obj(function))
+def command(function: Callable[..., Any]) -> Command:
+    """Make a function of the `Call` a command with the global options."""
+    return click.command(cls=Command)(click.pass_obj(function))
 
 
-def group(*, examples: Sequence[str]) -> Callable[[Callable[..., Any]], LazyGroup]:
-    """Return a decorator that makes a function of the `Call` a group, which it runs without a subcommand."""
+def group(function: Callable[..., Any]) -> LazyGroup:
+    """Make a function of the `Call` a group, which runs it without a subcommand."""
 
-    def decorated(function: Callable[..., Any]) -> LazyGroup:
-        @click.pass_context
-        @wraps(function)
-        def run(context: click.Context, /, **given: Any) -> Any:
-            call = context.find_object(Call)
-            if context.invoked_subcommand is not None or call is None:
-                return None
-            with call.configured(settings_of(context)):
-                return function(call, **given)
+    @click.pass_context
+    @wraps(function)
+    def run(context: click.Context, /, **given: Any) -> Any:
+        if context.invoked_subcommand is not None:
+            return None
+        call: Call = context.obj
+        with call.configured(settings_of(context)):
+            return function(call, **given)
 
-        return click.group(cls=LazyGroup, invoke_without_command=True, examples=examples)(run)
-
-    return decorated
+    return click.group(cls=LazyGroup, invoke_without_command=True)(run)
 
 
 def _write_options(

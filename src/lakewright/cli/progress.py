@@ -40,20 +40,20 @@ FRAMES_A_SECOND = 8
 SECONDS_BETWEEN_QUESTIONS = 1.0
 
 
+@dataclass(slots=True)
 class SlicesInProgress:
     """Returns the slices that a run has locked; it reads the manifest at most once a second."""
 
-    def __init__(self, store: Store, run_id: str, clock: Callable[[], float] = monotonic) -> None:
-        self._store = store
-        self._run_id = run_id
-        self._clock = clock
-        self._asked = -inf
-        self._known: tuple[str, ...] = ()
+    store: Store
+    run_id: str
+    clock: Callable[[], float] = monotonic
+    _asked: float = -inf
+    _known: tuple[str, ...] = ()
 
     def __call__(self) -> tuple[str, ...]:
         """Return their items; the last known ones if reading fails."""
-        if self._clock() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
-            self._asked = self._clock()
+        if self.clock() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
+            self._asked = self.clock()
             with suppress(StoreUnavailable):
                 self._known = tuple(self._ask())
         return self._known
@@ -61,9 +61,9 @@ class SlicesInProgress:
     def _ask(self) -> Iterator[str]:
         from lakewright.targets.lease import leased_resource
 
-        for document in self._store.documents(LEASE):
+        for document in self.store.documents(LEASE):
             lease = Lease.from_document(document)
-            if lease.holder.run_id == self._run_id and leased_resource(lease.key) is None:
+            if lease.holder.run_id == self.run_id and leased_resource(lease.key) is None:
                 yield lease.key
 
 
@@ -147,16 +147,18 @@ class SlicesDue:
             return [*(due.text(items, now) for due, items in found.values()), *others]
 
 
-def place_of(instances: Sequence[str], instance: int) -> str:
-    """Return the number and the parameters of an instance in front of its steps; empty for a single one.
+def named(step: Step, instances: Sequence[str], instance: int) -> str:
+    """Return a step in words, after the number and the parameters of its instance if there are several.
 
     Example:
-        >>> place_of(["day=2022-01-01", "day=2022-01-02"], 1)
-        '[2/2] day=2022-01-02 '
+        >>> from types import SimpleNamespace
+        >>> step = SimpleNamespace(phase="BUILD", target="raw")
+        >>> named(step, ["day=2022-01-01", "day=2022-01-02"], 1)
+        '[2/2] day=2022-01-02 BUILD raw'
     """
-    if len(instances) < 2 or instance >= len(instances):
-        return ""
-    return " ".join(filter(None, (f"[{instance + 1}/{len(instances)}]", instances[instance]))) + " "
+    has_place = len(instances) > 1 and instance < len(instances)
+    place = (f"[{instance + 1}/{len(instances)}]", instances[instance]) if has_place else ()
+    return " ".join(filter(None, (*place, step.phase, step.target)))
 
 
 @contextmanager
@@ -178,7 +180,7 @@ def watching(
     """
     if not output.is_live:
         logged = LoggedProgress({"run_id": app.run_id, **about}, instances)
-        with _announcing(app, logged.spark_starting):
+        with _reporting(app, logged.spark_starting, app.on_slice):
             yield logged
         return
     from rich.live import Live
@@ -186,8 +188,7 @@ def watching(
     due = due or SlicesDue()
     progress = LiveProgress(output, SlicesInProgress(app.store, app.run_id), instances, due)
     with (
-        _announcing(app, progress.spark_starting),
-        _counting(app, due),
+        _reporting(app, progress.spark_starting, due.slice_ended),
         output.drawing() as console,
         Live(
             console=console,
@@ -200,24 +201,16 @@ def watching(
 
 
 @contextmanager
-def _announcing(app: App, starting: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """Announce the start of Spark in the `with` block."""
-    before = app.lake.starting
-    app.lake.starting = starting
+def _reporting(
+    app: App, starting: Callable[[], AbstractContextManager[None]], on_slice: Callable[[SliceReport], None]
+) -> Iterator[None]:
+    """Report the start of Spark and the end of slices in the `with` block."""
+    before = app.lake.starting, app.on_slice
+    app.lake.starting, app.on_slice = starting, on_slice
     try:
         yield
     finally:
-        app.lake.starting = before
-
-
-@contextmanager
-def _counting(app: App, due: SlicesDue) -> Iterator[None]:
-    """Count the slices that end in the `with` block."""
-    before, app.on_slice = app.on_slice, due.slice_ended
-    try:
-        yield
-    finally:
-        app.on_slice = before
+        app.lake.starting, app.on_slice = before
 
 
 @contextmanager
@@ -230,24 +223,29 @@ def working(output: Output, text: str) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True, slots=True)
 class LoggedProgress:
-    """Logs a line when a step starts and when it ends."""
+    """Logs a line when a step starts and when it ends.
 
-    def __init__(self, about: Mapping[str, str], instances: Sequence[str] = ()) -> None:
-        self._about = about
-        self._instances = instances
+    Attributes:
+        about: Fields that each line has.
+        instances: The parameters of each instance, as text.
+    """
+
+    about: Mapping[str, str]
+    instances: Sequence[str] = ()
 
     @contextmanager
     def spark_starting(self) -> Iterator[None]:
         """Log that Spark starts, and when it has started."""
         begin = monotonic()
-        log.info("Spark starts", extra=self._about)
+        log.info("Spark starts", extra=self.about)
         yield
-        log.info("Spark started", extra={**self._about, "seconds": round(monotonic() - begin, 3)})
+        log.info("Spark started", extra={**self.about, "seconds": round(monotonic() - begin, 3)})
 
     def step_started(self, instance: int, step: Step) -> None:
         """Log that a step starts."""
-        log.info("%s started", self._named(instance, step), extra=self._extra(instance, step))
+        log.info("%s started", named(step, self.instances, instance), extra=self._extra(instance, step))
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Log the result of a step; a skipped step only with `-vv`."""
@@ -258,52 +256,50 @@ class LoggedProgress:
             "status": result.status.value,
             "seconds": round(result.seconds, 3),
         }
-        log.log(level, "%s ended", self._named(instance, step), extra=extra)
-
-    def _named(self, instance: int, step: Step) -> str:
-        return f"{place_of(self._instances, instance)}{step.phase} {step.target}"
+        log.log(level, "%s ended", named(step, self.instances, instance), extra=extra)
 
     def _extra(self, instance: int, step: Step) -> dict[str, object]:
-        return {**self._about, "instance": instance, "phase": step.phase.value, "target": step.target}
+        return {**self.about, "instance": instance, "phase": step.phase.value, "target": step.target}
 
 
+@dataclass
 class LiveProgress:
-    """Draws one line with the steps in progress; finished steps scroll away above it."""
+    """Draws one line with the steps in progress; finished steps scroll away above it.
 
-    def __init__(
-        self,
-        output: Output,
-        slices: Callable[[], tuple[str, ...]],
-        instances: Sequence[str] = (),
-        due: SlicesDue | None = None,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        self._output = output
-        self._slices = slices
-        self._due = due or SlicesDue()
-        self._clock = clock
-        self._begin = clock()
-        self._lock = threading.Lock()
-        self._in_progress: dict[tuple[int, str], tuple[Step, float]] = {}
-        self._ended = 0
-        self._instances = instances
-        self._starting: float | None = None
+    Attributes:
+        slices: Returns the slices that the run has locked.
+        instances: The parameters of each instance, as text.
+        due: The slices that are due.
+    """
+
+    output: Output
+    slices: Callable[[], tuple[str, ...]]
+    instances: Sequence[str] = ()
+    due: SlicesDue = field(default_factory=SlicesDue)
+    clock: Callable[[], float] = monotonic
+    _in_progress: dict[tuple[int, str], tuple[Step, float]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ended: int = 0
+    _starting: float | None = None
+
+    def __post_init__(self) -> None:
+        self._begin = self.clock()
 
     @contextmanager
     def spark_starting(self) -> Iterator[None]:
         """Show that Spark starts, and leave a line of its own when it has started."""
-        self._starting = self._clock()
+        self._starting = self.clock()
         try:
             yield
-            length = duration(self._clock() - self._starting)
-            self._output.note(line(Span(f"Spark started {length}", "dim")))
+            length = duration(self.clock() - self._starting)
+            self.output.note(line(Span(f"Spark started {length}", "dim")))
         finally:
             self._starting = None
 
     def step_started(self, instance: int, step: Step) -> None:
         """Show a step as in progress."""
         with self._lock:
-            self._in_progress[instance, step.target] = (step, self._clock())
+            self._in_progress[instance, step.target] = (step, self.clock())
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Remove a step from the line; a step that ran leaves a line of its own."""
@@ -311,23 +307,24 @@ class LiveProgress:
             was_in_progress = self._in_progress.pop((instance, step.target), None)
             self._ended += 1
         if was_in_progress is not None or result.status.is_failure:
+            where = f" {named(step, self.instances, instance)}"
             time = Span(f" {duration(result.seconds)}", "dim")
-            self._output.note(line(status(result.status.value), f" {self._named(instance, step)}", time))
+            self.output.note(line(status(result.status.value), where, time))
 
     def now(self) -> Text:
         """Return the current line."""
         from rich.text import Text
 
-        now = self._clock()
+        now = self.clock()
         frame = FRAMES[int(now * FRAMES_A_SECOND) % len(FRAMES)]
         with self._lock:
             shown = [
-                f"{self._named(instance, step)} {duration(now - since)}"
+                f"{named(step, self.instances, instance)} {duration(now - since)}"
                 for (instance, _), (step, since) in self._in_progress.items()
             ]
         if self._starting is not None:
             shown.append(f"starting Spark {duration(now - self._starting)}")
-        slices = self._due.texts(self._slices())
+        slices = self.due.texts(self.slices())
         if self._ended or shown:
             shown.insert(0, f"{self._ended} done")
         parts = [
@@ -335,9 +332,6 @@ class LiveProgress:
             *(shown + slices or ["checking what there is to do"]),
         ]
         return Text(", ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")
-
-    def _named(self, instance: int, step: Step) -> str:
-        return f"{place_of(self._instances, instance)}{step.phase} {step.target}"
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -350,23 +344,18 @@ AT_ONCE = "Stopping at once: Spark is starting, and nothing has run."
 AFTER_COMMIT = "Stopping after the current commit; a second signal stops at once."
 
 
+@dataclass(slots=True)
 class Stopper:
-    """Remembers the signal that asked a run to stop.
+    """Remembers the signal that asked a run to stop; see `listening`.
 
     Attributes:
         signal: The number of the signal, or None.
     """
 
-    def __init__(
-        self,
-        announce: Callable[[str], None],
-        message: str = AFTER_COMMIT,
-        is_starting: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.signal: int | None = None
-        self._is_starting = is_starting
-        self._announce = announce
-        self._message = message
+    announce: Callable[[str], None]
+    message: str
+    is_starting: Callable[[], bool]
+    signal: int | None = None
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:
         """Handle a signal: remember the first one, stop immediately on the second or while Spark starts.
@@ -377,10 +366,10 @@ class Stopper:
         if self.signal is not None:
             raise KeyboardInterrupt(self.signal)
         self.signal = number
-        if self._is_starting():
-            self._announce(AT_ONCE)
+        if self.is_starting():
+            self.announce(AT_ONCE)
             raise KeyboardInterrupt(number)
-        self._announce(self._message)
+        self.announce(self.message)
 
 
 def _has_lost_jvm(error: BaseException) -> bool:

@@ -10,12 +10,12 @@ from typing import Any
 
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.paths import is_stored, local_path, store_of
-from lakewright.profiling.entity import EntityProfile
-from lakewright.profiling.profile import Profile
+from lakewright.profiling.profile import EntityProfile, Profile
 from lakewright.profiling.reason import Code, Reason
 from lakewright.profiling.words import question_text, reason_text
 
 _PLAIN = re.compile(r"(?!.*(?:: | #))(?:[^\W\d][\w.-]*|[\w./][\w./:*=@+ -]*[\w./*])")
+_NUMBER = re.compile(r"\d+|[0-9.+-][0-9.eE+:_-]*")
 _RESERVED = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 _COMMENTED_TEXTS = (Code.LEADING_ZERO, Code.MIXED, Code.DECIMAL_COMMA, Code.DAY_OR_MONTH, Code.LONG_NUMBER)
 
@@ -146,13 +146,5 @@ def scalar_text(text: str) -> str:
         >>> scalar_text("customers"), scalar_text("on"), scalar_text("a, b"), scalar_text("\t")
         ('customers', '"on"', '"a, b"', '"\\t"')
     """
-    is_plain = _PLAIN.fullmatch(text) and text.lower() not in _RESERVED
-    return (
-        text
-        if is_plain and not (text.isdecimal() or _is_number(text))
-        else json.dumps(text, ensure_ascii=False)
-    )
-
-
-def _is_number(text: str) -> bool:
-    return text[0] in "0123456789.+-" and re.fullmatch(r"[0-9.eE+:_-]+", text) is not None
+    is_plain = _PLAIN.fullmatch(text) and text.lower() not in _RESERVED and not _NUMBER.fullmatch(text)
+    return text if is_plain else json.dumps(text, ensure_ascii=False)

@@ -1,26 +1,32 @@
-"""The rows of a file as far as they are looked at, with their columns, and how the file is written."""
+"""The rows of a file as far as they are looked at, with their columns, and how the file is written.
+
+A file is looked at by its beginning and its end, decompressed.
+"""
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import csv
 import io
 import json
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lakewright.errors import LakewrightError
+from lakewright.lake.file_probe import ARCHIVES, compression_of
 from lakewright.lake.files import Files
 from lakewright.lake.parquet_footer import footer_of
 from lakewright.lake.paths import local_path
 from lakewright.profiling.places import FoundFile
 from lakewright.profiling.reason import Code, Reason
-from lakewright.profiling.sample import NotData, Sample, sample_of, text_of
 from lakewright.profiling.types import type_of_texts
 from lakewright.reader.avro import schema_text
 from lakewright.reader.json_look import Look, look_at_records
@@ -29,8 +35,125 @@ from lakewright.reader.parquet_types import Footers, homeless, true_type
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT, Decimal, Type
 
+FIRST = 2 << 20
+"""Bytes at the beginning that are looked at; decompressed ones, where a file is compressed."""
+
+_LAST = 1 << 16
+"""Bytes at the end, where the beginning is not all."""
+
+_MOST_CONTROLS = 0.02
+_FEW_CONTROLS = 8
+"""Control characters that a text may have, as a share and as a number."""
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "UTF-8"),
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+"""Byte order marks with the encodings that they show; that of UTF-32 begins with that of UTF-16."""
+
+
+class NotData(Exception):
+    """A file can't be looked into, or holds no rows."""
+
+    def __init__(self, code: Code, **given: Any) -> None:
+        super().__init__(str(code))
+        self.reason = Reason.of(code, **given)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is looked at of a file.
+
+    Attributes:
+        first: The beginning.
+        last: The end; empty if the beginning is all, or if it can't be read alone.
+        is_whole: Whether the beginning is all.
+    """
+
+    first: bytes
+    last: bytes
+    is_whole: bool
+
+
+def sample_of(file: FoundFile, system: Files) -> Sample:
+    """Return the beginning and the end of a file.
+
+    Raises:
+        NotData: It can't be read, is an archive, or is packed in a way that Python does not know.
+    """
+    if not file.size:
+        return Sample(b"", b"", is_whole=True)
+    try:
+        first = system.read_range(file.path, 0, min(file.size, FIRST))
+        packed = compression_of(first)
+        is_plain = packed is None and file.size > FIRST
+        start = max(FIRST, file.size - _LAST)
+        last = system.read_range(file.path, start, file.size - start) if is_plain else b""
+    except (OSError, LakewrightError) as error:
+        raise NotData(Code.UNREADABLE, why=getattr(error, "strerror", None) or str(error)) from error
+    if packed in ARCHIVES:
+        raise NotData(Code.ARCHIVE, kind=packed)
+    if packed is None:
+        return Sample(first, last, is_whole=file.size <= FIRST)
+    return _unpacked(first, packed, is_all=file.size <= FIRST)
+
+
+def _unpacked(content: bytes, kind: str, *, is_all: bool) -> Sample:
+    try:
+        if kind == "gzip":
+            gzipped = zlib.decompressobj(wbits=31)
+            text = gzipped.decompress(content, FIRST)
+            while gzipped.eof and gzipped.unused_data and len(text) < FIRST:  # several members in a row
+                content, gzipped = gzipped.unused_data, zlib.decompressobj(wbits=31)
+                text += gzipped.decompress(content, FIRST - len(text))
+            is_end = gzipped.eof and not gzipped.unused_data
+            is_cut = is_all and not gzipped.eof and not gzipped.unconsumed_tail
+        elif kind == "bzip2":
+            packed = bz2.BZ2Decompressor()
+            text = packed.decompress(content, FIRST)
+            is_end = packed.eof and not packed.unused_data
+            is_cut = is_all and not packed.eof and packed.needs_input
+        else:
+            raise NotData(Code.COMPRESSION, kind=kind)
+    except (OSError, zlib.error) as error:
+        raise NotData(Code.DAMAGED, why=str(error)) from error
+    if is_cut:
+        raise NotData(Code.DAMAGED, why=f"its {kind} data ends too early")
+    return Sample(text, b"", is_whole=is_end)
+
+
+def text_of(content: bytes, *, is_whole: bool) -> tuple[str, str]:
+    """Return the text that bytes are, and its encoding: by a byte order mark, or by what decodes it.
+
+    Raises:
+        NotData: They are no text.
+    """
+    marked = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
+    for encoding in [marked] if marked else ["UTF-8", _one_byte_encoding(content)]:
+        decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "UTF-8" else encoding)()
+        try:
+            text = decoder.decode(content, final=is_whole)
+        except UnicodeDecodeError:
+            continue
+        controls = sum(map(text[:_LAST].count, map(chr, (*range(9), *range(14, 27), *range(28, 32)))))
+        if controls > max(_FEW_CONTROLS, _MOST_CONTROLS * len(text[:_LAST])) or "\0" in text[:_LAST]:
+            raise NotData(Code.BINARY)
+        return text, encoding
+    raise NotData(Code.BINARY)
+
+
+def _one_byte_encoding(content: bytes) -> str:
+    """Return the encoding of western texts: ISO 8859-1 has no characters where Windows has some."""
+    return "windows-1252" if any(0x80 <= byte <= 0x9F for byte in content) else "ISO-8859-1"
+
+
 MOST_ROWS = 20_000
 """Rows of a file that are looked at."""
+_DEFAULTS = {"separator": ",", "quote": '"', "escape": None, "header": True}
+"""Settings of CSV that need not be declared."""
 _SEPARATORS = (",", ";", "\t", "|")
 _FIRST_RECORDS = 200
 _ORC = b"ORC"
@@ -102,13 +225,13 @@ def _text(kind: str, sample: Sample) -> Table:
 
 
 def _csv(text: str, last: str, form: dict[str, Any], *, is_sure: bool, is_whole: bool) -> Table:
-    quote, escape = _quotes(text)
-    separator = _separator(text, quote, escape, is_whole=is_whole)
+    quotes = _quotes(text)
+    separator = _separator(text, quotes, is_whole=is_whole)
     if separator is None:
         if not is_sure:
             raise NotData(Code.NOT_DATA)
         separator = ","
-    records = _records(text, separator, quote, escape, is_whole=is_whole)
+    records = _records(text, separator, quotes, is_whole=is_whole)
     if not records:
         raise NotData(Code.NO_CONTENT)
     width = Counter(map(len, records[:_FIRST_RECORDS])).most_common(1)[0][0]
@@ -117,49 +240,55 @@ def _csv(text: str, last: str, form: dict[str, Any], *, is_sure: bool, is_whole:
     body = records[1:] if has_header else records
     # Where values have line breaks, the end may begin inside of one.
     has_breaks = any("\n" in value for record in records for value in record)
-    ends = [] if has_breaks else _records(last.partition("\n")[2], separator, quote, escape, is_whole=True)
+    ends = [] if has_breaks else _records(last.partition("\n")[2], separator, quotes, is_whole=True)
     rows = [row for row in (*body[:MOST_ROWS], *ends) if len(row) == len(columns)]
     ragged = sum(len(row) != len(columns) for row in body)
-    given: dict[str, Any] = (
-        {"separator": "tab" if separator == "\t" else separator} if separator != "," else {}
-    )
-    given |= {"quote": quote} if quote != '"' else {}
-    given |= {"escape": escape} if escape else {}
-    given |= {} if has_header else {"header": False}
+    given = {
+        "separator": "tab" if separator == "\t" else separator,
+        "quote": quotes.sign,
+        "escape": quotes.escape,
+        "header": has_header,
+    }
     return Table(
         "csv",
         tuple(columns),
         rows=tuple(tuple(value or None for value in row) for row in rows),
-        form={**form, **given},
+        form={**form, **{name: value for name, value in given.items() if value != _DEFAULTS[name]}},
         is_whole=is_whole and len(body) <= MOST_ROWS,
-        findings=tuple(_faults_of_names(columns)) + _faults_of_rows(ragged),
+        findings=tuple(_faults(columns, ragged)),
     )
 
 
-def _quotes(text: str) -> tuple[str, str | None]:
-    """Return the sign around fields, and what precedes it inside of them if it is not doubled there."""
+class _Quotes(NamedTuple):
+    """The sign around fields, and what precedes it inside of them if it is not doubled there."""
+
+    sign: str = '"'
+    escape: str | None = None
+
+    def reader(self, text: str, separator: str) -> Iterator[list[str]]:
+        """Return the records of a text."""
+        return csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=separator,
+            quotechar=self.sign,
+            escapechar=self.escape,
+            doublequote=self.escape is None,
+        )
+
+
+def _quotes(text: str) -> _Quotes:
     if text.count('"') < 2 and text.count("'") >= 4:
         starts = sum(text.count(f"{before}'") for before in (*_SEPARATORS, "\n"))
         if starts * 2 >= text.count("'") - 2:
-            return "'", None
+            return _Quotes("'")
     is_escaped = '\\"' in text and '""' not in text.replace('\\"', "")
-    return '"', "\\" if is_escaped else None
+    return _Quotes(escape="\\" if is_escaped else None)
 
 
-def _reader(text: str, separator: str, quote: str, escape: str | None) -> Iterator[list[str]]:
-    return csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=separator,
-        quotechar=quote,
-        escapechar=escape,
-        doublequote=escape is None,
-    )
-
-
-def _records(text: str, separator: str, quote: str, escape: str | None, *, is_whole: bool) -> list[list[str]]:
+def _records(text: str, separator: str, quotes: _Quotes, *, is_whole: bool) -> list[list[str]]:
     """Return the records of a text; the last one is left out where the text may end inside of it."""
     try:
-        found = list(islice(_reader(text, separator, quote, escape), MOST_ROWS + 2))
+        found = list(islice(quotes.reader(text, separator), MOST_ROWS + 2))
     except csv.Error as error:
         raise NotData(Code.DAMAGED, why=str(error)) from error
     if not is_whole and len(found) < MOST_ROWS + 2:
@@ -167,12 +296,12 @@ def _records(text: str, separator: str, quote: str, escape: str | None, *, is_wh
     return [record for record in found if any(value.strip() for value in record)]
 
 
-def _separator(text: str, quote: str, escape: str | None, *, is_whole: bool) -> str | None:
+def _separator(text: str, quotes: _Quotes, *, is_whole: bool) -> str | None:
     """Return the sign that parts most records into as many fields as the first one; None without any."""
     best, found = (0.0, 0), None
     for sign in _SEPARATORS:
         try:
-            lines = list(islice(_reader(text, sign, quote, escape), _FIRST_RECORDS))
+            lines = list(islice(quotes.reader(text, sign), _FIRST_RECORDS))
         except csv.Error:
             continue
         if not is_whole and len(lines) < _FIRST_RECORDS:
@@ -200,17 +329,15 @@ def _has_header(records: Sequence[Sequence[str]]) -> bool:
     return True
 
 
-def _faults_of_names(columns: Iterable[str]) -> Iterator[Reason]:
+def _faults(columns: Iterable[str], ragged: int) -> Iterator[Reason]:
     counts = Counter(name.lower() for name in columns)
     for name, count in counts.items():
         if name and count > 1:
             yield Reason.of(Code.DOUBLED_NAME, column=name)
     if counts[""]:
         yield Reason.of(Code.NAMELESS, place=[*counts].index("") + 1)
-
-
-def _faults_of_rows(ragged: int) -> tuple[Reason, ...]:
-    return (Reason.of(Code.RAGGED, rows=ragged),) if ragged else ()
+    if ragged:
+        yield Reason.of(Code.RAGGED, rows=ragged)
 
 
 def _json(text: str, form: dict[str, Any], *, is_whole: bool) -> Table:
@@ -266,15 +393,12 @@ def _parquet(file: FoundFile, system: Files) -> Table:
         )
     except ValueError as error:
         raise NotData(Code.DAMAGED, why=str(error)) from error
-    types = {each.name: true_type(each.type) for each in footer.columns.fields}
-    findings = []
-    for each in footer.columns.fields:
-        if (found := homeless(each.type, each.name)) is not None:
-            findings.append(Reason.of(Code.NO_TYPE, column=found[0], type=found[1]))
-    values = _parquet_values(
-        file, system, {each.name: each.type for each in footer.columns.fields}, MOST_ROWS
-    )
-    rows = zip(*(values.get(name, [None] * _length(values)) for name in types), strict=True)
+    fields = footer.columns.fields
+    types = {each.name: true_type(each.type) for each in fields}
+    lost = filter(None, (homeless(each.type, each.name) for each in fields))
+    values = _parquet_values(file, system, {each.name: each.type for each in fields})
+    nothing = [None] * len(next(iter(values.values()), ()))
+    rows = zip(*(values.get(name, nothing) for name in types), strict=True)
     return Table(
         "parquet",
         tuple(types),
@@ -282,12 +406,8 @@ def _parquet(file: FoundFile, system: Files) -> Table:
         rows=tuple(rows),
         is_whole=footer.rows <= MOST_ROWS,
         has_values=bool(values) or not footer.rows,
-        findings=tuple(findings),
+        findings=tuple(Reason.of(Code.NO_TYPE, column=name, type=kind) for name, kind in lost),
     )
-
-
-def _length(values: Mapping[str, Sequence[Hashable]]) -> int:
-    return len(next(iter(values.values()), ()))
 
 
 def _avro(sample: Sample) -> Table:
@@ -316,7 +436,7 @@ _ACTIONS: tuple[dict[str, Any], ...] = ({"protocol": {"minReaderVersion": 1, "mi
 
 
 def _parquet_values(
-    file: FoundFile, system: Files, types: Mapping[str, Type], most: int
+    file: FoundFile, system: Files, types: Mapping[str, Type]
 ) -> Mapping[str, list[Hashable]]:
     """Return the first values of the columns that have a plain type; none where they can't be read."""
     wanted = {name: _NAMES[kind.ddl] for name, kind in types.items() if kind.ddl in _NAMES}
@@ -330,10 +450,10 @@ def _parquet_values(
         if local is None:
             local = Path(folder, "copy.parquet")
             local.write_bytes(system.read_range(file.path, 0, file.size))
-        return _read(Path(folder), local, wanted, most)
+        return _read(Path(folder), local, wanted)
 
 
-def _read(folder: Path, file: Path, types: Mapping[str, str], most: int) -> Mapping[str, list[Hashable]]:
+def _read(folder: Path, file: Path, types: Mapping[str, str]) -> Mapping[str, list[Hashable]]:
     from deltalake import DeltaTable, QueryBuilder
 
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in types.items()]
@@ -349,7 +469,7 @@ def _read(folder: Path, file: Path, types: Mapping[str, str], most: int) -> Mapp
     log = folder / "_delta_log"
     log.mkdir()
     (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)), "utf-8")
-    query = f"SELECT {', '.join(map(name_sql, types))} FROM looked LIMIT {most}"  # noqa: S608 - quoted names
+    query = f"SELECT {', '.join(map(name_sql, types))} FROM looked LIMIT {MOST_ROWS}"  # noqa: S608 - quoted names
     try:
         found = QueryBuilder().register("looked", DeltaTable(str(folder))).execute(query).read_all()
     except Exception:

@@ -56,7 +56,7 @@ _REASONS: Mapping[Code, str] = {
 _NAMES_TO_GIVE = "Name the columns: `key: [a, b]`."
 _IF_WHOLE = "If so, add `deletes: snapshot`."
 
-_QUESTIONS: Mapping[Code, str] = {
+QUESTIONS: Mapping[Code, str] = {
     Code.DOUBLED_NAME: "can the source rename a column? The header has {column} twice, which fails slices.",
     Code.NAMELESS: "can the source name column {place}? The header does not, which fails slices.",
     Code.NO_TYPE: "what is {column}, a {type}? No type holds it: declare it as string, or `omit: true`.",
@@ -71,9 +71,6 @@ _QUESTIONS: Mapping[Code, str] = {
     Code.OVERLAP: "is each slice the whole source? {share} of a slice's keys come again in the next. "
     f"{_IF_WHOLE}",
     Code.NOT_COMPARED: f"is each slice the whole source? Their rows could not be compared. {_IF_WHOLE}",
-    Code.ONE_SLICE: f"is each slice the whole source? There is only one. {_IF_WHOLE}",
-    Code.NO_DATES: "should earlier versions be kept? The names of slices have no dates: `historic` would "
-    "date versions by the time of loading.",
     Code.RAGGED: "can the source correct {rows}? They have more or fewer fields than the header, which fails "
     "slices.",
     Code.DAY_OR_MONTH: "do dates such as {example} in {columns} begin with the day? Then declare "
@@ -83,9 +80,12 @@ _QUESTIONS: Mapping[Code, str] = {
     Code.NO_HEADER: "what are the columns called? The files have no header.",
     Code.ENCODING: "is the encoding {encoding}? The bytes are not UTF-8, and others of one byte would do.",
     Code.OTHER_COLUMNS: "are {columns} optional? Not all files have them.",
+    Code.ONE_SLICE: f"is each slice the whole source? There is only one. {_IF_WHOLE}",
+    Code.NO_DATES: "should earlier versions be kept? The names of slices have no dates: `historic` would "
+    "date versions by the time of loading.",
     Code.MIXED: "is {example} in {columns} right? Most values are numbers; all are text until then.",
 }
-"""What only a person can decide."""
+"""What only a person can decide, the most important first."""
 
 
 def reason_text(reason: Reason) -> str:
@@ -95,7 +95,7 @@ def reason_text(reason: Reason) -> str:
 
 def question_text(reason: Reason) -> str:
     """Return a question, with what to declare."""
-    return _QUESTIONS[reason.code].format_map(_shown(reason.given))
+    return QUESTIONS[reason.code].format_map(_shown(reason.given))
 
 
 def _shown(given: Mapping[str, Any]) -> dict[str, str]:

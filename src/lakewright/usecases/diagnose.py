@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from lakewright import doctor as repairing
 from lakewright.app import App
-from lakewright.doctor import repair as repairing
-from lakewright.doctor.examination import Diagnosis, examine
-from lakewright.doctor.repair import RepairPlan
+from lakewright.doctor import Diagnosis, RepairPlan, examine
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_cluster_settings, lake_master

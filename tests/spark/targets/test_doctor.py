@@ -17,8 +17,7 @@ from tests.projects import make_workspace
 from tests.sessions import same
 from tests.silver import rows_of
 
-from lakewright.doctor.examination import examine
-from lakewright.doctor.repair import plan_repair, repair
+from lakewright.doctor import examine, plan_repair, repair
 from lakewright.errors import CommitConflict, LeaseHeld
 from lakewright.lake.commit import read_commits
 from lakewright.lake.observation import observe_table

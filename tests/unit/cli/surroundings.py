@@ -17,7 +17,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.entry import answer
 from lakewright.cli.options import Settings
 from lakewright.cli.output import Output
-from lakewright.doctor.examination import Diagnosis
+from lakewright.doctor import Diagnosis
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal

@@ -14,7 +14,7 @@ from tests.documents import checked
 from tests.people import write_people
 from tests.unit.cli.surroundings import FakeApp, call_with
 
-from lakewright.doctor.examination import Diagnosis
+from lakewright.doctor import Diagnosis
 from lakewright.errors import NotInstalled
 from lakewright.lake.commit import Commit
 from lakewright.targets.entity.table_rules import Finding

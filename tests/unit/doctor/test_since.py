@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from lakewright.doctor.examination import first_broken
+from lakewright.doctor import first_broken
 
 
 @pytest.mark.parametrize("first", range(8))

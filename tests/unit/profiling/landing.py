@@ -12,9 +12,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from lakewright.lake.object_storage import ObjectStorage
-from lakewright.profiling.entity import EntityProfile
 from lakewright.profiling.places import look_at_place
-from lakewright.profiling.profile import Profile, profile_places
+from lakewright.profiling.profile import EntityProfile, Profile, profile_places
 
 
 def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:

@@ -17,9 +17,10 @@ from tests.unit.profiling.landing import csv, json_lines, only, parquet, profile
 
 from lakewright.profiling.project_text import project_text
 from lakewright.profiling.reason import Code
-from lakewright.profiling.sample import FIRST
+from lakewright.profiling.tables import FIRST
 from lakewright.profiling.types import type_of_texts
-from lakewright.profiling.words import _QUESTIONS, _REASONS, question_text, reason_text
+from lakewright.profiling.words import _REASONS, question_text, reason_text
+from lakewright.profiling.words import QUESTIONS as ASKED
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.types import TEXT, Scalar
 
@@ -325,7 +326,7 @@ def test_no_damage_of_a_parquet_file_ends_it_with_an_error(
 
 
 def test_every_code_has_words() -> None:
-    assert set(Code) == {*_REASONS, *_QUESTIONS, Code.KIND}
+    assert set(Code) == {*_REASONS, *ASKED, Code.KIND}
 
 
 HOSTILE: Mapping[str, bytes] = {

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed
 
 from lakewright import Project
-from lakewright.doctor.examination import Diagnosis
+from lakewright.doctor import Diagnosis
 from lakewright.usecases import diagnose as diagnose_entity
 
 

@@ -17,7 +17,6 @@ from lakewright.cli.commands.arguments import (
     operator_options,
     run_options,
 )
-from lakewright.cli.commands.history import runs_table
 from lakewright.cli.commands.run import run_watched
 from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.faults import FAILED, HELD, fault_line, remedy_lines
@@ -26,7 +25,7 @@ from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Line, Span, ago, assignments, labelled, line, table_of, took
 from lakewright.cli.page import status as coloured
 from lakewright.cli.progress import SlicesDue
-from lakewright.cli.render.run import plan_page
+from lakewright.cli.render.run import plan_page, runs_table
 from lakewright.due.plan import Action, Choice, Finding, Plan, Step
 from lakewright.due.words import (
     SCHEMA,
@@ -91,13 +90,7 @@ def _choices(choices: Iterable[Choice]) -> Iterator[Line]:
         yield labelled("do", Phrase(Command(*choice_argv(each)), f": {choice_words(each)}"))
 
 
-@command(
-    examples=[
-        "lakewright apply",
-        "lakewright apply regions --dry-run",
-        "lakewright apply regions --allow replay",
-    ],
-)
+@command
 @click.argument(
     "names", nargs=-1, metavar="[ENTITY|TARGET]...", shell_complete=names_of("entities", "targets")
 )
@@ -116,6 +109,11 @@ def apply(
     """Take every step that is due and needs nobody; all of the project unless some are named.
 
     The exit code is 1 if a step failed, and 4 if something needs a person.
+
+    Examples:
+        lakewright apply
+        lakewright apply regions --dry-run
+        lakewright apply regions --allow replay
     """
     grants = frozenset(map(Grant, allowed))
     if not dry_run:
@@ -195,36 +193,36 @@ def take_steps(
     return HELD if done.needs_person else 0
 
 
-@command(
-    examples=[
-        "lakewright decide regions/2025-07-02-slice.parquet place",
-        "lakewright decide regions/2025-07-03-slice.parquet skip --reason 'the file is broken'",
-    ],
-)
+@command
 @click.argument("subject", shell_complete=complete_decisions)
 @click.argument("choice", shell_complete=complete_decisions)
 @operator_options
-def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> int:
+def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> None:
     """Decide CHOICE about SUBJECT, as `lakewright plan` offers it, for the next `lakewright apply`.
 
     SUBJECT is an entity, or ENTITY/SLICE. Nothing is recorded if the choice is not offered any more.
+
+    Examples:
+        lakewright decide regions/2025-07-02-slice.parquet place
+        lakewright decide regions/2025-07-03-slice.parquet skip --reason 'the file is broken'
     """
     from lakewright.usecases.due.decide import decide as save
 
     made = save(call.app, subject, choice, author=author, reason=reason)
     document = {"subject": made.subject.text, "choice": made.verb.value, "basis": made.basis}
-    decided = line(
-        Span(made.subject.text, "bold"), Phrase(f": {made.verb.value}; ", Command("apply"), " goes by it")
-    )
+    what = Phrase(f": {made.verb.value}; ", Command("apply"), " goes by it")
+    decided = line(Span(made.subject.text, "bold"), what)
     call.output.result(document, [decided])
-    return 0
 
 
-@command(
-    examples=["lakewright status", "lakewright status -o json"],
-)
+@command
 def status(call: Call, /) -> None:
-    """Show what is running, what is due, needs you or waits, the triggers and the last runs."""
+    """Show what is running, what is due, needs you or waits, the triggers and the last runs.
+
+    Examples:
+        lakewright status
+        lakewright status -o json
+    """
     from lakewright.usecases.due.status import project_status
 
     call.accept_faults(are_reported=False)
@@ -268,15 +266,7 @@ def _lock(row: Row, now: datetime) -> Line:
 HAS_WORK = 3
 
 
-@command(
-    examples=[
-        "lakewright plan",
-        "lakewright plan monthly build month=2022-01-01",
-        "lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json",
-        "lakewright plan monthly build month=2022-01-01 --detailed-exitcode",
-        "lakewright plan monthly build month=2022-01-01 --preview",
-    ],
-)
+@command
 @job_arguments(is_required=False)
 @run_options
 @click.option(
@@ -298,6 +288,13 @@ def plan(
     """Show what a run of JOB would do to each target up to PHASE, and why; without JOB, what is due.
 
     Nothing is written: no table, no record, no history.
+
+    Examples:
+        lakewright plan
+        lakewright plan monthly build month=2022-01-01
+        lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json
+        lakewright plan monthly build month=2022-01-01 --detailed-exitcode
+        lakewright plan monthly build month=2022-01-01 --preview
     """
     if name is None:
         return _show_due(call, detailed_exitcode=detailed_exitcode)

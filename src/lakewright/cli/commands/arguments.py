@@ -145,10 +145,10 @@ def job_arguments(*, is_required: bool = True) -> Decorator:
     )
 
 
-def rows_option(help: str, default: int = 20) -> Decorator:
+def rows_option(help: str, default: int = 20, name: str = "--rows") -> Decorator:
     """Return the option that limits how many rows are shown."""
     limits = click.IntRange(min=1)
-    return click.option("-n", "--rows", type=limits, default=default, show_default=True, help=help)
+    return click.option("-n", name, type=limits, default=default, show_default=True, help=help)
 
 
 def entity_option(*names: str, **settings: Any) -> Decorator:

@@ -34,12 +34,15 @@ if TYPE_CHECKING:
     from lakewright.usecases.draw_graph import DrawnTarget, DrawnTrigger
 
 
-@command(
-    examples=["lakewright ls jobs", "lakewright ls entities -o json"],
-)
+@command
 @click.argument("section", type=click.Choice(["jobs", "targets", "entities", "relations", "mappings"]))
 def ls(call: Call, /, section: str) -> None:
-    """List the jobs, targets, entities, relations or mappings of the project."""
+    """List the jobs, targets, entities, relations or mappings of the project.
+
+    Examples:
+        lakewright ls jobs
+        lakewright ls entities -o json
+    """
     from lakewright.usecases.declarations import list_section
 
     call.accept_faults()
@@ -47,13 +50,7 @@ def ls(call: Call, /, section: str) -> None:
     call.output.answer(rows, [table_of(rows, f"no {section}")])
 
 
-@command(
-    examples=[
-        "lakewright show job monthly",
-        "lakewright show entity regions --types",
-        "lakewright show regions --long",
-    ],
-)
+@command
 @click.argument(
     "words", nargs=-1, required=True, metavar="[CATEGORY] NAME", shell_complete=complete_definition
 )
@@ -63,6 +60,11 @@ def show(call: Call, /, words: tuple[str, ...], *, types: bool, is_long: bool) -
     """Show one definition of the project; an entity with the settings of its connection.
 
     CATEGORY is job, target, entity, relation, mapping or connection. It may be left out with --long.
+
+    Examples:
+        lakewright show job monthly
+        lakewright show entity regions --types
+        lakewright show regions --long
     """
     from lakewright.usecases.declarations import show_definition
 
@@ -136,9 +138,7 @@ class _Drawing:
     def targets(self) -> Iterator[tuple[str, str]]:
         """Yield the edges from a target to one that depends on it."""
         for each in self.drawn:
-            for source in self.drawn:
-                if source.name in each.sources:
-                    yield source.name, each.name
+            yield from ((source.name, each.name) for source in self.drawn if source.name in each.sources)
 
     def resources(self) -> list[Resource]:
         """Return each resource once."""
@@ -159,15 +159,7 @@ class _Drawing:
                 yield name, resource
 
 
-@command(
-    examples=[
-        "lakewright graph monthly",
-        "lakewright graph monthly build month=2022-01-01",
-        "lakewright graph monthly build month=2022-01-01 --resources",
-        "lakewright graph monthly --format mermaid",
-        "lakewright graph monthly --format dot | dot -Tsvg > monthly.svg",
-    ],
-)
+@command
 @click.argument("name", metavar="JOB", shell_complete=names_of("jobs"))
 @click.argument(
     "words", nargs=-1, metavar="[PHASE] [PARAM=VALUE]...", shell_complete=complete_phase_and_arguments
@@ -181,14 +173,16 @@ def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resour
 
     Without PHASE, all targets are shown with what connects them in any phase. With PHASE, the targets are
     those that a run would take. Triggers are shown with the targets that they start with.
+
+    Examples:
+        lakewright graph monthly
+        lakewright graph monthly build month=2022-01-01
+        lakewright graph monthly build month=2022-01-01 --resources
+        lakewright graph monthly --format mermaid
+        lakewright graph monthly --format dot | dot -Tsvg > monthly.svg
     """
     from lakewright.run.request import JobRequest
-    from lakewright.usecases.draw_graph import (
-        declared_graph,
-        graph_as_json,
-        phase_graph,
-        starting_triggers,
-    )
+    from lakewright.usecases.draw_graph import declared_graph, graph_as_json, phase_graph, starting_triggers
 
     has_phase = bool(words) and "=" not in words[0]
     phase = Phase.named(words[0]) if has_phase else None
@@ -269,19 +263,18 @@ def _dot(drawing: _Drawing) -> Iterator[Line]:
 SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections", "tests", "triggers")
 
 
-@command(
-    examples=[
-        "lakewright validate",
-        "lakewright validate --project lake -o json",
-        "lakewright validate --spark",
-    ],
-)
+@command
 @click.option("--spark", is_flag=True, help="Let Spark analyse every mapping, too, over tables without rows.")
 def validate(call: Call, /, *, spark: bool) -> None:
     """Check all files of the project and report every error, with file and line.
 
     This needs no Spark and reads no data. Expressions are evaluated with stand-ins for parameters. SQL
     that the parser rejects is a warning; Spark may accept it.
+
+    Examples:
+        lakewright validate
+        lakewright validate --project lake -o json
+        lakewright validate --spark
     """
     from lakewright.usecases.validate_project import validate_project
 
@@ -307,13 +300,7 @@ def validate(call: Call, /, *, spark: bool) -> None:
     call.output.result(document, [line(Span(f"{project.name} is valid", "green"), found)])
 
 
-@command(
-    examples=[
-        "lakewright docs",
-        "lakewright docs monthly month=2022-04-01",
-        "lakewright docs --no-checks --open",
-    ],
-)
+@command
 @click.argument("job", required=False, metavar="[JOB]", shell_complete=names_of("jobs"))
 @click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments)
 @click.option("--no-checks", is_flag=True, help="Start no Spark: run no checks, trace no columns.")
@@ -325,6 +312,11 @@ def docs(
 
     `documentation.yml` says what to write. Expressions have the values of JOB and its parameters, or of
     the last run. Exits with 1 if a check fails.
+
+    Examples:
+        lakewright docs
+        lakewright docs monthly month=2022-04-01
+        lakewright docs --no-checks --open
     """
     from lakewright.documentation.target import check_metrics, failed_checks
     from lakewright.usecases.document_project import document_project
@@ -351,12 +343,17 @@ def docs(
     return 1 if failed else 0
 
 
-@command(examples=["lakewright schema", "lakewright schema /tmp/schemas", "lakewright schema -o json"])
+@command
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 def schema(call: Call, /, folder: Path | None) -> None:
     """Write JSON schemas of project.yml, modules, documentation.yml and entity files into DIR.
 
     DIR is by default the folder schemas of the project. The output says how an editor finds them.
+
+    Examples:
+        lakewright schema
+        lakewright schema /tmp/schemas
+        lakewright schema -o json
     """
     from lakewright.usecases.declarations import write_schemas
 

@@ -22,20 +22,11 @@ from lakewright.spec.words import counted
 from lakewright.targets.entity.maintenance import Maintenance
 
 if TYPE_CHECKING:
-    from lakewright.doctor.repair import RepairPlan
+    from lakewright.doctor import RepairPlan
     from lakewright.usecases.diagnose import Check
 
 
-@command(
-    examples=[
-        "lakewright doctor",
-        "lakewright doctor --start",
-        "lakewright doctor regions",
-        "lakewright doctor regions --repair",
-        "lakewright doctor regions --repair --yes --reason 'update by hand on Monday'",
-        "lakewright doctor -o json",
-    ],
-)
+@command
 @click.argument("entity", required=False, shell_complete=names_of("entities"))
 @click.option("--start", is_flag=True, help="Start a Spark session, too; this takes some seconds.")
 @click.option(
@@ -49,6 +40,14 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
 
     Each check is OK, has a remedy, or was skipped. With ENTITY, check its slices, the rows of its silver
     table by the rules of its strategy, and whether the table has the commits that the manifest records.
+
+    Examples:
+        lakewright doctor
+        lakewright doctor --start
+        lakewright doctor regions
+        lakewright doctor regions --repair
+        lakewright doctor regions --repair --yes --reason 'update by hand on Monday'
+        lakewright doctor -o json
     """
     if entity is not None:
         return _repair(call, entity, **options) if repair else _diagnose(call, entity)
@@ -145,19 +144,18 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
         yield line(marks[check.is_ok], check.name.ljust(width), "  ", check.message, below=below)
 
 
-@command(
-    examples=[
-        "lakewright maintain",
-        "lakewright maintain regions --dry-run",
-    ],
-)
+@command
 @click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @despite_faults
-def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
+def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> None:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
     Rows do not change, and slices may be processed meanwhile. Runs also maintain tables.
+
+    Examples:
+        lakewright maintain
+        lakewright maintain regions --dry-run
     """
     from lakewright.usecases.diagnose import maintain_table
 
@@ -171,7 +169,6 @@ def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
         [_branch(name, upkeep) for name, upkeep in found.items()],
     )
     call.output.last(_last(found))
-    return 0
 
 
 def _branch(name: str, upkeep: Maintenance) -> Line:
@@ -188,26 +185,28 @@ def _last(found: Mapping[str, Maintenance]) -> str:
     return f"Done. COMPACTED={done} WAITING={waiting} FINE={len(found) - done - waiting}"
 
 
-@command(examples=["lakewright setup"])
+@command
 def setup(call: Call, /) -> int:
     """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
 
     For runs without a network, or that start often. It takes about a minute and 190 MB.
+
+    Examples:
+        lakewright setup
     """
     from lakewright.usecases.diagnose import set_up
 
     with working(call.output, "preparing Spark"):
         done = set_up(call.environ)
+    has_archive = done.archive is not None
     document = {
         "jars": str(done.jars),
         "fetched": done.fetched,
-        "archive": None if done.archive is None else str(done.archive),
-        "made": done.archive is not None and done.is_new,
+        "archive": str(done.archive) if has_archive else None,
+        "made": has_archive and done.is_new,
     }
-    if done.archive is None:
-        archive = "the archive of classes could not be made; Spark starts without it"
-    else:
-        archive = f"archive of classes {'made' if done.is_new else 'present'}: {done.archive}"
-    page = [line(f"{counted(done.fetched, 'jar')} fetched into {done.jars}"), line(archive)]
-    call.output.result(document, page)
-    return 0 if done.archive is not None else FAILED
+    archive = f"archive of classes {'made' if done.is_new else 'present'}: {done.archive}"
+    lost = "the archive of classes could not be made; Spark starts without it"
+    jars = f"{counted(done.fetched, 'jar')} fetched into {done.jars}"
+    call.output.result(document, [line(jars), line(archive if has_archive else lost)])
+    return 0 if has_archive else FAILED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,21 +10,9 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option, slice_named
 from lakewright.cli.group import group
-from lakewright.cli.page import (
-    SHORT_ID,
-    Block,
-    Line,
-    Span,
-    ago,
-    assignments,
-    labelled,
-    line,
-    status,
-    table_of,
-    took,
-)
+from lakewright.cli.page import Block, Line, Span, assignments, labelled, line, status, took
 from lakewright.cli.progress import working
-from lakewright.cli.render.run import metric_text, target_branch
+from lakewright.cli.render.run import metric_text, runs_table, target_branch
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
@@ -41,16 +28,7 @@ STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Sta
 MOST_NAMED = 5
 
 
-@group(
-    examples=[
-        "lakewright history",
-        "lakewright history --job monthly --status failed",
-        "lakewright history --since 7d",
-        "lakewright history show RUN",
-        "lakewright history diff RUN OTHER",
-        "lakewright history row regions 302811",
-    ],
-)
+@group
 @click.option("--job", metavar="NAME", help="Only runs of this job.")
 @click.option(
     "--status",
@@ -58,16 +36,18 @@ MOST_NAMED = 5
     help="Only runs with this status.",
 )
 @click.option("--since", "age", metavar="AGE", help="Only runs started at most this long ago: 2h, 7d, P1M.")
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="The largest number of runs.",
-)
+@rows_option("The largest number of runs.", name="--limit")
 def history(call: Call, /, *, job: str | None, status: str | None, age: str | None, limit: int) -> None:
-    """List the runs of jobs, newest first."""
+    """List the runs of jobs, newest first.
+
+    Examples:
+        lakewright history
+        lakewright history --job monthly --status failed
+        lakewright history --since 7d
+        lakewright history show RUN
+        lakewright history diff RUN OTHER
+        lakewright history row regions 302811
+    """
     from lakewright.usecases import history as use_case
 
     call.accept_faults()
@@ -77,10 +57,15 @@ def history(call: Call, /, *, job: str | None, status: str | None, age: str | No
     call.output.answer([use_case.run_as_json(run) for run in runs], [page])
 
 
-@history.add(name="show", examples=["lakewright history show RUN", "lakewright history show RUN -o json"])
+@history.add("show")
 @click.argument("run")
 def show_run(call: Call, /, run: str) -> None:
-    """Show how each target of one run ended; the start of its id is enough if it is unique."""
+    """Show how each target of one run ended; the start of its id is enough if it is unique.
+
+    Examples:
+        lakewright history show RUN
+        lakewright history show RUN -o json
+    """
     from lakewright.usecases.history import run_with_targets
 
     call.accept_faults()
@@ -88,14 +73,7 @@ def show_run(call: Call, /, run: str) -> None:
     call.output.answer(document, history_page(document))
 
 
-@history.add(
-    name="diff",
-    examples=[
-        "lakewright history diff RUN OTHER",
-        "lakewright history diff RUN",
-        "lakewright history diff regions 2022-02-01.parquet",
-    ],
-)
+@history.add("diff")
 @click.argument("run", metavar="RUN|ENTITY")
 @click.argument("other", metavar="[OTHER|SLICE]", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Show targets that differ only in their time, too.")
@@ -104,6 +82,11 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     """Compare two runs target by target, or show what one slice changed in an entity's table.
 
     Without OTHER, RUN is compared with the previous run of the same job, phase and parameters.
+
+    Examples:
+        lakewright history diff RUN OTHER
+        lakewright history diff RUN
+        lakewright history diff regions 2022-02-01.parquet
     """
     call.accept_faults()
     named = slice_named(run, other)
@@ -122,10 +105,7 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     call.output.answer(compared.as_json(), diff_page(compared, is_all=is_all))
 
 
-@history.add(
-    name="row",
-    examples=["lakewright history row regions 302811", "lakewright history row prices NL 2022-02 -o json"],
-)
+@history.add("row")
 @click.argument("entity")
 @click.argument("key", nargs=-1, required=True)
 def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
@@ -133,6 +113,10 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
 
     KEY is the business key, or its values in the order of the declaration. Without history, the table's
     versions are read, as far as their files are there.
+
+    Examples:
+        lakewright history row regions 302811
+        lakewright history row prices NL 2022-02 -o json
     """
     from lakewright.cli.render.look_back import life_page
     from lakewright.usecases.look_back import record_life
@@ -143,7 +127,7 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     call.output.answer(life.as_json(), life_page(life))
 
 
-@history.add(name="prune", examples=["lakewright history prune --older-than 90d"])
+@history.add("prune")
 @click.option(
     "--older-than", "age", metavar="AGE", help="90d, 12h, P3M; by default the manifest's retention."
 )
@@ -153,6 +137,9 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
 
     Of each job, phase, parameters and choice of targets, the last run and the last successful ones are
     kept. So are running ones, and all records of slices.
+
+    Examples:
+        lakewright history prune --older-than 90d
     """
     from lakewright.usecases.history import prune_runs
 
@@ -161,28 +148,6 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     document = {"removed": [run.run_id for run in old], "dry_run": dry_run}
     does = "would be removed" if dry_run else "removed"
     call.output.result(document, [line(f"{counted(len(old), 'run')} {does}")])
-
-
-def runs_table(runs: Sequence[Run], now: datetime, none: str = "") -> Block:
-    """Return runs as a table, the newest first."""
-    return table_of([_cells(run, now) for run in runs], none)
-
-
-def _cells(run: Run, now: datetime) -> dict[str, object]:
-    return {
-        "run": run.run_id[:SHORT_ID],
-        "status": status(run.status),
-        "job": run.job,
-        "phase": _phase_of(run),
-        "parameters": Span(assignments(run.parameters)),
-        "started": ago(run.started, now),
-        "took": took(run.started, run.finished) if run.finished else "",
-    }
-
-
-def _phase_of(run: Run) -> str:
-    """Return the phase of a run as text; a rebuild that only compares writes nothing."""
-    return f"{run.phase.lower()} --check" if run.facts.get("check") else run.phase.lower()
 
 
 def history_page(document: Mapping[str, Any]) -> Iterator[Block]:

@@ -37,15 +37,7 @@ TEMPLATES = {
 """Templates by name, with the first command to type and what to do next."""
 
 
-@command(
-    examples=[
-        "lakewright init",
-        "lakewright init lake",
-        "lakewright init sales --template full",
-        "lakewright init shop --from landing",
-        "lakewright init shop --from-dbt ../dbt-shop",
-    ]
-)
+@command
 @click.argument("folder", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
 @click.option(
     "--template",
@@ -75,6 +67,13 @@ def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...],
 
     The project is ready to run, and comments explain it. With --from, its entities are those of existing
     files.
+
+    Examples:
+        lakewright init
+        lakewright init lake
+        lakewright init sales --template full
+        lakewright init shop --from landing
+        lakewright init shop --from-dbt ../dbt-shop
     """
     if places or dbt is not None:
         _draft(call, folder, places, dbt)
@@ -111,9 +110,7 @@ def _draft(call: Call, folder: Path, places: tuple[str, ...], dbt: Path | None) 
     call.output.result(draft.as_json(), draft_page(draft, folder))
 
 
-@command(
-    examples=["lakewright demo", "lakewright demo /tmp/lake"],
-)
+@command
 @click.argument(
     "folder", metavar="[DIR]", required=False, default="lakewright-demo", type=click.Path(path_type=Path)
 )
@@ -122,6 +119,10 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     """Write a project with airport data into DIR (by default lakewright-demo) and apply four months of it.
 
     A second call finds nothing to do. Changes made there are never overwritten.
+
+    Examples:
+        lakewright demo
+        lakewright demo /tmp/lake
     """
     from lakewright.usecases.declarations import packaged, write_project
     from lakewright.usecases.due.take import plan_of_project

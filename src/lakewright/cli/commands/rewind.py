@@ -28,13 +28,7 @@ def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:
     call.output.result(document, [line(Span(entity, "bold"), f": {ended_words(ended)}")])
 
 
-@command(
-    examples=[
-        "lakewright undo regions 2025-07-02-slice.parquet --dry-run",
-        "lakewright undo regions 2025-07-02-slice.parquet --yes --reason 'the file is broken'",
-        "lakewright undo regions 2025-07-02-slice.parquet --requeue --yes",
-    ],
-)
+@command
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("slice_name", metavar="SLICE", required=False)
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
@@ -53,6 +47,11 @@ def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> 
 
     What would change is shown first. The last slice, or any slice with --requeue, is undone without
     writing rows, unless its commit holds others before it.
+
+    Examples:
+        lakewright undo regions 2025-07-02-slice.parquet --dry-run
+        lakewright undo regions 2025-07-02-slice.parquet --yes --reason 'the file is broken'
+        lakewright undo regions 2025-07-02-slice.parquet --requeue --yes
     """
     from lakewright.usecases.rewinds import ended_undo, preview_undo, undo_slice
 
@@ -80,14 +79,7 @@ def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> 
     return 0
 
 
-@command(
-    examples=[
-        "lakewright rebuild regions --check",
-        "lakewright rebuild regions --yes --reason 'regions have a history now'",
-        "lakewright rebuild regions --from 2025-07-02-slice.parquet --yes",
-        "lakewright rebuild regions --include 2025-07-02-slice.parquet --yes",
-    ],
-)
+@command
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.option("--from", "from_slice", metavar="SLICE", help="Keep what the table held before this slice.")
 @click.option("--from-time", metavar="TIME", help="Keep what the table held before this processing time.")
@@ -106,6 +98,12 @@ def rebuild(call: Call, /, entity: str, **options: Any) -> int:
 
     It is built beside the old one, compared with it, and swapped in by one commit. Slices that arrive
     meanwhile wait.
+
+    Examples:
+        lakewright rebuild regions --check
+        lakewright rebuild regions --yes --reason 'regions have a history now'
+        lakewright rebuild regions --from 2025-07-02-slice.parquet --yes
+        lakewright rebuild regions --include 2025-07-02-slice.parquet --yes
     """
     from lakewright.usecases.rewinds import ended_rebuild, rebuild_table
 

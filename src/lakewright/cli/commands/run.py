@@ -43,14 +43,7 @@ if TYPE_CHECKING:
 DECLINED = 130
 
 
-@command(
-    examples=[
-        "lakewright job monthly build month=2022-01-01",
-        "lakewright job monthly verify month:start=2022-01-01 month:end=2022-06-01",
-        "lakewright job monthly build month=2022-01-01 --resume",
-        "lakewright job monthly destroy month=2022-01-01 --dry-run",
-    ],
-)
+@command
 @job_arguments()
 @run_options
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
@@ -71,6 +64,12 @@ def job(
 
     Only dirty targets run. A parameter takes one value (p=v), several (p=v1,v2) or a range that includes both
     ends (p:start=v p:end=v, with p:step=).
+
+    Examples:
+        lakewright job monthly build month=2022-01-01
+        lakewright job monthly verify month:start=2022-01-01 month:end=2022-06-01
+        lakewright job monthly build month=2022-01-01 --resume
+        lakewright job monthly destroy month=2022-01-01 --dry-run
     """
     from lakewright.run.request import JobRequest
 
@@ -130,14 +129,7 @@ def _may_remove(call: Call, request: JobRequest) -> bool:
     return call.asks("Remove all of this?")
 
 
-@command(
-    examples=[
-        "lakewright process regions",
-        "lakewright process regions 2025-07-01-slice.parquet --processing-time 2025-07-01T06:00:00",
-        "lakewright process regions --strategy full --allow-data-loss",
-        "lakewright process regions 2025-07-01-slice.parquet --rehearse",
-    ],
-)
+@command
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("slice_name", metavar="[SLICE]", required=False)
 @click.option(
@@ -168,6 +160,12 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
 
     --rehearse applies SLICE, in any state, to a shallow clone of the table, and removes the clone. The
     exit code is 1 if a run would fail.
+
+    Examples:
+        lakewright process regions
+        lakewright process regions 2025-07-01-slice.parquet --processing-time 2025-07-01T06:00:00
+        lakewright process regions --strategy full --allow-data-loss
+        lakewright process regions 2025-07-01-slice.parquet --rehearse
     """
     entity, slice_name = slice_named(entity, slice_name)
     if options["is_rehearsed"]:
@@ -273,9 +271,7 @@ def _processed_page(entity: str, result: ProcessResult) -> Iterator[Block]:
         yield line(f"{counted(len(result.waiting), 'slice')} left: {', '.join(result.waiting)}")
 
 
-@command(
-    examples=["lakewright test", "lakewright test prices 'load_*'", "lakewright test prices --dry-run"],
-)
+@command
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("-k", "--keep-going", is_flag=True, help="Check assertions even if something failed before.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be built.")
@@ -284,6 +280,11 @@ def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bo
 
     Each test builds its targets and fixtures in a temporary place, checks its assertions and removes
     everything. Exits with 1 if a test fails.
+
+    Examples:
+        lakewright test
+        lakewright test prices 'load_*'
+        lakewright test prices --dry-run
     """
     from lakewright.usecases.run_job import run_tests, select_tests
 

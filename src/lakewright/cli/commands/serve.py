@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 STOPPING = "Stopping the server; a second signal stops at once."
 
 
-@group(
-    examples=[
-        "lakewright serve",
-        "lakewright serve --detach --allow-actions",
-        "lakewright serve status",
-        "lakewright serve stop",
-    ],
-)
+@group
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="NAME", help="Address to listen on.")
 @click.option(
     "--port",
@@ -57,6 +50,12 @@ def serve(call: Call, /, *, detach: bool, **options: Any) -> int:
     """Keep Spark warm for the commands of this user, run triggers, and show the operator's page.
 
     It can be killed at any moment, and nothing is lost.
+
+    Examples:
+        lakewright serve
+        lakewright serve --detach --allow-actions
+        lakewright serve status
+        lakewright serve stop
     """
     from lakewright.serve.service import ServeOptions
 
@@ -114,11 +113,15 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
     )
 
 
-@serve.add(name="status", examples=["lakewright serve status", "lakewright serve status -o json"])
+@serve.add("status")
 def show_status(call: Call, /) -> int:
     """Show whether a server runs for the project.
 
     The exit code is 1 if none does. A link is shown that opens the page once, within 15 minutes.
+
+    Examples:
+        lakewright serve status
+        lakewright serve status -o json
     """
     from lakewright.serve.server_files import new_link
 
@@ -132,7 +135,7 @@ def show_status(call: Call, /) -> int:
     return 1 if found is None else 0
 
 
-@serve.add(name="stop", examples=["lakewright serve stop"])
+@serve.add("stop")
 @click.option(
     "--timeout",
     type=click.IntRange(min=1),
@@ -144,6 +147,9 @@ def stop(call: Call, /, *, timeout: int) -> None:
     """Stop the project's server.
 
     The command waits for its end. What it runs stops after the current commit.
+
+    Examples:
+        lakewright serve stop
     """
     from lakewright.serve.server_files import stop_server
 
@@ -152,7 +158,7 @@ def stop(call: Call, /, *, timeout: int) -> None:
     call.output.result({"stopped": was_running}, [line(text)])
 
 
-@serve.add(name="warm-up", hidden=True)
+@serve.add("warm-up", hidden=True)
 def warm_up(call: Call, /) -> None:
     """Start Spark and process slices of a project of its own, so that the first request finds it warm."""
     from lakewright.usecases.warm_up import warm_up as process_for_nobody

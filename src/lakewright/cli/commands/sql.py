@@ -20,16 +20,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.reading import Answer
 
 
-@command(
-    examples=[
-        'lakewright sql "SELECT * FROM silver.regions WHERE dlf_deleted"',
-        'lakewright sql "SELECT count(*) AS rows FROM frequencies WHERE dlf_IsCurrent" -o json',
-        'lakewright sql "SELECT * FROM regions" --as-of 2022-03-01',
-        'lakewright sql "SELECT * FROM gold.bronze_regions" -D month=2022-01-01',
-        "lakewright sql 'SHOW TABLES'",
-        "lakewright sql 'DESCRIBE silver.regions'",
-    ],
-)
+@command
 @click.argument("query")
 @rows_option("The largest number of rows.", 50)
 @click.option(
@@ -46,6 +37,14 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
 
     --as-of reads entities with history as they were valid then, and other Delta tables in their version of
     then.
+
+    Examples:
+        lakewright sql "SELECT * FROM silver.regions WHERE dlf_deleted"
+        lakewright sql "SELECT count(*) AS rows FROM frequencies WHERE dlf_IsCurrent" -o json
+        lakewright sql "SELECT * FROM regions" --as-of 2022-03-01
+        lakewright sql "SELECT * FROM gold.bronze_regions" -D month=2022-01-01
+        lakewright sql 'SHOW TABLES'
+        lakewright sql 'DESCRIBE silver.regions'
     """
     from lakewright.usecases.reading import query_lake
 

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts one.")
 
 
-@group(
-    examples=[
-        "lakewright triggers",
-        "lakewright triggers run nightly",
-        "lakewright triggers pause arrivals",
-        "lakewright triggers resume arrivals",
-    ],
-)
+@group
 def triggers(call: Call, /) -> None:
-    """List the triggers of the project: what they run, when next, how they ended last, and who runs them."""
+    """List the triggers of the project: what they run, when next, how they ended last, and who runs them.
+
+    Examples:
+        lakewright triggers
+        lakewright triggers run nightly
+        lakewright triggers pause arrivals
+        lakewright triggers resume arrivals
+    """
     from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
     call.accept_faults(are_reported=call.settings.is_json)
@@ -43,12 +43,15 @@ def triggers(call: Call, /) -> None:
     call.output.result([each.as_json() for each in found], page)
 
 
-@triggers.add(name="run", examples=["lakewright triggers run nightly"])
+@triggers.add("run")
 @click.argument("trigger", shell_complete=names_of("triggers"))
 def run(call: Call, /, trigger: str) -> None:
     """Run a trigger now, also after a failure.
 
     A paused trigger runs once it is resumed.
+
+    Examples:
+        lakewright triggers run nightly
     """
     from lakewright.usecases.triggers import run_trigger
 
@@ -56,20 +59,28 @@ def run(call: Call, /, trigger: str) -> None:
     _show_changed(call, run_trigger(call.app, trigger))
 
 
-@triggers.add(name="pause", examples=["lakewright triggers pause arrivals"])
+@triggers.add("pause")
 @click.argument("trigger", shell_complete=names_of("triggers"))
 def pause(call: Call, /, trigger: str) -> None:
-    """Keep a trigger from starting runs until it is resumed; the latest that becomes due is remembered."""
+    """Keep a trigger from starting runs until it is resumed; the latest that becomes due is remembered.
+
+    Examples:
+        lakewright triggers pause arrivals
+    """
     from lakewright.usecases.triggers import pause_trigger
 
     call.accept_faults()
     _show_changed(call, pause_trigger(call.app, trigger, is_paused=True), needs_server=False)
 
 
-@triggers.add(name="resume", examples=["lakewright triggers resume arrivals"])
+@triggers.add("resume")
 @click.argument("trigger", shell_complete=names_of("triggers"))
 def resume(call: Call, /, trigger: str) -> None:
-    """Let a paused trigger start runs again."""
+    """Let a paused trigger start runs again.
+
+    Examples:
+        lakewright triggers resume arrivals
+    """
     from lakewright.usecases.triggers import pause_trigger
 
     call.accept_faults()

@@ -12,17 +12,23 @@ from lakewright.cli.page import line, table_of
 TYPES = ("long", "double", "decimal", "date", "timestamp", "string")
 
 
-@click.group(
-    cls=LazyGroup,
-    examples=["lakewright watermark ls", "lakewright watermark reset orders updated_at"],
-)
+@click.group(cls=LazyGroup)
 def watermark() -> None:
-    """List and set the watermarks of entities: the largest values found in slices."""
+    """List and set the watermarks of entities: the largest values found in slices.
+
+    Examples:
+        lakewright watermark ls
+        lakewright watermark reset orders updated_at
+    """
 
 
-@watermark.add(name="ls", examples=["lakewright watermark ls -o json"])
+@watermark.add("ls")
 def list_watermarks(call: Call, /) -> None:
-    """List the last watermark of each entity and column."""
+    """List the last watermark of each entity and column.
+
+    Examples:
+        lakewright watermark ls -o json
+    """
     from lakewright.usecases.watermarks import list_watermarks as find_watermarks
 
     call.accept_faults()
@@ -33,9 +39,7 @@ def list_watermarks(call: Call, /) -> None:
     call.output.answer(rows, [table_of(shown, "no slice has brought a watermark yet")])
 
 
-@watermark.add(
-    name="set", examples=["lakewright watermark set orders updated_at 2022-01-01T00:00:00Z --type timestamp"]
-)
+@watermark.add("set")
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("column")
 @click.argument("value")
@@ -49,7 +53,11 @@ def list_watermarks(call: Call, /) -> None:
 def set_watermark(
     call: Call, /, entity: str, column: str, value: str, *, author: str, reason: str, kind: str | None
 ) -> None:
-    """Set the last watermark of an entity's column to VALUE, even if that is lower."""
+    """Set the last watermark of an entity's column to VALUE, even if that is lower.
+
+    Examples:
+        lakewright watermark set orders updated_at 2022-01-01T00:00:00Z --type timestamp
+    """
     from lakewright.usecases.watermarks import set_watermark as set_it
 
     change = set_it(call.app, entity, column, value, kind=kind, author=author, reason=reason)
@@ -57,26 +65,31 @@ def set_watermark(
     call.output.result(change.as_json(), [line(f"{entity} {column} is {shown}")])
 
 
-@watermark.add(
-    name="reset", examples=["lakewright watermark reset orders updated_at --reason 'the source starts again'"]
-)
+@watermark.add("reset")
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("column")
 @operator_options
 def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, reason: str) -> None:
-    """Remove the watermark of an entity's column, as if no slice had set one."""
+    """Remove the watermark of an entity's column, as if no slice had set one.
+
+    Examples:
+        lakewright watermark reset orders updated_at --reason 'the source starts again'
+    """
     from lakewright.usecases.watermarks import reset_watermark as reset_it
 
     change = reset_it(call.app, entity, column, author=author, reason=reason)
     call.output.result(change.as_json(), [line(f"{entity} {column} is reset")])
 
 
-@watermark.add(
-    name="history", examples=["lakewright watermark history", "lakewright watermark history orders"]
-)
+@watermark.add("history")
 @click.argument("entity", required=False, shell_complete=names_of("entities"))
 def list_changes(call: Call, /, entity: str | None) -> None:
-    """List who set or reset watermarks, newest first, with the reason and the value before."""
+    """List who set or reset watermarks, newest first, with the reason and the value before.
+
+    Examples:
+        lakewright watermark history
+        lakewright watermark history orders
+    """
     from lakewright.usecases.watermarks import list_watermark_changes
 
     call.accept_faults()

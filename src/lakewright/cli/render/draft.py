@@ -16,8 +16,7 @@ from lakewright.spec.words import counted
 from lakewright.usecases.draft_from_dbt import Question
 
 if TYPE_CHECKING:
-    from lakewright.profiling.entity import EntityProfile
-    from lakewright.profiling.profile import Profile
+    from lakewright.profiling.profile import EntityProfile, Profile
     from lakewright.usecases.draft_from_dbt import DbtDraft
     from lakewright.usecases.draft_project import Draft
 

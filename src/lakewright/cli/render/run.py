@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from lakewright.cli.faults import fault_details, fault_line, headline, recorded_fault, remedy_lines
-from lakewright.cli.page import Block, Line, Span, assignments, labelled, line, status
+from lakewright.cli.page import (
+    SHORT_ID,
+    Block,
+    Line,
+    Span,
+    ago,
+    assignments,
+    labelled,
+    line,
+    status,
+    table_of,
+    took,
+)
 from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import EARLIER, IS_EARLIER
-from lakewright.plan.observation import TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
@@ -264,8 +277,7 @@ def _whole_phase(phase: PhaseResult, reported: frozenset[int]) -> Line:
 
 
 def _sameness(target: TargetResult) -> tuple[object, ...]:
-    is_plain = target.status is Status.SKIPPED and target.error is None
-    return (target.status, target.reasons) if is_plain else (target.name,)
+    return (target.name,) if _happened(target) else (target.status, target.reasons)
 
 
 def _targets(targets: Sequence[TargetResult], reported: frozenset[int]) -> Line:
@@ -298,8 +310,8 @@ def target_branch(
     time = Span(f" {duration(target['seconds'])}", "dim") if has_time else ""
     reasons = Phrase(": ", Phrase.joined("; ", said)) if said else ""
     shown = named or f"{target['name']} ({target['kind']})"
-    head = (status(target["status"]), f" {shown}", time, reasons)
-    return line(*head, below=details(metrics, error, target["warnings"]))
+    below = details(metrics, error, target["warnings"])
+    return line(status(target["status"]), f" {shown}", time, reasons, below=below)
 
 
 def details(metrics: Mapping[str, Any], error: Fault | None, warnings: Iterable[str] = ()) -> Iterator[Line]:
@@ -312,14 +324,10 @@ def details(metrics: Mapping[str, Any], error: Fault | None, warnings: Iterable[
         yield maintenance_line(metrics["maintenance"])
     is_nothing = error is not None and not any(rest.values())
     if rest and not is_nothing:
-        yield line(Span(_measures(rest), "dim"))
+        yield line(Span(" ".join(f"{name}={metric_text(value)}" for name, value in rest.items()), "dim"))
     yield from map(_warning, warnings)
     if error is not None:
         yield labelled("error", _first(error), below=fault_details(error))
-
-
-def _measures(metrics: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={metric_text(value)}" for name, value in metrics.items())
 
 
 def metric_text(value: Any) -> str:
@@ -367,28 +375,21 @@ def plan_page(plan: Plan) -> Iterator[Block]:
         )
     if plan.warning is not None:
         yield fault_line(plan.warning, "warning")
-    yield line(Span(plan_summary(plan), "bold"))
-
-
-def plan_summary(plan: Plan) -> str:
-    """Return the numbers of steps by status, in one line."""
     counts = Counter(step.status for step in plan.steps())
-    return "Plan. " + " ".join(f"{one.value}={counts[one]}" for one in Planned)
+    numbers = " ".join(f"{one.value}={counts[one]}" for one in Planned)
+    yield line(Span(f"Plan. {numbers}", "bold"))
 
 
 def removal_page(plan: Plan) -> Iterator[Block]:
     """Yield what a TRUNCATE or DESTROY would empty or remove: a line for each target, and its warning."""
     for instance in plan.instances:
         of_instance = f" ({assignments(instance.parameters)})" if instance.parameters else ""
-        for phase in instance.phases:
-            for step in phase.steps:
-                if step.status is Planned.WOULD_RUN:
-                    does = "remove" if step.phase is Phase.DESTROY else "empty"
-                    yield line(
-                        Span(f"{does} ", "bold red"), f"{step.target}{of_instance}: ", _step_reasons(step)
-                    )
-                    if step.warning is not None:
-                        yield fault_line(step.warning, "warning")
+        steps = (step for phase in instance.phases for step in phase.steps)
+        for step in filter(lambda each: each.status is Planned.WOULD_RUN, steps):
+            does = "remove " if step.phase is Phase.DESTROY else "empty "
+            yield line(Span(does, "bold red"), f"{step.target}{of_instance}: ", _step_reasons(step))
+            if step.warning is not None:
+                yield fault_line(step.warning, "warning")
 
 
 def _reported_once(phase: PhasePlan, first_phases: dict[tuple[str, str], Phase]) -> PhasePlan:
@@ -424,7 +425,8 @@ def _steps(steps: Sequence[Step]) -> Line:
 
 def _step_details(step: Step) -> Iterator[Line]:
     for change in step.changes:
-        yield _change(change)
+        loss = "" if change.loses is None else f", loses {change.loses}"
+        yield labelled("change", change.description, Span(loss, "bold red"))
     if step.fault is not None and step.fault.location is not None:
         yield labelled("where", str(step.fault.location))
     if step.error is not None:
@@ -433,11 +435,27 @@ def _step_details(step: Step) -> Iterator[Line]:
         yield fault_line(step.warning, "warning")
 
 
-def _change(change: TableChange) -> Line:
-    if change.loses is None:
-        return labelled("change", change.description)
-    return labelled("change", change.description, Span(f", loses {change.loses}", "bold red"))
-
-
 def _step_reasons(step: Step) -> str:
     return Phrase.joined("; ", step.reasons)
+
+
+def runs_table(runs: Sequence[Run], now: datetime, none: str = "") -> Block:
+    """Return runs as a table, the newest first."""
+    return table_of([_cells(run, now) for run in runs], none)
+
+
+def _cells(run: Run, now: datetime) -> dict[str, object]:
+    return {
+        "run": run.run_id[:SHORT_ID],
+        "status": status(run.status),
+        "job": run.job,
+        "phase": _phase_of(run),
+        "parameters": Span(assignments(run.parameters)),
+        "started": ago(run.started, now),
+        "took": took(run.started, run.finished) if run.finished else "",
+    }
+
+
+def _phase_of(run: Run) -> str:
+    """Return the phase of a run as text; a rebuild that only compares writes nothing."""
+    return f"{run.phase.lower()} --check" if run.facts.get("check") else run.phase.lower()

@@ -40,7 +40,11 @@ _HERE = "lakewright.cli.commands.manifest"
         "fsck": (f"{_HERE}.items:fsck", "Check the manifest, and compare it with the tables."),
         "watch": (f"{_HERE}.items:watch", "Print records as they are added."),
     },
-    examples=["lakewright manifest ls --state failed", "lakewright manifest stats"],
 )
 def manifest() -> None:
-    """Show and change the manifest's records of slices: processed, waiting, failed or locked."""
+    """Show and change the manifest's records of slices: processed, waiting, failed or locked.
+
+    Examples:
+        lakewright manifest ls --state failed
+        lakewright manifest stats
+    """

@@ -85,13 +85,7 @@ def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
     call.output.labelled("warning", unknown_warnings(demand.after, known))
 
 
-@command(
-    name="add",
-    examples=[
-        "lakewright manifest add lake/bronze/people/2022-03-01.csv --as acme/landing",
-        "lakewright manifest add 'table orders' --as acme/landing --payload '{\"rows\": 3}'",
-    ],
-)
+@command
 @click.argument("items", nargs=-1, required=True, metavar="ITEM...")
 @as_option
 @payload_option
@@ -99,6 +93,10 @@ def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str
     """Record items as NEW, so that applications process them; known items are left unchanged.
 
     A file or folder gets the id of its place, as slices have it. Any other text is the id.
+
+    Examples:
+        lakewright manifest add lake/bronze/people/2022-03-01.csv --as acme/landing
+        lakewright manifest add 'table orders' --as acme/landing --payload '{"rows": 3}'
     """
     from lakewright.bus.manifest import id_of
     from lakewright.manifest.foreign_payload import parse_payload
@@ -120,21 +118,22 @@ def _is_place(text: str) -> bool:
         return False
 
 
-@command(
-    name="run",
-    examples=[
-        "lakewright manifest run --as acme/scanner -- ./scan.sh {item}",
-        "lakewright manifest run --as acme/loader:north --after acme/scanner -j 4 -k -- ./load.sh",
-    ],
-)
+@command
 @click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 @as_option
 @after_option
 @click.option("--item", metavar="ITEM", help="Only this item.")
 @click.option("--match", metavar="GLOB", help="Only items whose id matches; *, ? and [...] are wildcards.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of items.")
-@click.option("--in-order", is_flag=True, help="Let each item wait for all that arrived before it.")
-@click.option("--idempotent", is_flag=True, help="Take over stale locks: repeating the command does no harm.")
+@click.option(
+    "--in-order", "is_in_order", is_flag=True, help="Let each item wait for all that arrived before it."
+)
+@click.option(
+    "--idempotent",
+    "is_idempotent",
+    is_flag=True,
+    help="Take over stale locks: repeating the command does no harm.",
+)
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run this many commands at once.")
 @click.option("-k", "--keep-going", is_flag=True, help="Process other items after one has failed.")
 def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: bool, **options: Any) -> int:
@@ -143,6 +142,10 @@ def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: boo
     {item} in COMMAND is the item's id; no shell is involved. The environment has LAKEWRIGHT_ITEM,
     LAKEWRIGHT_RECORD, LAKEWRIGHT_RUN, and LAKEWRIGHT_PAYLOAD, a file for a JSON object. Exit code 0 means
     processed, any other failed.
+
+    Examples:
+        lakewright manifest run --as acme/scanner -- ./scan.sh {item}
+        lakewright manifest run --as acme/loader:north --after acme/scanner -j 4 -k -- ./load.sh
     """
     from lakewright.bus.command_runs import CommandRun
     from lakewright.bus.worklist import backlog_of
@@ -183,17 +186,7 @@ _STOPPING = "Stopping: the running commands get the signal, too; a second signal
 
 
 def _demand(
-    call: Call,
-    manifest: Manifest,
-    *,
-    application: str,
-    after: tuple[str, ...],
-    item: str | None,
-    match: str | None,
-    limit: int | None,
-    in_order: bool,
-    idempotent: bool,
-    jobs: int,
+    call: Call, manifest: Manifest, *, application: str, item: str | None, jobs: int, **given: Any
 ) -> Demand:
     from dataclasses import replace
     from glob import escape
@@ -201,18 +194,11 @@ def _demand(
     from lakewright.bus.worklist import own_application
     from lakewright.usecases.items import find_item
 
-    if item is not None and match is not None:
+    if item is not None and given["match"] is not None:
         raise UsageError("--item and --match are both given", remedy="Give one of the two.")
-    if in_order and jobs > 1:
+    if given["is_in_order"] and jobs > 1:
         raise UsageError("--in-order processes one item after the other", remedy="Leave out -j.")
-    demand = manifest.demand(
-        own_application(application),
-        after,
-        match=match,
-        limit=limit,
-        is_in_order=in_order,
-        is_idempotent=idempotent,
-    )
+    demand = manifest.demand(own_application(application), **given)
     if item is None:
         return demand
     # In order, a single item that isn't ready says why.
@@ -260,18 +246,16 @@ def _exit_code(done: CommandRun, left: Backlog) -> int:
     return HELD if done.obstacle is not None or is_held else 0
 
 
-@command(
-    name="state",
-    examples=[
-        "lakewright manifest state --as acme/loader",
-        "lakewright manifest state --as acme/loader:north | jq .payload.rows",
-    ],
-)
+@command
 @as_option
 def state(call: Call, /, *, application: str) -> None:
     """Print what an application has recorded of the items that it has processed: one line of JSON each.
 
     They come in the order in which the items arrived. Only present revisions count.
+
+    Examples:
+        lakewright manifest state --as acme/loader
+        lakewright manifest state --as acme/loader:north | jq .payload.rows
     """
     with opened(call) as manifest:
         found = manifest.state(application)
@@ -282,10 +266,7 @@ def state(call: Call, /, *, application: str) -> None:
             call.output.json_line(each.as_json())
 
 
-@command(
-    name="acquire",
-    examples=["lakewright manifest acquire ITEM --as acme/loader --lease 10m > claim.json"],
-)
+@command
 @click.argument("item")
 @as_option
 @after_option
@@ -301,7 +282,11 @@ def acquire(
     lease: str | None,
     idempotent: bool,
 ) -> None:
-    """Lock an item and print the claim as JSON, for `renew`, `processed` and `failed`."""
+    """Lock an item and print the claim as JSON, for `renew`, `processed` and `failed`.
+
+    Examples:
+        lakewright manifest acquire ITEM --as acme/loader --lease 10m > claim.json
+    """
     from lakewright.bus import claims
     from lakewright.bus.worklist import own_application
     from lakewright.manifest.settings import lease_duration
@@ -315,10 +300,14 @@ def acquire(
     call.output.document(claim.as_json())
 
 
-@command(name="renew", examples=["lakewright manifest renew @claim.json"])
+@command
 @claim_argument
 def renew(call: Call, /, *, claim: str) -> None:
-    """Let a claim last as long again from now; CLAIM is JSON, @FILE, or @- for stdin."""
+    """Let a claim last as long again from now; CLAIM is JSON, @FILE, or @- for stdin.
+
+    Examples:
+        lakewright manifest renew @claim.json
+    """
     from lakewright.bus import claims
 
     with opened(call) as manifest:
@@ -326,14 +315,15 @@ def renew(call: Call, /, *, claim: str) -> None:
     call.output.document(renewed.as_json())
 
 
-@command(
-    name="processed",
-    examples=["lakewright manifest processed @claim.json --payload '{\"rows\": 3}'"],
-)
+@command
 @claim_argument
 @payload_option
 def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
-    """End a claim: its item is processed. CLAIM is JSON, @FILE, or @- for stdin."""
+    """End a claim: its item is processed. CLAIM is JSON, @FILE, or @- for stdin.
+
+    Examples:
+        lakewright manifest processed @claim.json --payload '{"rows": 3}'
+    """
     from lakewright.bus import claims
     from lakewright.manifest.foreign_payload import parse_payload
 
@@ -343,11 +333,15 @@ def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
         _report_ended(call, written, claims.finish(manifest, written, content))
 
 
-@command(name="failed", examples=["lakewright manifest failed @claim.json --message 'disk full'"])
+@command
 @claim_argument
 @click.option("--message", metavar="TEXT", default="no reason was given", help="Why; kept in the record.")
 def failed(call: Call, /, *, claim: str, message: str) -> None:
-    """End a claim: its item has failed and waits for an operator. CLAIM is JSON, @FILE, or @- for stdin."""
+    """End a claim: its item has failed and waits for an operator. CLAIM is JSON, @FILE, or @- for stdin.
+
+    Examples:
+        lakewright manifest failed @claim.json --message 'disk full'
+    """
     from lakewright.bus import claims
 
     written = _claim(call, claim)

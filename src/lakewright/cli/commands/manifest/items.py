@@ -21,13 +21,7 @@ from lakewright.cli.render.run import slice_line
 from lakewright.errors import UsageError
 from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.lock import (
-    LONGEST_SAID,
-    Lock,
-    failure_words,
-    locked_error,
-    stale_advice,
-)
+from lakewright.manifest.lock import LONGEST_SAID, Lock, failure_words, locked_error, stale_advice
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.settings import is_taken_over
@@ -40,15 +34,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.operate_items import ManifestCheck
 
 
-@command(
-    name="ls",
-    examples=[
-        "lakewright manifest ls --entity regions",
-        "lakewright manifest ls --state failed --state locked -o json",
-        "lakewright manifest ls --stale",
-        "lakewright manifest ls --for acme/loader --after acme/scanner",
-    ],
-)
+@command
 @click.option("--state", "states", multiple=True, metavar="WORD", help="A verdict or a state, in any case.")
 @click.option("--application", metavar="NAME", help="Only for this application: name, or name:instance.")
 @click.option(
@@ -74,44 +60,45 @@ def list_items(
     stale: bool,
     limit: int | None,
 ) -> None:
-    """List items with their verdicts: ready, locked, failed, skipped, processed, invalid."""
+    """List items with their verdicts: ready, locked, failed, skipped, processed, invalid.
+
+    Examples:
+        lakewright manifest ls --entity regions
+        lakewright manifest ls --state failed --state locked -o json
+        lakewright manifest ls --stale
+        lakewright manifest ls --for acme/loader --after acme/scanner
+    """
     from lakewright.usecases.items import list_backlog
     from lakewright.usecases.items import list_items as find_items
 
     if applicant is not None:
-        _check_alone(states, application, entity, stale)
+        if states or application or entity or stale:
+            raise UsageError(
+                "--for lists what one application has before it, without other choices",
+                remedy="Leave out --state, --application, --entity and --stale.",
+            )
         rows, warnings = list_backlog(call.app, applicant, after, limit=limit)
         call.output.labelled("warning", warnings)
-        call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
-        return
-    if after:
+    elif after:
         raise UsageError("--after is given without --for", remedy="Name the application that waits: --for.")
-    rows = find_items(call.app, states, application=application, entity=entity, is_stale=stale, limit=limit)
+    else:
+        rows = find_items(
+            call.app, states, application=application, entity=entity, is_stale=stale, limit=limit
+        )
     call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
 
 
-def _check_alone(*others: object) -> None:
-    """Raise an error if `--for` is given with an option that chooses other rows."""
-    if any(others):
-        raise UsageError(
-            "--for lists what one application has before it, without other choices",
-            remedy="Leave out --state, --application, --entity and --stale.",
-        )
-
-
-@command(
-    name="show",
-    examples=[
-        "lakewright manifest show regions/2022-01-01",
-        "lakewright manifest show file:///lake/bronze/regions/2022-01-01",
-    ],
-)
+@command
 @click.argument("item")
 @despite_faults
 def show_item(call: Call, /, item: str) -> None:
     """Show every record of one item, and its verdict for each application.
 
     ITEM is `ENTITY/SLICE`, a path or an id.
+
+    Examples:
+        lakewright manifest show regions/2022-01-01
+        lakewright manifest show file:///lake/bronze/regions/2022-01-01
     """
     from lakewright.usecases.items import show_item as find_history
 
@@ -119,28 +106,30 @@ def show_item(call: Call, /, item: str) -> None:
     call.output.answer(found.as_json(), item_page(found))
 
 
-@command(
-    name="stats",
-    examples=["lakewright manifest stats -o json"],
-)
+@command
 def stats(call: Call, /) -> None:
-    """Count items by application and verdict."""
+    """Count items by application and verdict.
+
+    Examples:
+        lakewright manifest stats -o json
+    """
     from lakewright.usecases.items import count_items
 
     counts = count_items(call.app)
     call.output.answer(counts, stats_page(counts))
 
 
-@command(
-    name="discover",
-    examples=["lakewright manifest discover", "lakewright manifest discover --entity regions"],
-)
+@command
 @entity_option("entities", multiple=True)
 @despite_faults
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
     """Record new slices in bronze, and list where bronze and silver differ from the manifest.
 
     A folder or table that can't be read is listed; the exit code is then 1.
+
+    Examples:
+        lakewright manifest discover
+        lakewright manifest discover --entity regions
     """
     from lakewright.usecases.items import discover_slices
 
@@ -151,14 +140,7 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
     return FAILED if found.unreadable else 0
 
 
-@command(
-    name="fsck",
-    examples=[
-        "lakewright manifest fsck",
-        "lakewright manifest fsck --repair",
-        "lakewright manifest fsck --repair --yes",
-    ],
-)
+@command
 @click.option("--repair", is_flag=True, help="Show what would repair it; only --yes writes anything.")
 @click.option("--yes", "-y", is_flag=True, help="With --repair: repair it, then check again.")
 @author_option
@@ -167,6 +149,11 @@ def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
 
     Exits with 1 if something is damaged. Records are never changed: an item with an illegal record gets a
     new revision. Nothing else should write meanwhile.
+
+    Examples:
+        lakewright manifest fsck
+        lakewright manifest fsck --repair
+        lakewright manifest fsck --repair --yes
     """
     from lakewright.usecases.operate_items import check_manifest
 
@@ -201,13 +188,7 @@ POLL = 0.1
 STATES = [state.value.lower() for state in State]
 
 
-@command(
-    name="watch",
-    examples=[
-        "lakewright manifest watch",
-        "lakewright manifest watch --state failed --state resolved -o json",
-    ],
-)
+@command
 @click.option(
     "--state",
     "states",
@@ -231,6 +212,10 @@ def watch(
     """Print records as they are added, until Ctrl-C; with `-o json` each is a line of JSON.
 
     A lock that becomes stale is reported once, if PROCESSING is among the states.
+
+    Examples:
+        lakewright manifest watch
+        lakewright manifest watch --state failed --state resolved -o json
     """
     from lakewright.usecases.operate_items import ManifestWatch
 

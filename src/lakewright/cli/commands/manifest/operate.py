@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -20,6 +20,7 @@ from lakewright.cli.group import Command, command
 from lakewright.cli.options import Decorator, stacked
 from lakewright.cli.page import line, status
 from lakewright.errors import LakewrightError, UsageError
+from lakewright.manifest.plain_values import document_of
 from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
@@ -76,125 +77,144 @@ def _ids(call: Call, action: str, chosen: Iterable[str]) -> Iterable[str]:
     return dict.fromkeys([find(call.app, text).item_id for text in chosen])
 
 
-def _action(
-    name: str,
-    text: str,
-    *options: Decorator,
-    examples: Sequence[str],
-    more: str = "",
-    selects: str = "",
-) -> Command:
-    """Return the command that changes the items that are named or selected.
+def _action(*options: Decorator) -> Callable[[Callable[[], None]], Command]:
+    """Return a decorator that makes a command, which changes the items that are named or selected.
 
-    Args:
-        name: Its name, one of `ACTIONS`.
-        text: The first sentence of its help.
-        options: Its own options.
-        examples: What its help shows.
-        more: What its help says before it explains ITEM.
-        selects: What its help says of items that the options select.
+    The function has its name, one of `ACTIONS`, and its help.
     """
 
-    @stacked(items_argument, *options, operator_options)
-    def run(call: Call, /, items: tuple[str, ...], **given: Any) -> None:
-        from lakewright.usecases.operate_items import ACTIONS
+    def decorated(function: Callable[[], None]) -> Command:
+        name = function.__name__
 
-        selection = {each: given.pop(each) for each in ("is_all", "entity", "states", "yes")}
-        chosen = _chosen(call, name, items, selection, is_forced=given.get("is_forced", False))
-        if not chosen:
-            return
-        rows: list[Row] = []
-        try:
-            # Requeued items are checked together: if one must not be requeued, none is.
-            for each in [chosen] if name == "requeue" else _ids(call, name, chosen):
-                done = ACTIONS[name].act(call.app, each, **given)
-                rows += done.rows
-                if done.later:
-                    what = "processed again after it" if given["cascade"] else "in doubt now"
-                    call.output.note(f"{what}: {first_of(done.later, MOST_NAMED)}")
-                call.output.labelled("warning", done.notes)
-        except LakewrightError:
-            if rows:
-                call.output.note(f"{counted(len(rows), 'item')} changed before the error")
-            raise
-        named = ((row.verdict.value, f" {row.item.item_id} for {row.application}") for row in rows)
-        page = [line(status(verdict), text) for verdict, text in named]
-        call.output.result([row.as_json() for row in rows], page)
+        @stacked(items_argument, *options, operator_options)
+        def run(call: Call, /, items: tuple[str, ...], **given: Any) -> None:
+            from lakewright.usecases.operate_items import ACTIONS
 
-    explained = f"{more}ITEM is `ENTITY/SLICE`, a path or an id.{selects}"
-    return command(name=name, examples=examples, help=f"{text}\n\n{explained}")(run)
+            selection = {each: given.pop(each) for each in ("is_all", "entity", "states", "yes")}
+            chosen = _chosen(call, name, items, selection, is_forced=given.get("is_forced", False))
+            if not chosen:
+                return
+            rows: list[Row] = []
+            try:
+                # Requeued items are checked together: if one must not be requeued, none is.
+                for each in [chosen] if name == "requeue" else _ids(call, name, chosen):
+                    done = ACTIONS[name].act(call.app, each, **given)
+                    rows += done.rows
+                    if done.later:
+                        what = "processed again after it" if given["cascade"] else "in doubt now"
+                        call.output.note(f"{what}: {first_of(done.later, MOST_NAMED)}")
+                    call.output.labelled("warning", done.notes)
+            except LakewrightError:
+                if rows:
+                    call.output.note(f"{counted(len(rows), 'item')} changed before the error")
+                raise
+            named = ((row.verdict.value, f" {row.item.item_id} for {row.application}") for row in rows)
+            page = [line(status(verdict), text) for verdict, text in named]
+            call.output.result([row.as_json() for row in rows], page)
+
+        run.__doc__ = function.__doc__
+        return command(run)
+
+    return decorated
 
 
-resolve = _action(
-    "resolve",
-    "Make failed items ready again, with the current content of their slices.",
-    examples=[
-        "lakewright manifest resolve people/2022-01-01.csv --reason 'file sent again'",
-        "lakewright manifest resolve --entity people",
-        "lakewright manifest resolve --all --yes",
-    ],
+@_action()
+def resolve() -> None:
+    """Make failed items ready again, with the current content of their slices.
+
+    ITEM is `ENTITY/SLICE`, a path or an id.
+
+    Examples:
+        lakewright manifest resolve people/2022-01-01.csv --reason 'file sent again'
+        lakewright manifest resolve --entity people
+        lakewright manifest resolve --all --yes
+    """
+
+
+@_action(
+    click.option("--force", "is_forced", is_flag=True, help="Remove the lock even if its holder is alive.")
 )
-release = _action(
-    "release",
-    "Remove locks whose holders have ended.",
-    click.option("--force", "is_forced", is_flag=True, help="Remove the lock even if its holder is alive."),
-    examples=["lakewright manifest release people/2022-01-01.csv", "lakewright manifest release --all --yes"],
+def release() -> None:
+    """Remove locks whose holders have ended.
+
+    ITEM is `ENTITY/SLICE`, a path or an id.
+
+    Examples:
+        lakewright manifest release people/2022-01-01.csv
+        lakewright manifest release --all --yes
+    """
+
+
+@_action(
+    click.option("--for", "application", metavar="APP", help="Only for this application; by default for all.")
 )
-skip = _action(
-    "skip",
-    "Skip items; items that waited for them continue.",
-    click.option(
-        "--for", "application", metavar="APP", help="Only for this application; by default for all."
-    ),
-    examples=[
-        "lakewright manifest skip people/2022-01-01.csv --reason 'sent twice'",
-        "lakewright manifest skip --entity people --yes",
-    ],
-)
-unskip = _action(
-    "unskip",
-    "Undo skips: the items are ready again, as new revisions.",
-    click.option("--for", "application", metavar="APP", help="Only for this application."),
-    examples=["lakewright manifest unskip people/2022-01-01.csv"],
-)
-requeue = _action(
-    "requeue",
-    "Requeue items, so that they are processed again with the current content of their slices.",
+def skip() -> None:
+    """Skip items; items that waited for them continue.
+
+    ITEM is `ENTITY/SLICE`, a path or an id.
+
+    Examples:
+        lakewright manifest skip people/2022-01-01.csv --reason 'sent twice'
+        lakewright manifest skip --entity people --yes
+    """
+
+
+@_action(click.option("--for", "application", metavar="APP", help="Only for this application."))
+def unskip() -> None:
+    """Undo skips: the items are ready again, as new revisions.
+
+    ITEM is `ENTITY/SLICE`, a path or an id.
+
+    Examples:
+        lakewright manifest unskip people/2022-01-01.csv
+    """
+
+
+@_action(
     click.option("--cascade", is_flag=True, help="Process later slices again as well, after this one."),
     click.option("--late", is_flag=True, help="Allow it to be applied although later slices are processed."),
-    examples=[
-        "lakewright manifest requeue people/2022-01-01.csv --reason 'file was corrected'",
-        "lakewright manifest requeue people/2022-01-01.csv --cascade",
-        "lakewright manifest requeue --entity people --state processed",
-    ],
-    more="Rows that later slices have written may then be in doubt; these slices are listed.\n",
 )
-accept = _action(
-    "accept",
-    "Accept the present content of changed slices without processing them again.",
-    examples=[
-        "lakewright manifest accept people/2022-01-01.csv --reason 'only its time has changed'",
-        "lakewright manifest accept --entity people",
-        "lakewright manifest accept --all --yes --reason 'the lake was copied'",
-    ],
-    more="Runs no longer report them as changed. ",
-    selects=" The options select processed items whose slices have changed.",
-)
+def requeue() -> None:
+    """Requeue items, so that they are processed again with the current content of their slices.
+
+    Rows that later slices have written may then be in doubt; these slices are listed.
+    ITEM is `ENTITY/SLICE`, a path or an id.
+
+    Examples:
+        lakewright manifest requeue people/2022-01-01.csv --reason 'file was corrected'
+        lakewright manifest requeue people/2022-01-01.csv --cascade
+        lakewright manifest requeue --entity people --state processed
+    """
+
+
+@_action()
+def accept() -> None:
+    """Accept the present content of changed slices without processing them again.
+
+    Runs no longer report them as changed. ITEM is `ENTITY/SLICE`, a path or an id. The options select
+    processed items whose slices have changed.
+
+    Examples:
+        lakewright manifest accept people/2022-01-01.csv --reason 'only its time has changed'
+        lakewright manifest accept --entity people
+        lakewright manifest accept --all --yes --reason 'the lake was copied'
+    """
 
 
 _ESCAPED = "backslashreplace"
 """Bytes that are not UTF-8 become escapes that JSON does not allow, so that their line is rejected."""
 
 
-@command(
-    name="export",
-    examples=["lakewright manifest export manifest.ndjson", "lakewright manifest export | gzip"],
-)
+@command
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 def export(call: Call, /, file: Path | None) -> None:
     """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
     The file has records, watermarks, counters and runs, but no leases.
+
+    Examples:
+        lakewright manifest export manifest.ndjson
+        lakewright manifest export | gzip
     """
     from lakewright.upkeep.transfer import export_manifest
 
@@ -216,19 +236,17 @@ def export(call: Call, /, file: Path | None) -> None:
             call.output.out.write(f"{text}\n")
 
 
-@command(
-    name="import",
-    examples=[
-        "lakewright manifest import manifest.ndjson",
-        "lakewright manifest import old.ndjson --keep-going",
-    ],
-)
+@command
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-k", "--keep-going", is_flag=True, help="Import what is right, and list what is left out.")
 def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
     """Import what `export` wrote to FILE, or Snowplow's records, one line of JSON each; - reads stdin.
 
     Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
+
+    Examples:
+        lakewright manifest import manifest.ndjson
+        lakewright manifest import old.ndjson --keep-going
     """
     from lakewright.upkeep.transfer import import_manifest
 
@@ -237,13 +255,8 @@ def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
         imported = import_manifest(
             app.store, lines, source=str(file), keep_going=keep_going, redactor=app.redactor
         )
-    document = {
-        "records": imported.records,
-        "documents": imported.documents,
-        "present": imported.present,
-        "refused": imported.is_refused,
-        "errors": [fault.as_json() for fault in imported.faults],
-    }
+    counts = ("records", "documents", "present")
+    document = document_of(imported, *counts, refused=imported.is_refused, errors=imported.faults)
     wrong = (line(status("FAILED"), f" {fault}") for fault in imported.faults)
     call.output.result(document, [*wrong, line(_imported(imported))])
     return 1 if imported.faults else 0
@@ -291,16 +304,16 @@ class _Lines:
         return iter(self.file)
 
 
-@command(
-    name="move",
-    examples=["lakewright manifest move file:///old/lake/bronze file:///new/lake/bronze"],
-)
+@command
 @click.argument("old")
 @click.argument("new")
 def move(call: Call, /, old: str, new: str) -> int:
     """Copy the records of slices below OLD to slices of the same names below NEW.
 
     For a lake that was moved or copied. Records below OLD are kept.
+
+    Examples:
+        lakewright manifest move file:///old/lake/bronze file:///new/lake/bronze
     """
     from lakewright.usecases.operate_items import move_items
 

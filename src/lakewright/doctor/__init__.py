@@ -1,1 +1,0 @@
-"""Examination and repair of silver tables: broken rules, and the commits since which they are broken."""
