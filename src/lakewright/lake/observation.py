@@ -235,7 +235,10 @@ def missing_files(lake: Lake, address: Address, version: int) -> list[str]:
     if path is None:
         return []
     try:
-        return files_gone(path, DeltaTable(path, version=version))
+        opened = open_log(lake, address).table
+        is_of_version = opened is not None and opened.version() == version
+        table = opened if opened is not None and is_of_version else DeltaTable(path, version=version)
+        return files_gone(path, table)
     except DeltaError:
         return []
 

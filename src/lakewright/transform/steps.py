@@ -187,14 +187,10 @@ def find_name(names: Iterable[str], wanted: str) -> str | None:
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
     """Return the error for an expression that can't be computed from the values of a slice."""
     return TargetError(
-        f"column {column!r}: the expression {expression!r} {_not_computed(error)}",
+        f"column {column!r}: the expression {expression!r} can't be computed: {_rejection(str(error))}",
         remedy="Correct the expression in the entity, or the slice.",
         details={"column": column, "expression": expression},
     )
-
-
-def _not_computed(error: BaseException) -> str:
-    return f"can't be computed: {_rejection(str(error))}"
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
@@ -226,7 +222,10 @@ def _computed(make: Callable[[], DataFrame], what: str, remedy: str) -> DataFram
     try:
         return analyzed(make())
     except PySparkException as error:
-        message, parameters = f"{what} {_not_computed(error)}", error.getMessageParameters() or {}
+        message, parameters = (
+            f"{what} can't be computed: {_rejection(str(error))}",
+            error.getMessageParameters() or {},
+        )
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN") and "objectName" in parameters:
             lacks = parameters["objectName"].strip("`").rpartition("`.`")[2]
             raise TargetError(message, remedy=remedy, details={"lacks": [lacks]}) from error

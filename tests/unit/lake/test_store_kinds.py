@@ -232,7 +232,7 @@ def test_a_location_without_an_account_is_refused() -> None:
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(NotInstalled, match="the package obstore is missing") as raised:
         storage(kind).at(LAKES[kind])
     assert f"lakewright[{kind}]" in str(raised.value.remedy)

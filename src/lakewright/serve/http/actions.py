@@ -40,7 +40,7 @@ JobName = Annotated[Name, about("The name of the job.")]
 PhaseName = Annotated[
     Literal["validate", "create", "build", "verify"],
     BeforeValidator(lambda text: text.lower() if isinstance(text, str) else text),
-    about("Up to this phase; by default build. Type `lakewright job` for those that remove tables."),
+    about("Up to this phase; by default build. Those that remove tables are left to the command line."),
 ]
 Parameters = Annotated[
     Sequence[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*(:[A-Za-z0-9_]+)?=")]],
