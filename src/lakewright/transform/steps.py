@@ -222,10 +222,8 @@ def _computed(make: Callable[[], DataFrame], what: str, remedy: str) -> DataFram
     try:
         return analyzed(make())
     except PySparkException as error:
-        message, parameters = (
-            f"{what} can't be computed: {_rejection(str(error))}",
-            error.getMessageParameters() or {},
-        )
+        message = f"{what} can't be computed: {_rejection(str(error))}"
+        parameters = error.getMessageParameters() or {}
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN") and "objectName" in parameters:
             lacks = parameters["objectName"].strip("`").rpartition("`.`")[2]
             raise TargetError(message, remedy=remedy, details={"lacks": [lacks]}) from error
