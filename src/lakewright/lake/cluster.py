@@ -97,49 +97,36 @@ def lake_master(lake: Lake) -> str:
 
 
 def prepare_cluster(lake: Lake) -> None:
-    """Start the session if it works on a cluster, and check its executors, once; else do nothing.
+    """Start the session if it works on a cluster or a server, and check that, once; else do nothing.
 
     Called before slices are claimed: what fails here leaves no trace in the manifest.
 
     Raises:
-        SparkUnavailable: The cluster gives no executor in time, or one that can't do the work.
-        SpecError: The lake is where the executors can't see it.
+        SparkUnavailable: The cluster gives no executor in time, or one that can't do the work; or executors
+            of a server of Spark Connect do not see the same lake as this machine.
+        SpecError: The lake is where the executors can't see it, or the server's way to commit to the store
+            loses commits of two drivers.
     """
-    if not is_cluster(lake_master(lake)):
+    master, root = lake_master(lake), lake.settings.root_folder
+    if not is_cluster(master):
         return
-    spark = lake.spark
-    if is_connect(lake_master(lake)):
-        _prepare_server(lake, spark)
-        return
-    passed = _passed.setdefault(spark.sparkContext, set())
-    is_new = lake.settings.root_folder not in passed
-    if is_new:
+    spark, is_server = lake.spark, is_connect(master)
+    passed = _passed.setdefault(spark if is_server else spark.sparkContext, set())
+    is_new = root not in passed
+    if is_new and is_server:
+        _check_log_store(lake, spark)
+        _check_same_folder(lake, spark)
+    elif is_new:
         _check_default_system(lake, spark)
         check_facts(driver_facts(spark), _ask_executors(lake, spark))
-        passed.add(lake.settings.root_folder)
-    cores = executor_cores(spark)
+    passed.add(root)
+    cores = 0 if is_server else executor_cores(spark)
     for key, value in shuffle_conf(cores).items():
         if key not in lake.session.conf:
             spark.conf.set(key, value)
     if is_new:
         known = f"{cores} cores" if cores else "as many cores as the work asks for"
-        log.info("Spark works on %s: %s", spark.sparkContext.master, known)
-
-
-def _prepare_server(lake: Lake, spark: SparkSession) -> None:
-    """Check that the executors of a server of Spark Connect and this machine see the same lake, once.
-
-    Raises:
-        SparkUnavailable: They do not.
-        SpecError: The server's way to commit to the store loses commits of two drivers.
-    """
-    passed = _passed.setdefault(spark, set())
-    if lake.settings.root_folder in passed:
-        return
-    _check_log_store(lake, spark)
-    _check_same_folder(lake, spark)
-    passed.add(lake.settings.root_folder)
-    log.info("Spark works on the server %s", lake_master(lake))
+        log.info("Spark works on %s", f"the server {master}" if is_server else f"{master}: {known}")
 
 
 def _check_same_folder(lake: Lake, spark: SparkSession) -> None:

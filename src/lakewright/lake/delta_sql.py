@@ -24,6 +24,15 @@ def table_detail(spark: SparkSession, address: Address) -> dict[str, Any]:
     return next(row.asDict() for row in spark.sql(f"DESCRIBE DETAIL {address.sql}").collect())
 
 
+def described(spark: SparkSession, name: str) -> dict[str, str]:
+    """Return what the catalog says of a table or view of a quoted name, such as `Provider` and `Location`.
+
+    Columns are in it too; where one has the name of a property, the property counts.
+    """
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    return {str(row["col_name"]): str(row["data_type"]) for row in rows if row["data_type"]}
+
+
 def is_delta(spark: SparkSession, address: Address) -> bool:
     """Return whether there is a Delta table at the address."""
     from pyspark.errors import AnalysisException

@@ -27,7 +27,7 @@ from lakewright.lake.delta_log import (
     read_log,
     state_of,
 )
-from lakewright.lake.delta_sql import is_delta, table_detail, table_history
+from lakewright.lake.delta_sql import described, is_delta, table_detail, table_history
 from lakewright.lake.paths import is_stored, local_path
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.lake.storage_errors import lost_log_error
@@ -291,13 +291,12 @@ def _exists_with_spark(lake: Lake, address: Address) -> bool:
     try:
         if not spark.catalog.tableExists(address.sql):
             return False
-        described = spark.sql(f"DESCRIBE TABLE EXTENDED {address.sql}").collect()
+        found = described(spark, address.sql)
     except analysis_error() as error:
         if is_entry_alone(error):
             return False
         raise
-    provider = [row for row in described if row[0] == "Provider"]
-    if not provider or provider[0][1].lower() != "delta":
+    if found.get("Provider", "").lower() != "delta":
         raise _not_delta(address)
     return True
 

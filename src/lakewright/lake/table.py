@@ -12,6 +12,7 @@ from lakewright.errors import MigrationError
 from lakewright.lake.columns import fields_of
 from lakewright.lake.commit import sign_commits
 from lakewright.lake.delta_log import is_uncommitted
+from lakewright.lake.delta_sql import described
 from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import forget_log, observe_table, read_table
 from lakewright.lake.paths import is_stored, local_path
@@ -296,7 +297,7 @@ def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
     spark = lake.new_session()
     if not spark.catalog.tableExists(quoted(name)):
         return None
-    details = _details(spark, name)
+    details = described(spark, quoted(name))
     partitions = tuple(
         column.name for column in spark.catalog.listColumns(quoted(name)) if column.isPartition
     )
@@ -345,8 +346,3 @@ def run_statement(lake: Lake, statement: str, emptied: Mapping[str, str] | None 
     session.conf.set("spark.sql.variable.substitute", "false")
     sign_commits(session, emptied)
     session.sql(statement)
-
-
-def _details(spark: SparkSession, name: str) -> dict[str, str]:
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {quoted(name)}").collect()
-    return {str(row["col_name"]): str(row["data_type"]) for row in rows if row["data_type"]}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.projects import make_project
 from tests.sessions import no_session
 
+from lakewright.lake.delta_sql import described
 from lakewright.lake.lake import Lake
 from lakewright.lake.table import find_entry, needs_catalog
 from lakewright.spark.conf import CATALOG, SessionSettings
@@ -58,3 +61,11 @@ def test_spark_is_not_started_to_look_into_an_empty_catalog(tmp_path: Path) -> N
         project.lake, SessionSettings(tmp_path / "state", conf={CATALOG: "hive"}), sessions=no_session
     )
     assert not lake.has_empty_catalog
+
+
+def test_a_column_with_the_name_of_a_property_does_not_stand_for_it() -> None:
+    rows = [("id", "int"), ("Provider", "string"), ("", ""), ("# Detailed Table Information", "")]
+    rows += [("Provider", "delta"), ("Location", "file:/lake/t")]
+    found = [{"col_name": name, "data_type": kind} for name, kind in rows]
+    session: Any = SimpleNamespace(sql=lambda _: SimpleNamespace(collect=lambda: found))
+    assert described(session, "`t`") == {"id": "int", "Provider": "delta", "Location": "file:/lake/t"}
