@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -160,27 +160,30 @@ def _checked(
     results: dict[str, list[CheckResult]] = defaultdict(list)
     for result in run(requests):
         results[(result.column or "").lower()].append(result)
-    documented = {each.name.lower(): each for each in documentation.columns}
-    known = {column.name.lower() for column in item.columns}
-    # Where no column is known, those that are documented may well exist.
-    marks = ("does not exist",) if known else ()
-    added = (Column(each.name, marks=marks) for name, each in documented.items() if name not in known)
-    columns = (
-        column
-        if (own := documented.get(column.name.lower())) is None
-        else replace(
-            column,
-            description=own.description or column.description,
-            checks=tuple(results[column.name.lower()]),
-        )
-        for column in (*item.columns, *added)
-    )
     return replace(
         item,
         description=documentation.description or item.description,
-        columns=tuple(columns),
+        columns=tuple(_documented(item.columns, documentation, results)),
         checks=tuple(results[""]),
     )
+
+
+def _documented(
+    columns: Sequence[Column], documentation: Documentation, results: Mapping[str, list[CheckResult]]
+) -> Iterator[Column]:
+    """Yield columns with what their documentation says, and the results of their checks by their names."""
+    documented = {each.name.lower(): each for each in documentation.columns}
+    known = {column.name.lower() for column in columns}
+    # Where no column is known, those that are documented may well exist.
+    marks = ("does not exist",) if known else ()
+    added = (Column(each.name, marks=marks) for name, each in documented.items() if name not in known)
+    for column in (*columns, *added):
+        own = documented.get(column.name.lower())
+        if own is None:
+            yield column
+        else:
+            checks = tuple(results.get(column.name.lower(), ()))
+            yield replace(column, description=own.description or column.description, checks=checks)
 
 
 def _try(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
