@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,8 +56,9 @@ class Looks:
 
 
 def scheduler_at(store: Store, started: list[Attempt], dead: IsDead = is_dead) -> Scheduler:
-    def start(_lane: Lane, _trigger: Trigger, attempt: Attempt) -> None:
+    def start(_lane: Lane, _trigger: Trigger, attempt: Attempt) -> Future[Ending]:
         started.append(attempt)
+        return Future()
 
     leases = Leases(store, this_process("server"), lambda: str(uuid4()), LEASE, dead)
     return Scheduler("shop", leases, start, lambda: datetime.now(UTC), jitter=lambda: 0.0)
@@ -105,7 +107,7 @@ def test_another_server_takes_over_within_a_lease_and_repeats_the_run(postgres: 
     (attempt,) = started
     assert attempt.number == 2
     now = datetime.now(UTC)
-    other.ended(Lane("gold"), Ending(attempt.due, attempt.started, now, Result.SUCCEEDED))
+    other._running[Lane("gold")].set_result(Ending(attempt.due, attempt.started, now, Result.SUCCEEDED))
     other.round(TRIGGERS, Looks("2"))
     other.release()
     assert TriggerRecords(store, "shop").all()[Lane("gold")].state.failures == 0
@@ -127,7 +129,8 @@ def test_a_manifest_that_is_gone_for_longer_than_a_lease_loses_no_end_of_a_run_a
 
     relay.cut()
     now = datetime.now(UTC)
-    scheduler.ended(Lane("gold"), Ending(attempt.due, attempt.started, now, Result.SUCCEEDED))
+    run = scheduler._running[Lane("gold")]
+    run.set_result(Ending(attempt.due, attempt.started, now, Result.SUCCEEDED))
     time.sleep(LEASE.total_seconds() + 0.5)
     with pytest.raises(StoreUnavailable):
         scheduler.round(TRIGGERS, Looks("3"))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
@@ -129,7 +129,6 @@ class TriggerService:
             self._scheduler = Scheduler(
                 project=app.project.name, leases=app.leases(), start=self._runs.begin, clock=app.clock
             )
-            self._runs.ended = self._scheduler.ended
         if self._scheduler is not None:
             self._scheduler.round(declared.triggers, declared.observer)
 
@@ -169,12 +168,10 @@ class _Runs:
 
     Attributes:
         app: The project, as it was loaded last.
-        ended: Receives how each run ended.
     """
 
     requests: Requests
-    app: App | None = None
-    ended: Callable[[Lane, Ending], None] = lambda _lane, _ending: None
+    app: App = field(init=False)
     _pool: ThreadPoolExecutor = field(init=False)
     _begun: dict[Lane, KeptRequest] = field(default_factory=dict, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
@@ -183,9 +180,9 @@ class _Runs:
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(max(2, os.cpu_count() or 1), thread_name_prefix="trigger")
 
-    def begin(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> None:
+    def begin(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> Future[Ending]:
         """Begin a run as soon as there is room for it."""
-        self._pool.submit(self._run, lane, trigger, attempt)
+        return self._pool.submit(self._run, lane, trigger, attempt)
 
     def stop(self) -> None:
         """Interrupt all runs, and wait some time for their ends."""
@@ -199,17 +196,14 @@ class _Runs:
             request.wait(STOP_SECONDS)
         self._pool.shutdown(wait=True)
 
-    def _run(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> None:
+    def _run(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> Ending:
         app = self.app
-        if app is None:
-            return
         try:
-            ending = self._perform(app, lane, trigger, attempt)
+            return self._perform(app, lane, trigger, attempt)
         except Exception as error:  # whatever goes wrong is the end of this run, not of the server
             is_passing = isinstance(error, OSError) or bool(getattr(error, "is_retryable", False))
             result = Result.RETRY if is_passing else Result.FAILED
-            ending = Ending(attempt.due, attempt.started, app.clock(), result, str(error) or repr(error))
-        self.ended(lane, ending)
+            return Ending(attempt.due, attempt.started, app.clock(), result, str(error) or repr(error))
 
     def _perform(self, app: App, lane: Lane, trigger: Trigger, attempt: Attempt) -> Ending:
         arguments = command(app.project, trigger, attempt.due, lane.entity, is_retry=attempt.number > 1)

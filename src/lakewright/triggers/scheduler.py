@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from queue import SimpleQueue
 from random import random
 from typing import Protocol
 
@@ -56,8 +56,8 @@ class Looks(Protocol):
         ...
 
 
-Start = Callable[[Lane, Trigger, Attempt], None]
-"""Begins a run and returns at once; `Scheduler.ended` is called when it has ended, from any thread."""
+Start = Callable[[Lane, Trigger, Attempt], Future[Ending]]
+"""Begins a run and returns at once; the result is how it ended."""
 
 
 @dataclass(slots=True)
@@ -93,8 +93,7 @@ class Scheduler:
     jitter: Callable[[], float] = random  # noqa: S311 - it guards nothing
     seconds: Callable[[], float] = seconds_awake
     _held: dict[str, _Held] = field(default_factory=dict, init=False)
-    _running: set[Lane] = field(default_factory=set, init=False)
-    _ended: SimpleQueue[tuple[Lane, Ending]] = field(default_factory=SimpleQueue, init=False)
+    _running: dict[Lane, Future[Ending]] = field(default_factory=dict, init=False)
     _logged: dict[str, str] = field(default_factory=dict, init=False)
     _attempt_at: dict[str, float] = field(default_factory=dict, init=False)
     _saved: Mapping[Lane, SavedState] = field(default_factory=dict, init=False)
@@ -104,10 +103,6 @@ class Scheduler:
     def held(self) -> frozenset[str]:
         """The names of the triggers that this process runs."""
         return frozenset(self._held)
-
-    def ended(self, lane: Lane, ending: Ending) -> None:
-        """Take note that a run has ended; the next round records it."""
-        self._ended.put((lane, ending))
 
     def round(self, triggers: Mapping[str, Trigger], looks: Looks) -> None:
         """Hold what can be held, record what has ended, and start what is due.
@@ -177,28 +172,31 @@ class Scheduler:
         self._held[name] = _Held(lease, now + self.leases.duration.total_seconds() / RENEWALS, known)
 
     def _record_endings(self, records: TriggerRecords, triggers: Mapping[str, Trigger], looks: Looks) -> None:
-        """Record how runs ended. If the manifest doesn't answer, the endings are kept for the next round.
+        """Record how runs ended. If the manifest doesn't answer, the next round does it.
 
         A run whose end can't be recorded for another reason counts as interrupted.
         """
-        for _ in range(self._ended.qsize()):
-            lane, ending = self._ended.get()
-            trigger = triggers.get(lane.trigger)
-            if trigger is None or lane.trigger not in self._held:
-                self._running.discard(lane)
+        for lane, run in list(self._running.items()):
+            if not run.done() or run.cancelled():
                 continue
-            try:
-                how = partial(_finished, trigger=trigger, ending=ending, jitter=self.jitter())
-                self._read_at = None
-                if records.change(lane, how, self._held[lane.trigger].lease.token):
-                    looks.forget(trigger)
-            except LakewrightError:
-                self._ended.put((lane, ending))
-                raise
-            except Exception:  # the trigger, and the others, must go on
-                log.exception("trigger %s: how its run ended can't be recorded", lane)
-            self._running.discard(lane)
-            _log_ending(lane, ending)
+            trigger, ending = triggers.get(lane.trigger), run.result()
+            if trigger is not None and lane.trigger in self._held:
+                self._record(records, lane, trigger, ending, looks)
+                _log_ending(lane, ending)
+            del self._running[lane]
+
+    def _record(
+        self, records: TriggerRecords, lane: Lane, trigger: Trigger, ending: Ending, looks: Looks
+    ) -> None:
+        how = partial(_finished, trigger=trigger, ending=ending, jitter=self.jitter())
+        self._read_at = None
+        try:
+            if records.change(lane, how, self._held[lane.trigger].lease.token):
+                looks.forget(trigger)
+        except LakewrightError:
+            raise
+        except Exception:  # the trigger, and the others, must go on
+            log.exception("trigger %s: how its run ended can't be recorded", lane)
 
     def _advance(
         self, records: TriggerRecords, lane: Lane, trigger: Trigger, saved: SavedState, looks: Looks
@@ -229,7 +227,11 @@ class Scheduler:
         except SequenceConflict:
             return  # an operator or another server has changed it; the next round sees how
         if is_due and state.running is not None:
-            self._begin(lane, trigger, state.running)
+            log.info(
+                "trigger %s: starts its run of %s", lane, state.running.due.isoformat(timespec="seconds")
+            )
+            # If that fails, the next round takes it for interrupted, or the trigger would wait for its end.
+            self._running[lane] = self.start(lane, trigger, state.running)
 
     def _look(self, lane: Lane, trigger: Trigger, state: TriggerState, now: datetime) -> TriggerState:
         """Return the state after a look at the clock; the next time is computed only when one has passed."""
@@ -251,15 +253,6 @@ class Scheduler:
             return None
         self._logged.pop(str(lane), None)
         return mark
-
-    def _begin(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> None:
-        self._running.add(lane)
-        log.info("trigger %s: starts its run of %s", lane, attempt.due.isoformat(timespec="seconds"))
-        try:
-            self.start(lane, trigger, attempt)
-        except Exception:  # the next round takes it for interrupted, or the trigger would wait for its end
-            self._running.discard(lane)
-            raise
 
 
 def lanes(name: str, trigger: Trigger) -> tuple[Lane, ...]:

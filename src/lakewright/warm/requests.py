@@ -169,7 +169,7 @@ class KeptRequest:
 
     def __init__(self, requests: Requests, arguments: Sequence[str], trigger: str) -> None:
         self._out, self._err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - closed when it is forgotten
-        line = _with_json(arguments)
+        line = with_options(arguments, "-o", "json")
         self._request = requests.begin(line, stdout=self._out, stderr=self._err, trigger=trigger)
 
     def interrupt(self) -> None:
@@ -232,15 +232,15 @@ class Gauges:
         return True
 
 
-def _with_json(arguments: Sequence[str]) -> list[str]:
-    """Return arguments with those for a JSON document, before what must not be read as options.
+def with_options(arguments: Sequence[str], *options: str) -> list[str]:
+    """Return arguments with options, before what must not be read as options.
 
     Example:
-        >>> _with_json(["process", "--", "orders"])
+        >>> with_options(["process", "--", "orders"], "-o", "json")
         ['process', '-o', 'json', '--', 'orders']
     """
     at = list(arguments).index("--") if "--" in arguments else len(arguments)
-    return [*arguments[:at], "-o", "json", *arguments[at:]]
+    return [*arguments[:at], *options, *arguments[at:]]
 
 
 def _tail(file: IO[bytes], longest: int) -> str:

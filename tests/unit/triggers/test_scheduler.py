@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -56,6 +57,7 @@ class World:
     now: datetime = NOW
     looks: Looks = field(default_factory=Looks)
     started: list[tuple[str, Lane, Attempt]] = field(default_factory=list)
+    runs: list[Future[Ending]] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
     triggers: dict[str, Trigger] = field(default_factory=dict)
 
@@ -71,11 +73,16 @@ class World:
         return Scheduler(
             project="shop",
             leases=leases,
-            start=lambda lane, _, attempt: self.started.append((name, lane, attempt)),
+            start=lambda lane, _, attempt: self.start(name, lane, attempt),
             clock=lambda: self.now,
             jitter=lambda: 0.5,
             seconds=lambda: float(self.now.timestamp()),
         )
+
+    def start(self, server: str, lane: Lane, attempt: Attempt) -> Future[Ending]:
+        self.started.append((server, lane, attempt))
+        self.runs.append(Future())
+        return self.runs[-1]
 
     def round(self, *servers: Scheduler, after: timedelta = SECOND) -> list[str]:
         """Let time pass, then every server take a turn; return what was started, by server and lane."""
@@ -85,13 +92,13 @@ class World:
             server.round(self.triggers, self.looks)
         return [f"{name}: {lane}" for name, lane, _ in self.started[known:]]
 
-    def end(self, server: Scheduler, result: Result = Result.SUCCEEDED) -> None:
-        """End the last run that was started."""
-        _, lane, attempt = self.started[-1]
+    def end(self, result: Result = Result.SUCCEEDED, *, at: int = -1) -> None:
+        """End the last run that was started, or another one."""
+        _, _, attempt = self.started[at]
         ending = Ending(
             attempt.due, attempt.started, self.now, result, "" if result == "succeeded" else "why"
         )
-        server.ended(lane, ending)
+        self.runs[at].set_result(ending)
 
     def state(self, trigger: str, entity: str = "") -> TriggerState:
         return TriggerRecords(self.store, "shop").all()[Lane(trigger, entity)].state
@@ -112,7 +119,7 @@ def test_a_time_starts_one_run_and_its_end_is_recorded(world: World) -> None:
     assert world.round(one) == []
     assert world.round(one, after=HOUR) == ["a: hourly"]
     assert world.round(one, one) == []
-    world.end(one)
+    world.end()
     assert world.round(one) == []
     last = world.state("hourly").last
     assert last is not None
@@ -125,7 +132,7 @@ def test_of_two_servers_one_runs_a_trigger_and_the_other_takes_over_when_it_dies
     for _ in range(12):
         world.round(one, other, after=10 * MINUTE)
         if one._running:
-            world.end(one)
+            world.end()
     assert {name for name, _, _ in world.started} == {"a"}
     world.now = NOW + 3 * HOUR - SECOND
     assert world.round(one, other) == ["a: hourly"]  # and now server a is killed, with its run
@@ -133,7 +140,7 @@ def test_of_two_servers_one_runs_a_trigger_and_the_other_takes_over_when_it_dies
     assert world.round(other, after=LEASE) == []  # the pause before the retry
     assert world.round(other, after=10 * SECOND) == ["b: hourly"]
     assert world.started[-1][2].due == world.started[-2][2].due
-    world.end(other)
+    world.end()
     world.round(other)
     dues = [attempt.due for _, _, attempt in world.started]
     assert dues == [NOW + HOUR, NOW + 2 * HOUR, NOW + 3 * HOUR, NOW + 3 * HOUR]
@@ -147,7 +154,7 @@ def test_a_server_that_slept_through_its_lease_starts_nothing(world: World) -> N
     assert world.round(one, after=timedelta()) == []
     assert not one.held
     assert other.held == {"hourly"}
-    world.end(other)
+    world.end()
     assert world.round(one, other) == []
     assert world.state("hourly").running is None
 
@@ -183,7 +190,7 @@ def test_a_run_that_cannot_be_started_or_recorded_counts_as_interrupted_and_its_
     one = world.server("a")
     begin = one.start
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object) -> Any:
         raise RuntimeError("can't start new thread")
 
     one.start = refuse
@@ -196,7 +203,7 @@ def test_a_run_that_cannot_be_started_or_recorded_counts_as_interrupted_and_its_
 
     with monkeypatch.context() as patch:
         patch.setattr("lakewright.triggers.scheduler._finished", refuse)
-        world.end(one)
+        world.end()
         world.round(one)
     world.round(one)
     assert world.round(one, after=5 * MINUTE) == ["a: hourly"]
@@ -211,11 +218,10 @@ def test_each_entity_has_a_run_of_its_own_and_one_that_fails_does_not_hold_up_th
     assert world.round(one) == ["a: arrivals (orders)"]
     world.looks.marks = {"orders": "", "customers": "slice 1"}
     assert world.round(one) == ["a: arrivals (customers)"]
-    world.end(one, Result.FAILED)
+    world.end(Result.FAILED)
     assert world.round(one) == []
     assert world.state("arrivals", "customers").waits == "why"
-    _, lane, attempt = world.started[0]
-    one.ended(lane, Ending(attempt.due, attempt.started, world.now, Result.SUCCEEDED))
+    world.end(at=0)
     world.looks.marks = {"orders": "slice 2", "customers": "slice 1"}
     assert world.round(one) == ["a: arrivals (orders)"]
 
@@ -227,10 +233,10 @@ def test_what_arrives_during_a_run_starts_the_next_one(world: World) -> None:
     world.round(one)
     world.looks.marks = {"orders": "slices 1, 2"}
     assert world.round(one, one, one) == []
-    world.end(one)
+    world.end()
     assert world.round(one) == ["a: arrivals (orders)"]
     world.looks.marks = {"orders": ""}
-    world.end(one)
+    world.end()
     assert world.round(one, one) == []
 
 
@@ -243,7 +249,7 @@ def test_processed_slices_start_a_run_but_not_those_from_before(world: World) ->
     assert world.round(one) == []
     world.looks.marks = {"orders": "8"}
     assert world.round(one) == ["a: gold"]
-    world.end(one)
+    world.end()
     assert world.round(one, one) == []
 
 
@@ -269,10 +275,10 @@ def test_a_retryable_failure_is_tried_again_after_a_pause_and_by_another_server_
     one = world.server("a")
     world.round(one)
     world.round(one, after=HOUR)
-    world.end(one, Result.RETRY)
+    world.end(Result.RETRY)
     assert world.round(one) == []
     assert world.round(one, after=6 * SECOND) == ["a: hourly"]
-    world.end(one, Result.RETRY)
+    world.end(Result.RETRY)
     world.round(one)
     one.release()
     other = world.server("b")
@@ -290,7 +296,7 @@ def test_the_log_tells_how_long_a_run_took_and_not_when_it_is_tried_again(
     world.round(one)
     world.round(one, after=HOUR)
     world.now += SECOND
-    world.end(one, Result.RETRY)
+    world.end(Result.RETRY)
     world.round(one, after=timedelta(0))
     assert caplog.messages[-1] == "trigger hourly: its run of 1.0 s failed, and is tried again: why"
 
@@ -301,7 +307,7 @@ def test_an_operator_pauses_resumes_and_asks_while_a_server_runs(world: World) -
     world.round(one)
     records.change(Lane("hourly"), lambda state: state.ask(world.now))
     assert world.round(one) == ["a: hourly"]
-    world.end(one)
+    world.end()
     world.round(one)
     records.change(Lane("hourly"), lambda state: state.paused(True))
     assert world.round(one, after=HOUR) == []

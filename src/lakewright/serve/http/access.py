@@ -82,11 +82,8 @@ class Access:
             HttpFault: The token is wrong, used or too old.
         """
         with self._lock:
-            self._check_guesses()
             now = self.clock()
-            is_known = hmac.compare_digest(token.encode(), self.token.encode())
-            if not is_known and self._links.pop(token, now) <= now:
-                self._wrong.append(now)
+            if not self._is_right(token, may_be_link=True):
                 raise HttpFault(
                     401,
                     "wrong_token",
@@ -124,7 +121,8 @@ class Access:
             return Asker(user[:200], f"user {user}") if user else None
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return Asker(self.user) if self._is_token(given.strip()) else None
+            with self._lock:
+                return Asker(self.user) if self._is_right(given.strip()) else None
         with self._lock:
             is_open = cookie is not None and self._sessions.get(cookie, 0.0) > self.clock()
         return Asker(self.user, cookie) if is_open else None
@@ -165,15 +163,18 @@ class Access:
                 "Start it with --allow-actions, or type the command.",
             )
 
-    def _is_token(self, given: str) -> bool:
-        with self._lock:
-            self._check_guesses()
-            if hmac.compare_digest(given.encode(), self.token.encode()):
-                return True
-            self._wrong.append(self.clock())
-            return False
+    def _is_right(self, token: str, *, may_be_link: bool = False) -> bool:
+        """Return whether a token is that of programs, or of an open link, which is used up.
 
-    def _check_guesses(self) -> None:
-        self._wrong = [at for at in self._wrong if at > self.clock() - GUESS_SECONDS]
+        Raises:
+            HttpFault: Too many tokens were wrong a moment ago.
+        """
+        now = self.clock()
+        self._wrong = [at for at in self._wrong if at > now - GUESS_SECONDS]
         if len(self._wrong) >= MOST_GUESSES:
             raise HttpFault(429, "too_many_tokens", "too many wrong tokens were sent", "Wait a minute.")
+        is_right = hmac.compare_digest(token.encode(), self.token.encode())
+        is_right = is_right or (may_be_link and self._links.pop(token, now) > now)
+        if not is_right:
+            self._wrong.append(now)
+        return is_right

@@ -27,6 +27,7 @@ from lakewright.usecases.items import find_item
 from lakewright.usecases.operate_items import ACTIONS as ITEM_ACTIONS
 from lakewright.usecases.run_job import check_request
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
+from lakewright.warm.requests import with_options
 
 Reason = Annotated[
     str,
@@ -366,7 +367,5 @@ def _who(call: ApiCall, reason: str) -> dict[str, str]:
 
 
 def _begin(call: ApiCall, arguments: Sequence[str], reason: str, *, joins: bool = False) -> BegunCommand:
-    at = list(arguments).index("--") if "--" in arguments else len(arguments)
-    despite = ("--despite-faults",) if call.app.project.faults else ()
-    whole = (*arguments[:at], *despite, *arguments[at:])
+    whole = with_options(arguments, *(["--despite-faults"] if call.app.project.faults else []))
     return call.site.commands.begin(whole, author=call.asker.user, reason=reason, joins=joins)
