@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.models.maintenance import Maintenance
+    from lakewright.spec.models.entity_settings import Maintenance
 
 
 _OPTIMIZE = "spark.databricks.delta.optimize"
