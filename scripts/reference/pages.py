@@ -21,18 +21,16 @@ from scripts.reference.functions import functions_by_receiver
 from scripts.reference.keys import keys_of, listed
 from scripts.reference.kinds import BASES, common_keys, sections
 
-from lakewright.spec.definitions.template import TemplateSpec
+from lakewright.spec.definitions.definition import TemplateSpec
 from lakewright.spec.models.base import Model
-from lakewright.spec.models.case import Case
-from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import EntitySettings, SourceConnection
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
+from lakewright.spec.models.job import Case, Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.spec.models.project_file import ProjectFile
+from lakewright.spec.models.project_file import ClusterSettings, ProjectFile
 from lakewright.spec.models.short import ShortColumn, ShortEntity, ShortTable, ShortTableColumn
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger

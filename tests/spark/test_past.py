@@ -17,7 +17,7 @@ from tests.spark.strategies.bench import entity as declared
 from tests.spark.test_rewind import Died, Shop
 
 from lakewright.lake.commit import STRICT
-from lakewright.spec.models.history_from import HistoryFrom
+from lakewright.spec.models.adoption import HistoryFrom
 from lakewright.strategies.past_load import CARRIED, past_rows, timed_rows, versions_of
 from lakewright.transform.system_columns import SystemColumns
 

@@ -23,8 +23,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.spec.definitions.definition import render_tree
-from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.definitions.definition import faults_of, render_tree
 from lakewright.spec.models.base import Listed
 from lakewright.spec.models.documentation import Collector, DocumentationFile, DocumentationFormat, Generator
 from lakewright.spec.reading.files import DOCUMENTATION_FILE

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.models.maintenance import Maintenance
+    from lakewright.spec.models.entity_settings import Maintenance
 
 
 _OPTIMIZE = "spark.databricks.delta.optimize"

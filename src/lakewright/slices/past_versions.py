@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discovery import Slice
+    from lakewright.spec.models.adoption import HistoryFrom
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.history_from import HistoryFrom
 
 
 MOST_NAMED = 5

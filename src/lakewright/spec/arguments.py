@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import product
@@ -46,12 +45,8 @@ _VALUE = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?!")(?:\\,|[^,
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(slots=True)
-class _Given:
-    """The arguments for one parameter: comma-separated values, or the bounds of a range by suffix."""
-
-    values: str | None = None
-    bounds: dict[str, str] = field(default_factory=dict)
+_Given = Mapping[str, str]
+"""The arguments for one parameter: the bounds of a range by suffix, or its values without a suffix."""
 
 
 def expand_arguments(
@@ -76,16 +71,14 @@ def expand_arguments(
     for parameter in parameters:
         try:
             choice = _ParameterValues(parameter, scope, may_be_hidden=may_be_hidden)
-            choices.append(choice.values(given.get(parameter.name)))
+            choices.append(choice.values(given.get(parameter.name, {})))
         except (ValueError, OverflowError) as error:
             why = f"parameter {parameter.name}: {error}"
-            faults.append(Fault(why, remedy=_remedy(parameter), code="usage"))
+            faults.append(_usage(why, _remedy(parameter)))
     if faults:
         raise SpecError(faults)
     if prod(len(values) for values in choices) > MOST_INSTANCES:
-        raise SpecError(
-            [Fault(f"the arguments expand to more than {MOST_INSTANCES} instances", code="usage")]
-        )
+        raise SpecError([_usage(f"the arguments expand to more than {MOST_INSTANCES} instances")])
     names = [parameter.name for parameter in parameters]
     return tuple(dict(zip(names, combination, strict=True)) for combination in product(*choices))
 
@@ -101,7 +94,7 @@ def expand_range(parameter: Parameter, bounds: Mapping[str, str]) -> tuple[Value
         ValueError: The range is incomplete, reversed or too long, or a bound is no value.
         OverflowError: A value is out of range.
     """
-    values = _ParameterValues(parameter, Scope(), may_be_hidden=False).values(_Given(bounds=dict(bounds)))
+    values = _ParameterValues(parameter, Scope(), may_be_hidden=False).values(bounds)
     if len(values) > MOST_INSTANCES:
         raise ValueError(f"has more than {MOST_INSTANCES} values")
     return values
@@ -169,9 +162,9 @@ def sample_arguments(parameters: Sequence[Parameter]) -> tuple[str, ...]:
 
 def _read_arguments(
     parameters: Sequence[Parameter], arguments: Sequence[str], faults: list[Fault]
-) -> dict[str, _Given]:
+) -> Mapping[str, _Given]:
     known = [parameter.name for parameter in parameters]
-    given: dict[str, _Given] = {}
+    given: dict[str, dict[str, str]] = {}
     for argument in arguments:
         left, equals, value = argument.partition("=")
         name, colon, suffix = left.partition(":")
@@ -179,13 +172,10 @@ def _read_arguments(
         if fault is not None:
             faults.append(fault)
             continue
-        entry = given.setdefault(name, _Given())
-        if (entry.values is not None) if not colon else (suffix in entry.bounds):
-            faults.append(Fault(f"{left} is given twice", code="usage"))
-        elif colon:
-            entry.bounds[suffix] = value
+        if suffix in given.setdefault(name, {}):
+            faults.append(_usage(f"{left} is given twice"))
         else:
-            entry.values = value
+            given[name][suffix] = value
     return given
 
 
@@ -193,27 +183,22 @@ def _argument_fault(
     argument: str, name: str, suffix: str | None, has_value: bool, known: Sequence[str]
 ) -> Fault | None:
     if not has_value:
-        return Fault(
-            f"{argument!r} is not an argument",
-            remedy="Write name=value, or name:start= and name:end=.",
-            code="usage",
-        )
+        return _usage(f"{argument!r} is not an argument", "Write name=value, or name:start= and name:end=.")
     if name not in known:
         there = f"The job has the parameters {', '.join(known)}." if known else "The job has no parameters."
-        return Fault(
-            f"unknown parameter {name!r}",
-            remedy=suggestion(name, known) or there,
-            code="usage",
-            details={"unknown_parameter": name},
-        )
+        remedy = suggestion(name, known) or there
+        return _usage(f"unknown parameter {name!r}", remedy, unknown_parameter=name)
     if suffix is not None and suffix not in _SUFFIXES:
-        return Fault(
+        why, remedy = (
             f"unknown suffix {suffix!r} of parameter {name}",
-            remedy="The suffixes are start, end, until and step.",
-            code="usage",
-            details={"unknown_suffix": suffix},
+            "There are start, end, until and step.",
         )
+        return _usage(why, remedy, unknown_suffix=suffix)
     return None
+
+
+def _usage(message: str, remedy: str | None = None, **details: str) -> Fault:
+    return Fault(message, remedy=remedy, code="usage", details=details)
 
 
 def _remedy(parameter: Parameter) -> str:
@@ -235,16 +220,16 @@ class _ParameterValues:
         self.may_be_hidden = may_be_hidden
         self.granularity = parameter.step(scope)
 
-    def values(self, given: _Given | None) -> tuple[Value, ...]:
-        if given is None or (given.values is None and not given.bounds):
+    def values(self, given: _Given) -> tuple[Value, ...]:
+        if not given:
             if self.parameter.default is None:
                 raise ValueError("is missing and has no default")
             return (self._floored(self.parameter.default_value(self.scope)),)
-        if given.values is None:
-            return tuple(self._range(given.bounds))
-        if given.bounds:
+        if "" not in given:
+            return tuple(self._range(given))
+        if len(given) > 1:
             raise ValueError("has both a value and a range")
-        return tuple(dict.fromkeys(self._parse(text) for text in split_values(given.values)))
+        return tuple(dict.fromkeys(self._parse(text) for text in split_values(given[""])))
 
     def _range(self, bounds: Mapping[str, str]) -> Iterable[Value]:
         if "start" not in bounds:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
+
+from lakewright.spec.suggestions import meant
 
 _ALIASES = {
     "@hourly": "0 * * * *",
@@ -52,7 +54,8 @@ def find_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError):
-        raise ValueError(f"there is no time zone {name!r}") from None
+        remedy = meant(name, available_timezones()) or "use an IANA name"
+        raise ValueError(f"unknown time zone {name!r}; {remedy}") from None
 
 
 def due_times(cron: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:

@@ -13,15 +13,14 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from lakewright.spec.definitions.definer import WITHOUT_KINDS
+from lakewright.spec.definitions.definition import PREFIX, TemplateSpec
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.definitions.template import PREFIX, TemplateSpec
-from lakewright.spec.models.base import ALSO, KIND_MARK, Named, SnakeModel
-from lakewright.spec.models.cluster import ClusterSettings
+from lakewright.spec.models.base import ALSO, ENTRIES, KIND_MARK, Named, SnakeModel
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.spec.models.project_file import ProjectFile
+from lakewright.spec.models.project_file import ClusterSettings, ProjectFile
 from lakewright.spec.models.short import ShortEntity, ShortTable
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.sections import CATEGORIES, LISTED, TABLES
@@ -35,16 +34,6 @@ TEXTS = {
     "boolean": "^([Tt]rue|[Ff]alse|[Yy]es|[Nn]o|[Oo]n|[Oo]ff|[01])$",
 }
 """Patterns of texts that are converted to these types."""
-
-ENTRIES = {
-    "description": "key=value each",
-    "anyOf": [
-        {"type": "array", "items": {"type": "string", "pattern": "="}},
-        {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
-        {"type": "string", "pattern": "="},
-    ],
-}
-
 
 SETTINGS: Mapping[str, type[SnakeModel]] = {
     "lake": LakeSettings,
@@ -133,7 +122,8 @@ def _sections() -> dict[str, Any]:
         item = {"allOf": [named[section]["additionalProperties"]], "required": ["name"]}
         named[section] = {"anyOf": [named[section], {"type": "array", "items": item}]}
     settings = {name: {"$ref": f"#/$defs/{name}"} for name in SETTINGS}
-    shared = {"environment": ENTRIES, "config": ENTRIES, **settings, "manifest": {"type": "object"}}
+    entries = {"description": "key=value each", **_lenient(ENTRIES)}
+    shared = {"environment": entries, "config": entries, **settings, "manifest": {"type": "object"}}
     profile = {"enabled": {"type": ["boolean", "string"]}, "description": {"type": "string"}, **shared}
     profile["connections"] = named["connections"]
     profiles = {

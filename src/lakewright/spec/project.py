@@ -14,13 +14,15 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.functions import Namespace
-from lakewright.spec.expressions.scope import Scope, secrets_of
-from lakewright.spec.models.cluster import ClusterSettings
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.project_file import ClusterSettings
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger
+from lakewright.spec.reading.parsed_file import nodes_in
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
 
@@ -124,11 +126,21 @@ class Project:
         found = set(self.scope.secrets | self.storage.secrets)
         found = found.union(*(imported.secrets for imported in self.imports.values()))
         for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
-            found |= secrets_of(entries, self.scope)
+            found |= self._secrets_of(entries)
         for definition in (*self.relations.values(), *self.targets.values()):
             for key in _WITH_SECRETS & definition.raw.keys():
-                found |= secrets_of({key: definition.raw[key]}, self.scope)
+                found |= self._secrets_of({key: definition.raw[key]})
         return frozenset(found) - (self._names() - self.scope.seen_secrets)
+
+    def _secrets_of(self, entries: Mapping[str, Any]) -> frozenset[str]:
+        """Return the values whose names denote secrets, and the passwords in URLs, of a nested map."""
+        found: set[str] = set()
+        for path, value in nodes_in(entries):
+            if isinstance(value, str):
+                with suppress(SpecError):
+                    text = self.scope.render(value)
+                    found |= credentials_in(text) | ({text} if is_secret_name(str(path[-1])) else set())
+        return frozenset(found - {""}) - self.scope.defaults
 
     def _names(self) -> frozenset[str]:
         sections = (self.relations, self.mappings, self.targets, self.connections, self.jobs, self.entities)

@@ -97,10 +97,10 @@ def rebuild_command(entity: Entity, names: Collection[str] = ()) -> Command:
         names: Entries that its expressions use. A rebuild belongs to no job, so that those of a job's
             environment are given by `-D`; a secret becomes `<name>`, which no shell accepts.
     """
-    entries = entity.job_entries
+    entries = entity.scope.job_entries
     argv = ["rebuild", entity.called]
     for name in sorted(names):
-        if name in entries and name not in entity.definitions:
+        if name in entries and name not in entity.scope.definitions:
             is_secret = is_secret_name(name)
             argv += ["-D", Placeholder(f"{name}=<{name}>") if is_secret else f"{name}={entries[name]}"]
     return Command(*argv)

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from lakewright.lake.lake import Lake
+    from lakewright.spec.models.adoption import HistoryFrom
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.history_from import HistoryFrom
     from lakewright.strategies.slice_load import LoadRequest
     from lakewright.transform.pipeline import PreparedSlice
 

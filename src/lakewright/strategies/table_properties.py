@@ -150,7 +150,7 @@ def expression_digests(entity: Entity, given: Mapping[str, str]) -> dict[str, st
     """
     texts: dict[str, list[str]] = {}
     for name, expression in _named_expressions(entity):
-        behind = sorted(entity.entries_behind(expression, given).items())
+        behind = sorted(entity.scope.entries_behind(expression, given).items())
         entries = [f"{key}={given.get(key) or _digest(text)}" for key, text in behind]
         texts.setdefault(name, []).append("\n".join([" ".join(expression.split()), *entries]))
     return {name: _digest("\n".join(found)) for name, found in texts.items()}
@@ -162,7 +162,7 @@ def definition_digests(entity: Entity) -> dict[str, str]:
     A name that no environment declares is a parameter, and left out. Of a secret, nothing is kept but that it
     is overridden.
     """
-    given = entity.definitions
+    given = entity.scope.definitions
     used = entries_used(entity, given)
     return {
         name: "secret" if is_secret_name(name) else _digest(text)
@@ -185,7 +185,7 @@ def entries_used(
         name
         for column, expression in _named_expressions(entity)
         if columns is None or column in columns
-        for name in entity.entries_behind(expression, given)
+        for name in entity.scope.entries_behind(expression, given)
     )
 
 

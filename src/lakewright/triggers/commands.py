@@ -12,7 +12,7 @@ from datetime import datetime
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.cron import find_zone
-from lakewright.spec.definitions.faults import ABOUT, fault_about
+from lakewright.spec.definitions.definition import ABOUT, fault_about
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
 

@@ -15,8 +15,8 @@ from lakewright.lake.compaction import TableShape, observe_shape
 from lakewright.lake.lake import Lake
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.entity_settings import Maintenance
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.spec.models.maintenance import Maintenance
 from lakewright.spec.models.places import Address
 
 pa: Any = import_module("pyarrow")

@@ -147,7 +147,7 @@ def test_phases_of_the_first_and_the_last_instance_are_barriers() -> None:
     ]
     plan = plan_of(*instances)
     create, builds = (0, Phase.CREATE, "a"), [(n, Phase.BUILD, "a") for n in range(3)]
-    only = [Execution(phase="create", cycle="first"), Execution(phase="verify", cycle="last")]
+    only = [Execution(phase="CREATE", cycle="first"), Execution(phase="VERIFY", cycle="last")]
 
     assert not is_before(plan, create, builds[1])
     assert is_before(plan, create, builds[1], *only)

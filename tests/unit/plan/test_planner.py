@@ -161,9 +161,9 @@ def test_a_target_filtered_out_still_carries_order_through() -> None:
 def test_executions_choose_phases_cycles_and_targets() -> None:
     """Documented as identifying "all active targets in the current phase"."""
     executions = (
-        Execution(phase="create", cycle="never"),
-        Execution(phase="build", targets=("a",)),
-        Execution(phase="verify", cycle="last"),
+        Execution(phase="CREATE", cycle="never"),
+        Execution(phase="BUILD", targets=("a",)),
+        Execution(phase="VERIFY", cycle="last"),
     )
     plan = plan_of(
         target("a"), target("ab"), selection=PlanRequest(phases_until(Phase.VERIFY), executions), count=3

@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.definitions.definition import AROUND, PREFIX, Binding, Definition, TemplateSpec, bind
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.definitions.template import AROUND, PREFIX, Binding, TemplateSpec, bind
 from lakewright.spec.expressions.values import ValueType
 from lakewright.spec.models.base import NO_KIND, Named, read_settings
-from lakewright.spec.models.case import Case
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
-from lakewright.spec.models.job import Job
+from lakewright.spec.models.job import Case, Job
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.reading.parsed_file import nodes_in
 from lakewright.spec.reading.sections import RawDefinition
@@ -71,9 +69,9 @@ class Definer:
         ]
         for template in self._templates.values():
             if template.kind and template.kind not in self._registry.categories:
-                why = f"{template.subject}: there are no definitions of kind {template.kind!r}"
                 remedy = suggestion(template.kind, self._registry.categories)
-                faults.append(Fault(why, template.at("kind"), remedy, touches=(template.key,)))
+                why = f"there are no definitions of kind {template.kind!r}"
+                faults.append(template.fault(why, "kind", remedy=remedy))
             elif template.name in self._specs and template.name not in self._used:
                 faults += self._body_faults(template, self._specs[template.name])
         return tuple(faults)
@@ -95,15 +93,13 @@ class Definer:
         Raises:
             SpecError: The template has an unknown kind, or is a use of another one.
         """
-        kind, location = spec.template.get("kind"), template.at("template", "kind")
+        kind, place = spec.template.get("kind"), ("template", "kind")
         if isinstance(kind, str) and kind.startswith(PREFIX):
-            raise SpecError.of(
-                f"{template.subject}: a template can't use a template as a whole, as {kind!r} would",
-                location=location,
-                remedy="Write its definition out, or use the other one in it, as for a target's `relation`.",
-            )
+            why = f"a template can't use a template as a whole, as {kind!r} would"
+            remedy = "Write its definition out, or use the other one in it, as for a target's `relation`."
+            raise _error("template", template, why, *place, remedy=remedy)
         declared = RawDefinition(name, raw, template.document, (*template.path, "template"))
-        return self._of_kind(template.subject, spec.kind, declared, str(kind), location)
+        return self._of_kind(template.subject, spec.kind, declared, str(kind), template.at(*place))
 
     def define(
         self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition] | None = None
@@ -126,28 +122,27 @@ class Definer:
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         if category in WITHOUT_KINDS:
             return self._definition(category, declared, category, WITHOUT_KINDS[category]), ()
-        kind, subject = declared.raw.get("kind"), f"{category} {declared.name!r}"
+        kind = declared.raw.get("kind")
         if category == "connection" and kind is None and "url" in declared.raw:
             kind = DATABASE
         if category == "connection" and kind in (None, SOURCE):
             return self._definition(category, declared, SOURCE, SourceConnection), ()
         if not isinstance(kind, str) or not kind:
-            raise self._without_kind(subject, category, declared)
+            raise self._without_kind(category, declared)
         if kind.startswith(PREFIX):
-            return self._use(subject, category, declared, kind.removeprefix(PREFIX))
+            return self._use(category, declared, kind.removeprefix(PREFIX))
         if kind == REPEATED and category in REPEATABLE:
-            return self._repeat(subject, category, declared, among, depth)
+            return self._repeat(category, declared, among, depth)
+        subject = f"{category} {declared.name!r}"
         return self._of_kind(subject, category, declared, kind, declared.at("kind")), ()
 
-    def _without_kind(self, subject: str, category: str, declared: RawDefinition) -> SpecError:
+    def _without_kind(self, category: str, declared: RawDefinition) -> SpecError:
         kinds = self._registry.kinds(category)
         listed = ", ".join(kinds[:12])
         if "kind" not in declared.raw:
-            remedy = f"Give it a kind: {listed}."
-            return SpecError.of(f"{subject}: 'kind' is missing", location=declared.at(), remedy=remedy)
+            return _error(category, declared, "'kind' is missing", remedy=f"Give it a kind: {listed}.")
         quoted = 'Write kind: "null" with quotes, or another kind' if NULL in kinds else "Give it a kind"
-        where = declared.at("kind")
-        return SpecError.of(f"{subject}: {NO_KIND}", location=where, remedy=f"{quoted}: {listed}.")
+        return _error(category, declared, NO_KIND, "kind", remedy=f"{quoted}: {listed}.")
 
     def _of_kind(
         self, subject: str, category: str, declared: RawDefinition, kind: str, location: Location
@@ -159,21 +154,16 @@ class Definer:
         return self._definition(category, declared, kind, model)
 
     def _repeat(
-        self,
-        subject: str,
-        category: str,
-        declared: RawDefinition,
-        among: Mapping[str, RawDefinition],
-        depth: int,
+        self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition], depth: int
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         """Return the definition of another entry, with the texts of `environment` for its names."""
-        name, bindings = _read_repetition(subject, category, declared)
+        name, bindings = _read_repetition(category, declared)
         if name not in among:
-            why, remedy = f"{subject}: there is no {category} {name!r}", suggestion(name, among)
-            raise SpecError.of(why, location=declared.at(category), remedy=remedy)
+            why, remedy = f"there is no {category} {name!r}", suggestion(name, among)
+            raise _error(category, declared, why, category, remedy=remedy)
         if depth > DEEPEST:
-            why = f"{subject}: entries of kind template repeat each other in a cycle"
-            raise SpecError.of(why, location=declared.at(category))
+            why = "entries of kind template repeat each other in a cycle"
+            raise _error(category, declared, why, category)
         inner, faults = self._defined(category, among[name], among, depth + 1)
         if inner is None:
             return None, faults
@@ -200,20 +190,28 @@ class Definer:
         return self._definition("template", declared, str(declared.raw.get("kind") or ""), TemplateSpec)
 
     def _use(
-        self, subject: str, category: str, declared: RawDefinition, name: str
+        self, category: str, declared: RawDefinition, name: str
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         template, spec = self._templates.get(name), self._specs.get(name)
         if template is None:
-            why, remedy = f"{subject}: there is no template {name!r}", suggestion(name, self._templates)
-            raise SpecError.of(why, location=declared.at("kind"), remedy=remedy)
+            why, remedy = f"there is no template {name!r}", suggestion(name, self._templates)
+            raise _error(category, declared, why, "kind", remedy=remedy)
         if spec is None:
             return None, ()
         if spec.kind != category:
-            why = f"{subject}: template {name!r} is for a {spec.kind}, not for a {category}"
-            raise SpecError.of(why, location=declared.at("kind"))
+            why = f"template {name!r} is for a {spec.kind}, not for a {category}"
+            raise _error(category, declared, why, "kind")
         made = self._made(template, spec, declared.name, {**spec.template, **_around(declared)})
+        subject = f"{category} {declared.name!r}"
         bindings, faults = bind(subject, declared.raw, spec, lambda path: declared.at(*path))
         return replace(made, bindings=bindings), faults
+
+
+def _error(
+    category: str, declared: RawDefinition, why: str, *path: str | int, remedy: str | None = None
+) -> SpecError:
+    """Return the error of an entry that can't be defined."""
+    return SpecError.of(f"{category} {declared.name!r}: {why}", location=declared.at(*path), remedy=remedy)
 
 
 def _around(declared: RawDefinition) -> Mapping[str, Any]:
@@ -228,13 +226,14 @@ def _used_in(raw: object) -> Iterator[str]:
             yield value.removeprefix(PREFIX)
 
 
-def _read_repetition(subject: str, category: str, declared: RawDefinition) -> tuple[str, tuple[Binding, ...]]:
+def _read_repetition(category: str, declared: RawDefinition) -> tuple[str, tuple[Binding, ...]]:
     """Return the name of the repeated entry, and the bindings for it.
 
     Raises:
         SpecError: It has other keys, or no name.
     """
-    known, at = ("kind", category, "environment", *AROUND), declared.at("environment")
+    subject, at = f"{category} {declared.name!r}", declared.at("environment")
+    known = ("kind", category, "environment", *AROUND)
     faults = [
         Fault(f"{subject}: unknown key {key!r}", declared.at(key), suggestion(key, known))
         for key in declared.raw

@@ -48,9 +48,13 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A property of a value, or a call of its method if `arguments` is not None."""
+    """A property of a value, or a call of its method if `arguments` is not None.
 
-    target: Node
+    Attributes:
+        target: The value or helper; None for a call of a function that belongs to no helper, as `sql(name)`.
+    """
+
+    target: Node | None
     member: str
     arguments: tuple[Node, ...] | None = None
 
@@ -68,15 +72,7 @@ class Template:
         return None if isinstance(part, str) else part
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a function that belongs to no helper, such as `sql(name)`."""
-
-    function: str
-    arguments: tuple[Node, ...]
-
-
-Node: TypeAlias = Literal | Name | Access | Call | Template
+Node: TypeAlias = Literal | Name | Access | Template
 
 
 def has_expression(text: str) -> bool:
@@ -134,12 +130,19 @@ def names_in(node: Node) -> frozenset[str]:
     return frozenset(name for part in parts_of(node) for name in names_in(part))
 
 
+def names_used(text: str) -> frozenset[str]:
+    """Return the names that the expressions in a text use; none if one of them is invalid."""
+    try:
+        return names_in(parse_template(text))
+    except SpecError:
+        return frozenset()
+
+
 def parts_of(node: Node) -> tuple[Node, ...]:
     """Return the direct subexpressions of an expression."""
     if isinstance(node, Access):
-        return (node.target, *(node.arguments or ()))
-    if isinstance(node, Call):
-        return node.arguments
+        arguments = node.arguments or ()
+        return arguments if node.target is None else (node.target, *arguments)
     parts = node.parts if isinstance(node, Template) else ()
     return tuple(part for part in parts if not isinstance(part, str))
 
@@ -204,7 +207,7 @@ class _Parser:
     def called(self, word: str) -> Node:
         """Return the name, or the call of the function if `(` follows the name of one."""
         is_call = word in FUNCTION_NAMES and self.text.startswith("(", self.position)
-        return Call(word, self.arguments()) if is_call else Name(word)
+        return Access(None, word, self.arguments()) if is_call else Name(word)
 
     def chain(self, node: Node, *, is_braced: bool) -> Node:
         """Parse any number of `.property` and `.method(...)`."""

@@ -125,6 +125,12 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _no_helper(value: object) -> object:
+    if isinstance(value, Namespace):
+        raise SpecError.of(f"a value is expected, not the helper {value.name}")
+    return value
+
+
 def _as_whole(value: object) -> int:
     number = value if type(value) is int else values.parse_integer(render_value(value))
     if abs(number) > 10**15:
@@ -175,6 +181,7 @@ def _as_calendar(value: object) -> Duration:
 
 
 ANY = Kind("value", _same)
+VALUE = Kind("value", _no_helper)
 TEXT = Kind("text", render_value)
 WHOLE = Kind("integer", _as_whole)
 FLOAT = Kind("float", lambda value: values.parse_float(render_value(value)))
@@ -292,6 +299,10 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
     return text[start:end]
 
 
+def _of_epoch(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def _seconds(duration: Duration) -> int:
     return _as_exact(duration).microseconds // 1_000_000
 
@@ -354,7 +365,7 @@ ALONE = ""
 """The receiver of functions that belong to no helper."""
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function(ALONE, "sql", (ANY,), TEXT, values.quote_value),
+    Function(ALONE, "sql", (VALUE,), TEXT, values.quote_value),
     *_parsers("LocalDate", DATE),
     Function("LocalDate", "today", (), DATE, lambda context: context.local_now().date(), uses_context=True),
     Function("LocalDate", "now", (), DATE, lambda context: context.local_now().date(), uses_context=True),
@@ -362,13 +373,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *_moves("LocalDate", "add", DATE, _OF_DATES),
     *_parsers("LocalDateTime", LOCAL),
     Function("LocalDateTime", "now", (), LOCAL, EvaluationContext.local_now, uses_context=True),
-    Function(
-        "LocalDateTime",
-        "ofEpochSeconds",
-        (WHOLE,),
-        LOCAL,
-        lambda epoch: _as_local(datetime.fromtimestamp(epoch, UTC)),
-    ),
+    Function("LocalDateTime", "ofEpochSeconds", (WHOLE,), LOCAL, lambda at: _as_local(_of_epoch(at))),
     Function("LocalDateTime", "format", (LOCAL, TEXT), TEXT, format_moment),
     Function("LocalDateTime", "add", (LOCAL, EXACT), LOCAL, lambda moment, length: length.after(moment)),
     Function(
@@ -377,7 +382,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *_moves("LocalDateTime", "add", LOCAL, (*_OF_DATES, *_OF_TIMES)),
     *_parsers("Timestamp", TIMESTAMP),
     Function("Timestamp", "now", (), TIMESTAMP, EvaluationContext.now, uses_context=True),
-    Function("Timestamp", "ofEpochSeconds", (WHOLE,), TIMESTAMP, lambda at: datetime.fromtimestamp(at, UTC)),
+    Function("Timestamp", "ofEpochSeconds", (WHOLE,), TIMESTAMP, _of_epoch),
     Function("Timestamp", "toEpochSeconds", (TIMESTAMP,), WHOLE, lambda moment: int(moment.timestamp())),
     Function("Timestamp", "format", (TIMESTAMP, TEXT), TEXT, format_moment),
     Function("Timestamp", "add", (TIMESTAMP, DURATION), TIMESTAMP, lambda at, length: length.after(at)),
@@ -473,6 +478,9 @@ def functions_of(receiver: str) -> dict[str, Function]:
     inherited = functions_of("date") if receiver == "date and time" else {}
     return inherited | {each.name: each for each in FUNCTIONS if each.receiver == receiver}
 
+
+FREE_FUNCTIONS = Namespace(ALONE, functions_of(ALONE))
+"""The functions that belong to no helper."""
 
 NAMESPACES: Mapping[str, Namespace] = {
     name: Namespace(name, functions_of(name))

@@ -1,4 +1,4 @@
-"""Scopes: the names that expressions can use, and the evaluation of expressions.
+"""Scopes: the names that expressions can use, and the evaluation of expressions with their calls.
 
 Precedence, high to low: names that a definition adds itself (such as the value of a partition), arguments of
 the job, `-D`, environment of the job, profile, project, and what each run provides (`force`, `job`, …).
@@ -7,19 +7,16 @@ Source: the project files' rules, "Expressions".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from threading import RLock
-from typing import Any
 
-from lakewright.errors import Location, SpecError
+from lakewright.errors import Fault, Location, SpecError
 from lakewright.errors.phrase import Option, Phrase
-from lakewright.spec.expressions.calls import call, call_function, read_property
 from lakewright.spec.expressions.expression import (
     FUNCTION_NAMES,
     Access,
-    Call,
     Literal,
     Name,
     Node,
@@ -27,10 +24,18 @@ from lakewright.spec.expressions.expression import (
     names_in,
     parse_template,
 )
-from lakewright.spec.expressions.functions import NAMESPACES, EvaluationContext
+from lakewright.spec.expressions.functions import (
+    FREE_FUNCTIONS,
+    NAMESPACES,
+    VALUES,
+    EvaluationContext,
+    Function,
+    Namespace,
+    functions_of,
+)
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.expressions.values import render_alone, render_value
-from lakewright.spec.suggestions import meant
+from lakewright.spec.suggestions import meant, suggestion
 
 # Limits of the length of a result and the depth of entries, so that hostile texts fail with an error.
 LONGEST = 1_000_000
@@ -299,7 +304,7 @@ class Scope:
         try:
             return self.evaluate(entry.text)
         except SpecError as error:
-            raise _placed(error, key[0], entry.location) from error
+            raise error.placed(f"environment entry {key[0]!r}", entry.location) from error
         finally:
             self._pending.pop()
 
@@ -315,13 +320,10 @@ class Scope:
             return self.value(node.name)
         if isinstance(node, Template):
             return self._join(node)
-        if isinstance(node, Call):
-            arguments = tuple(self.evaluate_node(argument) for argument in node.arguments)
-            return self._bounded(call_function(node.function, arguments))
         return self._bounded(self._access(node))
 
     def _access(self, node: Access) -> object:
-        target = self.evaluate_node(node.target)
+        target = FREE_FUNCTIONS if node.target is None else self.evaluate_node(node.target)
         if node.arguments is None:
             written = node.target.name if isinstance(node.target, Name) else "name"
             return read_property(target, node.member, self._context, written=written)
@@ -345,26 +347,101 @@ class Scope:
         return value
 
 
-def secrets_of(entries: Mapping[str, Any], scope: Scope) -> frozenset[str]:
-    """Return the values whose names denote secrets, and the passwords in URLs, of a nested map."""
-    found: set[str] = set()
-    for key, value in entries.items():
-        if isinstance(value, Mapping):
-            found |= secrets_of(value, scope)
-        elif isinstance(value, str):
-            try:
-                text = scope.render(value)
-            except SpecError:
-                continue
-            found |= credentials_in(text) | ({text} if is_secret_name(key) and text else set())
-    return frozenset(found) - scope.defaults
+DEPENDS_ON_VALUE = "depends_on_value"
+"""Detail of faults that other values of the same type may not have."""
+
+_METHODS = {word: functions_of(word) for word in VALUES}
 
 
-def _placed(error: SpecError, name: str, location: Location | None) -> SpecError:
-    """Return the error with the location of the entry, unless it has the location of an inner entry."""
-    fault = error.faults[0]
-    if location is None or fault.location is not None:
-        return error
-    return SpecError(
-        [replace(fault, message=f"environment entry {name!r}: {fault.message}", location=location)]
+def call(target: object, method: str, arguments: tuple[object, ...], context: EvaluationContext) -> object:
+    """Return the result of a method of a value, or of a function of a helper.
+
+    Raises:
+        SpecError: There is no such method, or it does not accept the arguments.
+    """
+    table = _table(target)
+    function = table.get(method)
+    helper = target.name if isinstance(target, Namespace) else None
+    where = f"{method} of {_kind(target)}" if helper is None else f"{helper}.{method}".lstrip(".")
+    if function is None:
+        raise SpecError.of(f"there is no {where} in expressions", remedy=suggestion(method, table))
+    if why := function.count_problem(where, len(arguments)):
+        raise SpecError.of(why)
+    first = [context] if function.uses_context else [target] if helper is None else []
+    try:
+        given = [kind.convert(each) for kind, each in zip(function.parameters, arguments, strict=False)]
+        return function.call(*first, *given)
+    except (ValueError, OverflowError, ArithmeticError, OSError) as error:
+        raise SpecError([Fault(f"{where}: {error}", details={DEPENDS_ON_VALUE: True})]) from error
+
+
+def call_problem(helper: str | None, method: str, arguments: Sequence[Node]) -> str | None:
+    """Return why a call fails for every value of the names in it, or None if it may succeed.
+
+    Args:
+        helper: The helper of the function, or None for a method of a value of any type.
+        method: The called method or function.
+        arguments: The arguments as written.
+    """
+    tables = [NAMESPACES[helper].functions] if helper else [*_METHODS.values()]
+    where = f"{helper}.{method}" if helper else method
+    found = [table[method] for table in tables if method in table]
+    if not found:
+        hint = meant(method, {name for table in tables for name in table})
+        return f"there is no {where} in expressions{f' ({hint})' if hint else ''}"
+    wrong = [
+        function.count_problem(where, len(arguments)) or _literal_problem(where, function, arguments)
+        for function in found
+    ]
+    return wrong[0] if all(wrong) else None
+
+
+def _literal_problem(where: str, function: Function, arguments: Sequence[Node]) -> str | None:
+    """Return why a literal is no argument of a function, or None."""
+    for kind, argument in zip(function.parameters, arguments, strict=False):
+        try:
+            if isinstance(argument, Literal):
+                kind.convert(argument.value)
+        except (ValueError, OverflowError) as error:
+            return f"{where}: {error}"
+    return None
+
+
+def read_property(target: object, name: str, context: EvaluationContext, *, written: str = "name") -> object:
+    """Return a property of a value. `$date.year` is `$date.getYear()`, as in Velocity.
+
+    Args:
+        target: The value.
+        name: Name of the property.
+        context: Context of a getter.
+        written: The name of the value in the expression, for the error.
+
+    Raises:
+        SpecError: The value has no such property.
+    """
+    known: Mapping[str, object] = target.properties if isinstance(target, Namespace) else {}
+    if name in known:
+        return known[name]
+    getter = f"get{name[:1].upper()}{name[1:]}"
+    if not isinstance(target, Namespace) and getter in _table(target):
+        return call(target, getter, (), context)
+    raise SpecError.of(
+        f"{_kind(target)} has no property {name!r}",
+        remedy=suggestion(name, known) or f"Write ${{{written}}}.{name} to put that text after the value.",
+        details={"unknown_property": name},
     )
+
+
+def _kind(target: object) -> str:
+    if isinstance(target, Namespace):
+        return repr(target.name)
+    word = _word(target)
+    return f"a {word}" if word else type(target).__name__
+
+
+def _word(value: object) -> str:
+    return next((word for word, types in VALUES.items() if isinstance(value, types)), "")
+
+
+def _table(target: object) -> Mapping[str, Function]:
+    return target.functions if isinstance(target, Namespace) else _METHODS.get(_word(target), {})

@@ -390,9 +390,17 @@ def with_offset(text: str) -> str:
     return f"{text}Z" if isinstance(text, TimestampText) else text
 
 
-_SHORT = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)", re.IGNORECASE)
-_LENGTH = re.compile(r"(\d{1,9})\s*(ms|s|m|h|d)", re.IGNORECASE)
-_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_SHORT = re.compile(r"(\d{1,9})\s*(ms|s|m|h|d|w)", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": SECONDS_A_DAY, "w": 7 * SECONDS_A_DAY}
+
+
+def _parse_length(text: str) -> Duration:
+    """Return the duration of a text such as `500ms`, `12h` or `P3M`."""
+    short = _SHORT.fullmatch(text.strip())
+    if short is None:
+        return Duration.parse(text)
+    number, unit = int(short[1]), short[2].lower()
+    return Duration(microseconds=number * (1_000 if unit == "ms" else _SECONDS[unit] * 1_000_000))
 
 
 def before_now(now: datetime, age: str) -> datetime:
@@ -405,11 +413,8 @@ def before_now(now: datetime, age: str) -> datetime:
     Raises:
         UsageError: The text is not an age, or the result lies before year 1.
     """
-    short = _SHORT.fullmatch(age.strip())
     try:
-        if short:
-            return now - timedelta(**{_UNITS[short[2].lower()]: int(short[1])})
-        found = Duration.parse(age)
+        found = _parse_length(age)
         if found != Duration(abs(found.months), abs(found.days), abs(found.microseconds)):
             raise ValueError(f"{age!r} is negative")
         return (-found).after(now)
@@ -427,11 +432,8 @@ def parse_length(text: str) -> timedelta:
     Raises:
         ValueError: The text is not a length of time, is negative, or has months.
     """
-    short = _LENGTH.fullmatch(text.strip())
     try:
-        found = (
-            timedelta(**{_UNITS[short[2].lower()]: int(short[1])}) if short else Duration.parse(text).exact
-        )
+        found = _parse_length(text).exact
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{text!r} is not a length of time such as 2s, 10m or PT1H") from error
     if found < timedelta():

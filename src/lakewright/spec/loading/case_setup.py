@@ -13,7 +13,7 @@ from typing import Any, cast
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.models.case import CASE_SECTIONS, Case
+from lakewright.spec.models.job import CASE_SECTIONS, Case
 from lakewright.spec.project import Project
 from lakewright.spec.reading.parsed_file import texts_in
 from lakewright.spec.reading.sections import RawDefinition
@@ -118,11 +118,7 @@ def _read(definition: Definition) -> Case:
 
 
 def _definitions(project: Project, chain: list[Definition]) -> dict[str, dict[str, Definition]]:
-    templates = {
-        name: RawDefinition(name, found.raw, found.document, found.path)
-        for name, found in project.templates.items()
-    }
-    definer = Definer(project.registry, templates)
+    definer = Definer(project.registry, project.templates)
     found: dict[str, dict[str, Definition]] = {category: {} for category in CASE_SECTIONS.values()}
     faults: list[Fault] = []
     for case in chain:
@@ -172,10 +168,5 @@ def _unknown(project: Project, chain: list[Definition], override: Definition) ->
     ):
         return []
     which = "the project" if home is project else f"the project {home.name}"
-    return [
-        Fault(
-            f"{which} has no {override.category} {name!r} to override",
-            override.at(),
-            remedy=suggestion(name, known),
-        )
-    ]
+    why = f"{which} has no {override.category} {name!r} to override"
+    return [Fault(why, override.at(), remedy=suggestion(name, known))]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.definitions.faults import ABOUT, fault_about
-from lakewright.spec.expressions.expression import names_in, parse_template
+from lakewright.spec.definitions.definition import ABOUT, Definition
+from lakewright.spec.expressions.expression import names_used
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import as_flag
 from lakewright.spec.models.base import Named
@@ -91,21 +89,19 @@ def check_entities(
             continue
         other = first_with_id.setdefault(entity.id, definition)
         if other is not definition:
-            first = f"entity {other.name!r} at {other.at('id')}"
-            message = f"{definition.subject}: the id {entity.id!r} is already that of {first}"
-            fault = Fault(message, definition.at("id"), "Give each entity its own id.")
-            faults.append(replace(fault, touches=(definition.key, other.key)))
+            message = f"the id {entity.id!r} is already that of entity {other.name!r} at {other.at('id')}"
+            remedy = "Give each entity its own id."
+            faults.append(definition.fault(message, "id", remedy=remedy, touches=[other.key]))
         known = first_known_as.setdefault((entity.identity, entity.destination), definition)
         if known is not definition and (entity.moved_from or "moved_from" in known.raw):
-            first = f"entity {known.name!r} at {known.at()}"
-            message = f"{definition.subject} and {first} were both {entity.identity!r} before"
-            fault = Fault(message, definition.at(), "Only one of them can have its slices and its table.")
-            faults.append(replace(fault, touches=(definition.key, known.key)))
+            message = f"entity {known.name!r} at {known.at()} was {entity.identity!r} before, too"
+            remedy = "Only one of them can have its slices and its table."
+            faults.append(definition.fault(message, remedy=remedy, touches=[known.key]))
             continue
         if lake is None:
             continue
         found, places = check_places(definition, entity, lake, scope)
-        faults.extend(replace(fault, touches=(definition.key,)) for fault in found)
+        faults.extend(found)
         if places is not None and entity.enabled:
             faults.extend(_shared_table_faults(definition, places.silver, owners))
 
@@ -136,23 +132,18 @@ def _shared_table_faults(
         if place == taken or place.startswith(f"{taken}/") or taken.startswith(f"{place}/"):
             how = "is also that of" if place == taken else "and the table of"
             rest = "" if place == taken else " lie one inside of the other"
-            message = (
-                f"{definition.subject}: the silver table {silver} {how} entity {other.name!r} "
-                f"at {_table_location(other)}{rest}"
-            )
+            where = other.at(*_table_key(other))
+            message = f"the silver table {silver} {how} entity {other.name!r} at {where}{rest}"
             remedy = "Give each entity its own destination, silver_path or silver_table."
-            fault = Fault(message, _table_location(definition), remedy)
-            yield replace(fault, touches=(definition.key, other.key))
+            yield definition.fault(message, *_table_key(definition), remedy=remedy, touches=[other.key])
             return
     owners[place] = definition
 
 
-def _table_location(definition: Definition) -> Location:
-    """Return the location of the key that determines the entity's table, in the entity itself."""
-    for key in ("silver_table", "silver_path"):
-        if definition.document.has((*definition.path, "settings", key)):
-            return definition.at("settings", key)
-    return definition.at("destination") if "destination" in definition.raw else definition.at()
+def _table_key(definition: Definition) -> tuple[str, ...]:
+    """Return the path of the key that determines the entity's table, in the entity itself."""
+    keys = (("settings", "silver_table"), ("settings", "silver_path"), ("destination",))
+    return next((key for key in keys if definition.document.has((*definition.path, *key))), ())
 
 
 def check_settings(
@@ -178,9 +169,9 @@ def check_settings(
             if not is_connection or meant(key, EntitySettings.model_fields, cutoff=SLIP):
                 unused.setdefault(key, []).append(definition)
         if settings.get("bronze_table"):
-            message = f"{definition.subject}: bronze_table has no effect"
             remedy = "Slices are files or folders below the bronze path. Put them there."
-            warnings.append(Fault(message, definition.at("settings", "bronze_table"), remedy))
+            message, place = "bronze_table has no effect", ("settings", "bronze_table")
+            warnings.append(definition.fault(message, *place, remedy=remedy))
         if not is_connection:
             warnings.extend(_idle_settings(definition, settings))
             warnings.extend(_misspelt_columns(definition, settings))
@@ -193,9 +184,9 @@ def _idle_settings(definition: Definition, settings: Mapping[str, Any]) -> Itera
     """Yield the settings that an entity has itself and that have no effect without `delete_missing`."""
     if as_flag(_settings_of(definition).get("delete_missing", "false")) is False:
         for key in _OF_DELETES & settings.keys():
-            message = f"{definition.subject}: {key} has no effect, as delete_missing is not set"
+            message = f"{key} has no effect, as delete_missing is not set"
             remedy = "Set delete_missing: true if records that a slice lacks are deleted, or remove it."
-            yield Fault(message, definition.at("settings", key), remedy)
+            yield definition.fault(message, "settings", key, remedy=remedy)
 
 
 def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
@@ -209,8 +200,8 @@ def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> It
             is_known = not isinstance(name, str) or name.lower() in lower
             found = None if is_known else nearest(name, known, cutoff=SLIP)
             if found is not None and _without_number(name) != _without_number(found):
-                message = f"{definition.subject}: {key} names the column {name!r}, which is not declared"
-                yield Fault(message, definition.at("settings", key), f"did you mean {found!r}?")
+                message = f"{key} names the column {name!r}, which is not declared"
+                yield definition.fault(message, "settings", key, remedy=f"did you mean {found!r}?")
 
 
 def _misspelt_flags(definition: Definition, prefix: str) -> Iterator[Fault]:
@@ -221,8 +212,8 @@ def _misspelt_flags(definition: Definition, prefix: str) -> Iterator[Fault]:
         name = str(column.get(key) or "")
         is_like = bool(prefix) and name.lower().startswith(prefix.lower()) and name.lower() != flag.lower()
         if is_like and nearest(name, [flag], cutoff=SLIP):
-            message = f"{definition.subject}: the column {name!r} is no flag of deletes"
-            yield Fault(message, definition.at("columns", index, key), f"did you mean {flag!r}?")
+            message = f"the column {name!r} is no flag of deletes"
+            yield definition.fault(message, "columns", index, key, remedy=f"did you mean {flag!r}?")
 
 
 def _columns_of(definition: Definition) -> list[Mapping[str, Any]]:
@@ -255,9 +246,8 @@ def _used_settings(definitions: Iterable[Definition], lake: LakeSettings | None)
     of_lake = [] if lake is None else [getattr(lake, key) for key in PATH_TEMPLATES]
     used = set(EntitySettings.model_fields)
     for template in {each for each in (*found, *of_lake) if isinstance(each, str)}:
-        with suppress(SpecError):  # the entity's places report it
-            names = names_in(parse_template(template))
-            used.update(n.removeprefix(SETTINGS_PREFIX) for n in names if n.startswith(SETTINGS_PREFIX))
+        names = names_used(template)  # the entity's places report invalid expressions
+        used.update(n.removeprefix(SETTINGS_PREFIX) for n in names if n.startswith(SETTINGS_PREFIX))
     return used
 
 
@@ -280,21 +270,19 @@ def check_places(
 ) -> tuple[list[Fault], Places | None]:
     """Return the faults of an entity in its lake, and its places if they are known already."""
     faults = [
-        Fault(f"{definition.subject}: {problem}", definition.at("columns", index), "Give it a newname.")
+        definition.fault(problem, "columns", index, remedy="Give it a newname.")
         for index, problem in entity.reserved_name_problems(lake.systemfield_prefix)
     ]
     if not lake.root_folder:
-        why = f"{definition.subject}: the lake has no root_folder"
-        return [*faults, Fault(why, definition.at(), "Declare it: lake: {root_folder: …}.")], None
+        remedy = "Declare it: lake: {root_folder: …}."
+        return [*faults, definition.fault("the lake has no root_folder", remedy=remedy)], None
     try:
         if unknown := entity.unknown_names(lake, scope):
             return [*faults, *_missing_setting_faults(definition, entity, unknown)], None
         places = entity.within(scope).places(lake)
     except SpecError as error:
-        fault = error.faults[0]
-        where = fault.location or definition.at("settings")
-        found = Fault(fault.message, where, fault.remedy)
-        return [*faults, fault_about(definition.subject, found)], None
+        found = definition.fault(error.message, "settings", remedy=error.remedy)
+        return [*faults, replace(found, location=error.location or found.location)], None
     inside = [] if entity.settings.slices_from else [places.bronze]
     inside += [] if places.silver.location is None else [places.silver.location]
     return faults + _symlink_faults(definition, inside, lake.root_folder), places
@@ -312,13 +300,10 @@ def _missing_setting_faults(
     for key, names in unknown.items():
         for name in sorted(names):
             if name.startswith(SETTINGS_PREFIX):
-                why = "but there is no such setting with a text or number"
+                why = f"{key} uses {name}, but there is no such setting with a text or number"
                 setting = name.removeprefix(SETTINGS_PREFIX)
-                remedy = (
-                    meant(setting, known) or f"Add the setting {setting!r} to the entity or its connection."
-                )
-                found = Fault(f"{key} uses {name}, {why}", definition.at("settings", key), remedy)
-                yield fault_about(definition.subject, found)
+                add = f"Add the setting {setting!r} to the entity or its connection."
+                yield definition.fault(why, "settings", key, remedy=meant(setting, known) or add)
 
 
 _ABSENT = object()
@@ -331,11 +316,7 @@ def _symlink_faults(definition: Definition, places: Sequence[str], root: str) ->
     real = Path(root.removeprefix("file:")).resolve()
     remedy = "Remove the link, or use its target as the root folder."
     return [
-        Fault(
-            f"{definition.subject}: {place!r} leaves the root folder through a symbolic link",
-            definition.at(),
-            remedy,
-        )
+        definition.fault(f"{place!r} leaves the root folder through a symbolic link", remedy=remedy)
         for place in places
         if not Path(place).resolve().is_relative_to(real)
     ]

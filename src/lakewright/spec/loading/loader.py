@@ -6,7 +6,6 @@ Source: the project files' rules, `1. Project files`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -16,9 +15,8 @@ from pydantic import ValidationError
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.errors.phrase import Option, Phrase
 from lakewright.spec.definitions.definer import Definer
-from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.definitions.faults import faults_of
-from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
+from lakewright.spec.definitions.definition import Definition, faults_of
+from lakewright.spec.expressions.expression import names_used
 from lakewright.spec.expressions.functions import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import (
@@ -27,14 +25,20 @@ from lakewright.spec.loading.entity_checks import (
     merge_connections,
     reported_once,
 )
-from lakewright.spec.loading.faulty_definitions import find_faulty, in_module, touching
 from lakewright.spec.loading.imports import Importer, warn_of_storage
 from lakewright.spec.loading.load_options import LoadOptions, read_text
-from lakewright.spec.loading.namespace_file import namespace_warnings
-from lakewright.spec.loading.references import check_executions, check_references, inherit
+from lakewright.spec.loading.references import (
+    check_executions,
+    check_references,
+    find_faulty,
+    in_module,
+    inherit,
+    touching,
+)
 from lakewright.spec.loading.settings import (
     active_profiles,
     merged_environment,
+    namespace_warnings,
     read_cluster,
     read_lake,
     read_manifest,
@@ -68,6 +72,9 @@ MOST_FAULTS = 200
 ALL_TARGETS = "all"
 """The name of the job of a project that declares none."""
 
+_PLAIN = ("relation", "mapping", "target", "connection", "test", "template", "trigger")
+"""The categories whose definitions a project has as they are declared."""
+
 NAMESPACE = "default"
 """The name of the only namespace, as Flowman names the one that it uses by default."""
 
@@ -83,20 +90,13 @@ def load_project(folder: Path, options: LoadOptions) -> Project:
 
 def _sorted_faults(faults: Sequence[Fault]) -> list[Fault]:
     """Return the faults by file, in the order of the files' first faults, and by line within a file."""
-    files = [fault.location.file if fault.location else "" for fault in faults]
-    first = {file: index for index, file in reversed(list(enumerate(files)))}
-    lines = [fault.location.line or 0 if fault.location else 0 for fault in faults]
-    order = sorted(range(len(faults)), key=lambda index: (first[files[index]], lines[index]))
-    return [faults[index] for index in order]
+    files: dict[str, int] = {}
 
+    def place(fault: Fault) -> tuple[int, int]:
+        where = fault.location or Location("")
+        return files.setdefault(where.file, len(files)), where.line or 0
 
-def _names_used(raw: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names that the expressions in a definition use; none of expressions that are invalid."""
-    found: set[str] = set()
-    for text in texts_in(raw):
-        with suppress(SpecError):
-            found |= names_in(parse_template(text)) if has_expression(text) else set()
-    return frozenset(found)
+    return sorted(faults, key=place)
 
 
 class _Loader:
@@ -152,6 +152,7 @@ class _Loader:
             # What nothing uses may be used in a file that can't be read.
             raise SpecError(self.sorted_faults(), self.sections.warnings if self.is_read else ())
         jobs = {name: job for name, job in jobs.items() if ("job", name) not in faulty}
+        plain: Any = {f"{name}s": self.definitions[name] for name in _PLAIN}
         return Project(
             name=top.name,
             version=top.version,
@@ -174,12 +175,8 @@ class _Loader:
             faults=tuple(self.sorted_faults()),
             faulty=faulty,
             faulty_targets=self.faulty_targets,
-            **self.plain_sections(),
+            **plain,
         )
-
-    def plain_sections(self) -> Any:
-        names = ("relation", "mapping", "target", "connection", "test", "template", "trigger")
-        return {f"{name}s": self.definitions[name] for name in names}
 
     def without_faulty(self) -> Mapping[tuple[str, str], Fault] | None:
         """Remove the definitions that faults touch and return them; None if the project can't be used."""
@@ -222,7 +219,7 @@ class _Loader:
             raise SpecError.of(why, location=Location(PROJECT_FILE), remedy=NO_PROJECT)
         if ignored := [name for name in PROJECT_FILES if (self.basedir / name).is_file()][1:]:
             why = f"{', '.join(ignored)} is ignored: {path.name} is the project's file"
-            self.sections.warnings.append(Fault(why, Location(ignored[0]), "Remove one of them."))
+            self.sections.warn(why, Location(ignored[0]), "Remove one of them.")
         document = self.read(path)
         is_unreadable = document.value is None and bool(self.sections.faults)
         value = document.value if isinstance(document.value, dict) else {}
@@ -286,7 +283,7 @@ class _Loader:
                 Option("--conf", "config={…}"),
                 ".",
             )
-            self.sections.warnings.append(Fault(why, Location(OVERRIDES_FILE), remedy))
+            self.sections.warn(why, Location(OVERRIDES_FILE), remedy)
         return Profile()
 
     def scope(
@@ -360,7 +357,8 @@ class _Loader:
         def is_known(target: RawDefinition) -> bool:
             parts = ((kind, target.raw.get(kind)) for kind in ("mapping", "relation"))
             read = (sections[kind].get(name) for kind, name in parts if isinstance(name, str))
-            return all(_names_used(each.raw) <= known for each in (target, *read) if each is not None)
+            texts = (text for each in (target, *read) if each is not None for text in texts_in(each.raw))
+            return all(names_used(text) <= known for text in texts)
 
         targets = [name for name, declared in sections["target"].items() if is_known(declared)]
         raw = {"targets": targets}
@@ -392,8 +390,7 @@ class _Loader:
         self.definitions[definition.category][definition.name] = definition
         if "name" in definition.raw and definition.category not in ("connection", "entity"):
             remedy = "Remove it: the key in the section is the name."
-            why = f"{definition.subject}: unknown key 'name'"
-            self.sections.fault(why, definition.at("name"), remedy, (definition.key,))
+            self.sections.faults.append(definition.fault("unknown key 'name'", "name", remedy=remedy))
         model, faults = definition.check()
         # What was made of the valid part of a faulty short form may lack what makes it whole.
         if definition.key not in self.doubtful:
@@ -403,8 +400,8 @@ class _Loader:
         elif faults and (part := definition.check_rest()) is not None:
             self.partial[definition.category][definition.name] = part
         elif definition.category == "job" and not faults:
-            why = f"{definition.subject}: an expression stands where a number or a fixed word is expected"
-            self.sections.fault(why, definition.at(), touches=(definition.key,))
+            why = "an expression stands where a number or a fixed word is expected"
+            self.sections.faults.append(definition.fault(why))
 
     def check(self, scope: Scope, lake: Any, imports: Mapping[str, Project | None]) -> None:
         models = {category: {**self.partial[category], **self.models[category]} for category in self.models}

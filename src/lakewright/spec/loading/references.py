@@ -1,20 +1,31 @@
-"""Checks of references between definitions, and what jobs and tests inherit from those that they extend."""
+"""References between definitions: those that lead nowhere, what they hand down, and what faults touch.
+
+A definition is faulty if it has a fault, or refers to a faulty one. What can't be known counts as faulty; the
+other definitions can be used all the same.
+
+Source: the rules of the server, "Triggers" (failures wait for the operator, the others go on).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, MutableSequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, Location
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
-from lakewright.spec.models.case import Case
-from lakewright.spec.models.job import Job
+from lakewright.spec.models.job import Case, Job
+from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.project import Project
+from lakewright.spec.reading.parsed_file import DOUBLED, ParsedFile, texts_in
+from lakewright.spec.reading.sections import CATEGORIES, SHARED
+from lakewright.spec.reading.yaml_reader import LONGEST
 from lakewright.spec.suggestions import suggestion, way_to_read
 
 Known = Mapping[str, Collection[str]]
@@ -87,31 +98,18 @@ def check_executions(
     own = {name: job for name, job in models.items() if isinstance(job, Job)}
     if own.keys() != definitions.keys():
         return
-    children: dict[str, list[str]] = {}
-    for name, job in own.items():
-        for parent in job.extends:
-            children.setdefault(parent, []).append(name)
+    jobs = [job for job in inherited.values() if isinstance(job, Job)]
     for name, definition in definitions.items():
-        heirs = _with_heirs(name, children) if own[name].executions else ()
-        found = (inherited[each] for each in heirs if each in inherited)
-        names = {target for job in found if isinstance(job, Job) for target in job.targets}
         for index, entry in enumerate(own[name].executions):
+            heirs = (job for job in jobs if any(each is entry for each in job.executions))
+            names = {target for job in heirs for target in job.targets}
             if not names or any(map(has_expression, (*names, *entry.targets))):
                 continue
             for place, pattern in enumerate(entry.targets):
                 if not any(re.fullmatch(pattern, target) for target in names):
-                    why = f"{definition.subject}: no target of the job matches {pattern!r}"
-                    where = definition.at("executions", index, "targets", place)
-                    warnings.append(Fault(why, where, suggestion(pattern, names)))
-
-
-def _with_heirs(name: str, children: Mapping[str, Collection[str]]) -> set[str]:
-    """Return a job and those that extend it, also through others."""
-    found, left = {name}, {name}
-    while left:
-        left = {child for each in left for child in children.get(each, ())} - found
-        found |= left
-    return found
+                    why, where = f"no target of the job matches {pattern!r}", (index, "targets", place)
+                    remedy = suggestion(pattern, names)
+                    warnings.append(definition.fault(why, "executions", *where, remedy=remedy))
 
 
 def _references_of(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
@@ -171,26 +169,21 @@ def _import_faults(
         return
     category, name = reference.category, reference.name
     if category not in _READABLE or (definition.category, category) == ("target", "relation"):
-        yield Fault(
-            f"{definition.subject}: {category} {name!r} belongs to another project",
-            definition.at(*reference.path),
-            "Mappings can read the relations and mappings of an imported project; nothing else of it can be "
-            "used.",
-            touches=(definition.key,),
+        yield definition.fault(
+            f"{category} {name!r} belongs to another project",
+            *reference.path,
+            remedy="Mappings can read the relations and mappings of an imported project; nothing else of it "
+            "can be used.",
         )
     elif not _is_among(imported.definitions(category), inner):
         similar = suggestion(inner, imported.definitions(category))
-        yield Fault(
-            f"{definition.subject}: there is no {category} {name!r}",
-            definition.at(*reference.path),
-            similar or f"Declare it in project {imported.name}, below `{_section(category)}`.",
-            touches=(definition.key,),
-        )
+        remedy = similar or f"Declare it in project {imported.name}, below `{_section(category)}`."
+        yield definition.fault(f"there is no {category} {name!r}", *reference.path, remedy=remedy)
 
 
 def _unknown_reference(definition: Definition, reference: Reference, declared: Known) -> Fault:
     known = declared.get(reference.category, ())
-    message = f"{definition.subject}: there is no {reference.category} {reference.name!r}"
+    message = f"there is no {reference.category} {reference.name!r}"
     relations = declared.get("relation", ()) if reference.category == "mapping" else ()
     remedy = (
         way_to_read(reference.name, relations)
@@ -199,8 +192,8 @@ def _unknown_reference(definition: Definition, reference: Reference, declared: K
     )
     # The other entities of a trigger have runs of their own, and the other targets of a job go on.
     is_one_of_several = (definition.category, *reference.path[:1]) in _SEVERAL
-    touched = (reference.category, reference.name) if is_one_of_several else definition.key
-    return Fault(message, definition.at(*reference.path), remedy, touches=(touched,))
+    found = definition.fault(message, *reference.path, remedy=remedy)
+    return replace(found, touches=((reference.category, reference.name),)) if is_one_of_several else found
 
 
 def _section(category: str) -> str:
@@ -220,3 +213,152 @@ def inherit(category: str, models: Mapping[str, Named]) -> dict[str, Named]:
             whole[name] = own.extending(parents)  # type: ignore[arg-type]  # parents are of the same category
         order.done(*names)
     return {name: whole.get(name, model) for name, model in models.items()}
+
+
+Key = tuple[str, str]
+"""Category and name of a definition."""
+
+SETTINGS = (*SHARED, "profiles")
+"""The sections whose content may concern every definition."""
+
+_ENTRY = re.compile(r"""^([ \t]*)["']?([A-Za-z_]\w*)["']?\s*:""", re.MULTILINE)
+_FLOW = re.compile(rf"""["']?\b({"|".join(SETTINGS)})["']?\s*:""")
+
+
+def touching(faults: Iterable[Fault], *keys: Key) -> Iterator[Fault]:
+    """Yield faults of these definitions, unless they name other definitions themselves."""
+    for fault in faults:
+        yield fault if fault.touches else replace(fault, touches=keys)
+
+
+def in_module(path: Path, document: ParsedFile, fault: Fault) -> Fault:
+    """Return a fault that was found while a module's file was read, with what it touches."""
+    if document.value is None:
+        touched: tuple[Key, ...] = () if _may_hold_settings(path) else (("module", document.file),)
+        return replace(fault, touches=touched)
+    return replace(fault, touches=tuple(_around(document, fault)))
+
+
+def of_import(name: str, fault: Fault, location: Location) -> Fault:
+    """Return the fault of an imported project as one of the project that imports it at a location."""
+    return Fault(f"import {name!r}: {fault.message}", fault.location or location, fault.remedy)
+
+
+def _may_hold_settings(path: Path) -> bool:
+    """Return whether a file that is no YAML or JSON may have a section that concerns every definition."""
+    try:
+        if path.stat().st_size > LONGEST:
+            return True
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return True
+    entries = _ENTRY.findall(text)
+    if not entries or re.search(r"^\s*[{\[]", text, re.MULTILINE):
+        return _FLOW.search(text) is not None
+    outermost = min(len(indent) for indent, _ in entries)
+    return any(name in SETTINGS for indent, name in entries if len(indent) == outermost)
+
+
+def _around(document: ParsedFile, fault: Fault) -> Iterator[Key]:
+    """Yield the definitions in which a key occurs twice; none if it may be anything else."""
+    section, *steps = fault.details.get(DOUBLED, ("",))
+    if section not in CATEGORIES:
+        return
+    if not steps:
+        yield "module", document.file
+    content = document.value[section]
+    entries = content.items() if isinstance(content, dict) else enumerate(content or ())
+    for step, raw in entries:
+        if step in steps[:1] or not steps:
+            name = raw.get("name") if isinstance(step, int) and isinstance(raw, dict) else step
+            yield CATEGORIES[section], str(name)
+
+
+def find_faulty(
+    declared: Mapping[str, Collection[str]],
+    definitions: Mapping[str, Mapping[str, Definition]],
+    models: Mapping[str, Mapping[str, Named]],
+    faults: Sequence[Fault],
+) -> Mapping[Key, Fault]:
+    """Return the faulty definitions, each with the fault that it waits for.
+
+    A trigger is not faulty because some of its `entities` are: the others have runs of their own. Neither is
+    a job because some of its targets are: they wait, and the others go on.
+
+    Args:
+        declared: The names in the files, by category.
+        definitions: The definitions that could be made of them.
+        models: The definitions that could be checked.
+        faults: The faults of the load.
+    """
+    faulty = {key: fault for fault in reversed(faults) for key in fault.touches}
+    for category, names in declared.items():
+        for name in names:
+            if name not in definitions.get(category, {}):
+                faulty.setdefault((category, name), faults[0])
+            elif (fault := faulty.get((category, _written_name(definitions[category][name])))) is not None:
+                faulty.setdefault((category, name), fault)
+    grows = True
+    while grows:
+        more = dict(_referring(definitions, models, faulty))
+        faulty |= more
+        grows = bool(more)
+    return {key: fault for key, fault in faulty.items() if key[0] != "module"}
+
+
+def _written_name(definition: Definition) -> str:
+    """Return the name as written: several entities with the same name are known by their ids."""
+    return str(definition.raw.get("name") or definition.name) if definition.category == "entity" else ""
+
+
+def _referring(
+    definitions: Mapping[str, Mapping[str, Definition]],
+    models: Mapping[str, Mapping[str, Named]],
+    faulty: Mapping[Key, Fault],
+) -> Iterator[tuple[Key, Fault]]:
+    """Yield the definitions that refer to faulty ones, as far as they are not faulty yet."""
+    for category, of_category in definitions.items():
+        for name, definition in of_category.items():
+            if definition.key in faulty:
+                continue
+            model = models.get(category, {}).get(name)
+            if model is not None:
+                found = _needed(model, faulty)
+            elif category == "entity":
+                found = faulty.get(("connection", str(definition.raw.get("connection"))))
+            else:
+                found = _named(definition.raw, faulty)
+            if found is not None:
+                yield definition.key, found
+
+
+def _needed(model: Named, faulty: Mapping[Key, Fault]) -> Fault | None:
+    """Return the fault that a definition waits for because of what it refers to; None if there is none."""
+    references = [*model.references(), *model.links()]
+    for kind, category, field in ((Job, "target", "targets"), (Trigger, "entity", "entities")):
+        if isinstance(model, kind):
+            own = [(category, name) for name in getattr(model, field)]
+            if own and not getattr(model, "extends", ()) and all(key in faulty for key in own):
+                return faulty[own[0]]
+            references = [each for each in references if each.path[:1] != (field,)]
+    return next((fault for each in references if (fault := _behind(each, faulty)) is not None), None)
+
+
+def _behind(reference: Reference, faulty: Mapping[Key, Fault]) -> Fault | None:
+    if has_expression(reference.name):  # it may be any of its category
+        return next(
+            (fault for (category, _), fault in faulty.items() if category == reference.category), None
+        )
+    return faulty.get((reference.category, reference.name)) or faulty.get(
+        (reference.category, reference.name.partition(":")[0])
+    )
+
+
+def _named(raw: Any, faulty: Mapping[Key, Fault]) -> Fault | None:
+    """Return the fault of a definition whose name occurs in a text, or of any if the text has expressions."""
+    for text in texts_in(raw):
+        if has_expression(text):
+            return next(iter(faulty.values()))
+        if found := next((fault for (_, name), fault in faulty.items() if name and name in text), None):
+            return found
+    return None

@@ -2,7 +2,7 @@
 
 The configuration has entries of Spark, of Lakewright, and some that only Flowman knows.
 
-Source: the project files' rules, "Configuration".
+Source: the project files' rules, "Configuration"; Flowman's documentation, "Namespaces" and "Metrics".
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.definitions.definition import render_tree
-from lakewright.spec.definitions.faults import faults_of
+from lakewright.errors.phrase import Command, Option, Phrase
+from lakewright.spec.definitions.definition import faults_of, render_tree
+from lakewright.spec.expressions.expression import names_used
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.grants import Grant
 from lakewright.spec.models.base import SnakeModel
-from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
+from lakewright.spec.models.project_file import ClusterSettings
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.parsed_file import Node, ParsedFile, nodes_in
@@ -85,16 +86,13 @@ def read_own_config(
 ) -> dict[str, str]:
     """Return the configuration. Entries of the command line override declared ones."""
     settings = {key: setting for profile in profiles for key, setting in profile.config.items()}
-    entries = {
-        key: str(_rendered(setting.text, setting, scope, sections)) for key, setting in settings.items()
+    declared = {
+        key: replace(setting, text=str(_rendered(setting.text, setting, scope, sections)))
+        for key, setting in settings.items()
     }
-    places = {key: setting.location for key, setting in settings.items()}
-    whole: dict[str, str] = {}
-    for found, faults, warnings in (read_config(entries, places), read_config(given, {})):
-        whole |= found
-        sections.faults += faults
-        sections.warnings += warnings
-    _apply_executor(whole, places, sections)
+    whole = read_config(declared, sections)
+    whole |= read_config({key: Entry(text) for key, text in given.items()}, sections)
+    _apply_executor(whole, {key: setting.location for key, setting in settings.items()}, sections)
     return whole
 
 
@@ -106,13 +104,12 @@ def _apply_executor(config: dict[str, str], places: Places, sections: Sections) 
         config.setdefault(OWN + PARALLELISM, asked or PARALLEL_JOBS)
     elif name.rpartition(".")[2] != SIMPLE:
         why = f"the configuration {FLOWMAN + EXECUTOR!r} has no effect: there is no executor {name!r}"
-        sections.warnings.append(
-            Fault(why, places.get(FLOWMAN + EXECUTOR), f"Use {SIMPLE} or {PARALLEL}, or -j N.")
-        )
+        remedy = f"Use {SIMPLE} or {PARALLEL}, or -j N."
+        sections.warn(why, places.get(FLOWMAN + EXECUTOR), remedy)
     elif asked is not None:
         why = f"the configuration {FLOWMAN + PARALLELISM!r} has no effect without the class {PARALLEL}"
         remedy = f"Set {FLOWMAN + EXECUTOR}=com.dimajix.flowman.execution.{PARALLEL}, or {OWN + PARALLELISM}."
-        sections.warnings.append(Fault(why, places.get(FLOWMAN + PARALLELISM), remedy))
+        sections.warn(why, places.get(FLOWMAN + PARALLELISM), remedy)
 
 
 class _Keys:
@@ -180,7 +177,7 @@ def read_lake(
     if lake is not None and lake.bronze_output is TableOutput.CATALOG:
         remedy = "Slices are files or folders below the bronze path. Put them there."
         why = "lake: bronze_output: catalog has no effect"
-        sections.warnings.append(Fault(why, keys.at(("bronze_output",)), remedy))
+        sections.warn(why, keys.at(("bronze_output",)), remedy)
     return lake
 
 
@@ -201,7 +198,7 @@ def read_cluster(
     named = config.get("spark.master")
     if found.master and named is not None and named != found.master:
         why = f"cluster: master {found.master} has no effect: the configuration has spark.master={named}"
-        sections.warnings.append(Fault(why, keys.at(("master",)), "Name one of them."))
+        sections.warn(why, keys.at(("master",)), "Name one of them.")
     return found
 
 
@@ -256,19 +253,15 @@ SETTINGS = frozenset(
 """Known keys, without their prefix `lakewright.` or `flowman.`."""
 
 
-def read_config(
-    entries: Mapping[str, str], locations: Places
-) -> tuple[dict[str, str], tuple[Fault, ...], tuple[Fault, ...]]:
-    """Return the effective entries, the faults and the warnings.
+def read_config(entries: Mapping[str, Entry], sections: Sections) -> dict[str, str]:
+    """Return the effective entries, and add the faults and warnings of the others.
 
     Known keys with the prefix `flowman.` become keys with `lakewright.`; if both exist, `lakewright.` wins.
     Other `flowman.` keys have no effect and give a warning. The keys of Flowman's executor stay as they are.
     """
     found: dict[str, str] = {}
-    faults: list[Fault] = []
-    warnings: list[Fault] = []
-    for key, value in entries.items():
-        location = locations.get(key)
+    for key, entry in entries.items():
+        value, location = entry.text, entry.location
         if key.startswith(FLOWMAN):
             own = key.removeprefix(FLOWMAN)
             if own in (EXECUTOR, PARALLELISM):
@@ -276,25 +269,18 @@ def read_config(
             elif own in SETTINGS:
                 found.setdefault(OWN + own, value)
             else:
-                warnings.append(
-                    Fault(f"the configuration {key!r} has no effect", location, _near(own, FLOWMAN))
-                )
+                sections.warn(f"the configuration {key!r} has no effect", location, _near(own, FLOWMAN))
         elif key.startswith(OWN) and key.removeprefix(OWN) not in SETTINGS:
-            faults.append(
-                Fault(f"unknown configuration {key!r}", location, _near(key.removeprefix(OWN), OWN))
-            )
+            near = _near(key.removeprefix(OWN), OWN)
+            sections.fault(f"unknown configuration {key!r}", location, near)
         elif (wanted := _refused(key.removeprefix(OWN), value)) is not None:
-            faults.append(Fault(f"{key} is {value!r}; it is {wanted}", location, f"Write {wanted}."))
+            sections.fault(f"{key} is {value!r}; it is {wanted}", location, f"Write {wanted}.")
         elif key.startswith((OWN, SPARK)):
             found[key] = value
         else:
-            warnings.append(
-                Fault(
-                    f"the configuration {key!r} has no effect: keys start with spark. or lakewright.",
-                    location,
-                )
-            )
-    return found, tuple(faults), tuple(warnings)
+            why = f"the configuration {key!r} has no effect: keys start with spark. or lakewright."
+            sections.warn(why, location)
+    return found
 
 
 def _refused(key: str, value: str) -> str | None:
@@ -321,8 +307,6 @@ def _near(name: str, prefix: str) -> str | None:
 
 
 _NAMED = re.compile(r"^\s*(\w+)\s*=")
-_EXPRESSION = re.compile(r"\$(?:\{[^}]*\}?|\w+)")
-_WORD = re.compile(r"\w+")
 
 
 def unused_values(
@@ -347,12 +331,64 @@ def unused_values(
 
 
 def _names(content: Any) -> Iterator[str]:
-    """Yield what may be the name of a value: keys, texts of `name:`, `name=…`, and words of expressions."""
+    """Yield what may be the name of a value: keys, texts of `name:`, `name=…`, and names in expressions."""
     for path, value in nodes_in(content):
         if isinstance(value, dict):
             yield from value
         elif isinstance(value, str):
             yield from (value,) if path[-1:] == ("name",) else ()
             yield from _NAMED.findall(value)
-            for expression in _EXPRESSION.findall(value):
-                yield from _WORD.findall(expression)
+            yield from names_used(value)
+
+
+# What the file of a Flowman namespace declares has no effect; warnings say what to use.
+_SINKS = {
+    "console": Phrase(
+        "The history has the metrics of each run: ",
+        Command("history", "show", "RUN", "-o", "json"),
+        ". `lakewright.metrics.json` in `config` writes them to a file.",
+    ),
+    "jdbc": "Set `lakewright.metrics.json` in `config` and load the file into the database, or let a hook of "
+    "kind `jdbc` insert a row for each phase or target.",
+    "prometheus": "Set `lakewright.metrics.pushgateway` in `config` to the URL of the push gateway.",
+}
+_OTHER_SINK = "`lakewright.metrics.json`, `.prometheus` and `.pushgateway` in `config` say where metrics go."
+
+_OF_NAMESPACE = {
+    "catalog": "Tables of Hive are found in the metastore that `config` names.",
+    "catalogs": "Tables of Hive are found in the metastore that `config` names.",
+    "config": "Move the entries to `config` of a module.",
+    "connections": "Move them to `connections` of a module.",
+    "environment": "Move the entries to `environment` of a module.",
+    "history": Phrase("The manifest keeps the history of all runs: ", Command("history"), "."),
+    "hooks": "Move them to `hooks` of each job.",
+    "plugins": "Lakewright has no plugins. Remove them, and set `spark.jars` in `config` for drivers.",
+    "profiles": "Move them to `profiles` of a module.",
+    "store": Phrase("Name the project with ", Option("--project"), "."),
+}
+
+
+def namespace_warnings(file: ParsedFile) -> Iterator[Fault]:
+    """Yield a warning for the file, or for each section of it that has no effect and for each metric sink."""
+    sections = file.value if isinstance(file.value, dict) else {}
+    found = [fault for name in sections for fault in _section_warnings(file, name, sections[name])]
+    if not found:
+        remedy = "Put what you need of it into the project."
+        found = [Fault(f"{_name(file)} is not read", file.at(), remedy)]
+    yield from found
+
+
+def _section_warnings(file: ParsedFile, name: Any, section: Any) -> Iterator[Fault]:
+    if name == "metrics":
+        for position, sink in enumerate(section if isinstance(section, list) else [section]):
+            kind = sink.get("kind") if isinstance(sink, dict) else sink
+            where = file.at((name, position) if isinstance(section, list) else (name,))
+            why = f"{_name(file)} is not read: the metric sink {str(kind)!r} has no effect"
+            yield Fault(why, where, _SINKS.get(str(kind), _OTHER_SINK))
+    elif name in _OF_NAMESPACE:
+        why = f"{_name(file)} is not read: its {name!r} has no effect"
+        yield Fault(why, file.at((name,)), _OF_NAMESPACE[name])
+
+
+def _name(file: ParsedFile) -> str:
+    return file.file.rsplit("/", 1)[-1]

@@ -18,13 +18,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.definitions.faults import faults_of, valid_part
+from lakewright.spec.definitions.definition import faults_of, valid_part
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.loading.entity_checks import IDENTITY, PLACING
 from lakewright.spec.models.base import SnakeModel, listed
 from lakewright.spec.models.column import Role
-from lakewright.spec.models.entity import Entity
-from lakewright.spec.models.entity_settings import OF_NAME, EntitySettings
+from lakewright.spec.models.entity_settings import OF_NAME, EntityKeys, EntitySettings
 from lakewright.spec.models.short import ShortEntity, ShortTable, flag_of
 from lakewright.spec.models.slice_folder import format_of
 from lakewright.spec.reading.parsed_file import Lines, ParsedFile, ValuePath
@@ -45,7 +44,6 @@ _LONG = ("processtype", "settings")
 _RENAMED = {"order_by": "sequence_by", "from": "slices_from"}
 _COLUMN_KEYS = {"type": "datatype", "rename": "newname"}
 _SETTINGS = frozenset(EntitySettings.model_fields)
-_ENTITY = frozenset(Entity.model_fields) - {"columns", "settings", "processtype", "kind"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def long_entity(declared: RawDefinition, prefix: str, registry: Registry) -> Lon
     long.put(("id",), raw.get("id") or declared.name, "id")
     long.put(("connection",), raw.get("connection") or CONNECTION, "connection")
     long.put(("processtype",), raw.get("strategy") or ("merge" if raw.get("key") else "full"), "strategy")
-    long.copy(raw, {key: key for key in _ENTITY - {"id", "connection"}})
+    long.copy(raw, {key: key for key in EntityKeys.model_fields})
     _put_columns(long, raw, prefix)
     _put_settings(long, raw)
     found = [("entity", long.definition())]

@@ -1,17 +1,22 @@
-"""Adoption: the roles of the columns of an existing Delta table that becomes an entity's silver table.
+"""What an entity takes over: an existing table, or past versions from before its first slice.
 
-The column names of the presets are those of dbt's snapshots and of Datalake Foundation.
+An adopted Delta table becomes the silver table; its columns have roles. The names of the presets are those of
+dbt's snapshots and of Datalake Foundation.
+
+Source: the rules of rewinds, "Rebuild"; the rest is Lakewright's own.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from lakewright.spec.expressions.values import as_flag
-from lakewright.spec.models.base import SnakeModel, TextMap, Texts, lower
+from lakewright.spec.models.base import Lower, SnakeModel, TextMap, Texts, inconsistent, lower
+from lakewright.spec.models.slice_format import SliceFormatValue
 
 ROLES = ("valid_from", "valid_to", "is_current", "deleted", "last_seen")
 """The roles that a column of the adopted table can have."""
@@ -48,25 +53,21 @@ def _short(declared: Any) -> Any:
 class Adoption(SnakeModel):
     """How the rows of an existing table are converted, once, to rows of this entity."""
 
-    like: Annotated[Literal["dbt_snapshot", "datalake_foundation"] | None, BeforeValidator(lower)] = Field(
-        default=None,
-        description="Tool that made the table, which presets the other keys.",
+    like: Lower[Literal["dbt_snapshot", "datalake_foundation"] | None] = Field(
+        default=None, description="Tool that made the table, which presets the other keys."
     )
     valid_from: str | None = Field(default=None, description="Column with the start of a version.")
     valid_to: str | None = Field(default=None, description="Column with the end of a version.")
     is_current: str | None = Field(default=None, description="Column that marks current versions.")
     deleted: str | None = Field(default=None, description="Column that marks deleted records.")
     last_seen: str | None = Field(default=None, description="Column with the time a row was last seen.")
-    sentinel: Texts = Field(
-        default=(),
-        description="Values of valid_to for no end, such as 9999-12-31.",
-    )
-    ends: Annotated[Literal["exclusive", "inclusive"], BeforeValidator(lower)] = Field(
+    sentinel: Texts = Field(default=(), description="Values of valid_to for no end, such as 9999-12-31.")
+    ends: Lower[Literal["exclusive", "inclusive"]] = Field(
         default="exclusive",
         description="inclusive: valid_to is a version's last instant or day. exclusive: it is the first "
         "one after.",
     )
-    deletes: Annotated[Literal["flag", "row"] | None, BeforeValidator(lower)] = Field(
+    deletes: Lower[Literal["flag", "row"] | None] = Field(
         default=None,
         description="What marks a delete. flag: the last version before it. row: a version that begins "
         "with it, as dbt's hard_deletes: new_record.",
@@ -119,3 +120,67 @@ class Adoption(SnakeModel):
 
 AdoptionValue = Annotated[Adoption | None, BeforeValidator(_short)]
 """An adoption, written as a map or as the name of a preset."""
+
+
+class HistoryFrom(SnakeModel):
+    """Dated exports in a folder, or a table of versions that another tool made."""
+
+    folder: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Folder of dated exports: a URI, or a path below the lake's root folder.",
+    )
+    table: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Table of versions: a name in the catalog, or the path or URI, with a slash, of a "
+        "Delta table.",
+    )
+    valid_from: str = Field(min_length=1, description="Column with the start of a version.")
+    valid_to: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Column with the end of a version; default: a version ends when the next one begins.",
+    )
+    sentinel: Texts = Field(default=(), description="Values of valid_to for no end, such as 9999-12-31.")
+    columns: TextMap = Field(
+        default_factory=dict, description="Column of the history by its name in the slices, where different."
+    )
+    format: SliceFormatValue = Field(
+        default=None, description="Format of the files in the folder; default: that of the slices."
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.folder is None) == (self.table is None):
+            raise inconsistent(
+                "history_from needs a folder or a table",
+                remedy="Give one of them: history_from: {folder: exports, valid_from: exported_on}.",
+            )
+        if self.table is not None and self.format is not None:
+            raise inconsistent("history_from: format is for a folder", remedy="Remove format.")
+        if self.sentinel and self.valid_to is None:
+            raise inconsistent("history_from: sentinel needs valid_to", remedy="Remove sentinel.")
+        return self
+
+    @property
+    def place(self) -> str:
+        """The folder or the table, as declared."""
+        return self.folder or self.table or ""
+
+    @property
+    def has_exports(self) -> bool:
+        """Whether rows are those of dated exports, in contrast to versions with an end of their own."""
+        return self.folder is not None and self.valid_to is None
+
+    @property
+    def text(self) -> str:
+        """The declaration as a text, which is the same for equal declarations."""
+        return json.dumps(self.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
+
+    def problems(self, *, is_historic: bool, has_adoption: bool) -> Iterator[str]:
+        """Yield the problems of this declaration for an entity."""
+        if not is_historic:
+            yield "history_from is for the strategy historic: full and merge keep no versions"
+        if has_adoption:
+            yield "history_from and adopt exclude each other: an adopted table has its history already"

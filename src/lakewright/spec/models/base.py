@@ -30,8 +30,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.models.messages import message_of
-from lakewright.spec.suggestions import suggestion
+from lakewright.spec.suggestions import meant, suggestion
+from lakewright.spec.words import counted
 
 T = TypeVar("T")
 
@@ -105,6 +105,83 @@ def _custom(fault: Any, known: tuple[str, ...]) -> PydanticCustomError:
     return PydanticCustomError(kind, "{text}", {"text": message, "remedy": remedy})
 
 
+# The words of errors about values: pydantic's own are for programmers, not for authors of projects. Values
+# are shown only where they choose one of a few words or are a number: others may be secret.
+_LONGEST_SHOWN = 60
+
+
+def message_of(kind: str, message: str, context: Mapping[str, Any], value: Any) -> tuple[str, str | None]:
+    """Return the message and the remedy of an error of pydantic's.
+
+    Args:
+        kind: The type of the error, such as `literal_error`.
+        message: Pydantic's message, for errors that validators raised.
+        context: What pydantic reports about the error.
+        value: The value that was given.
+
+    Example:
+        >>> message_of("int_parsing", "", {}, "many")
+        ("must be a whole number, not 'many'", None)
+    """
+    if kind in ("literal_error", "enum"):
+        return _not_one_of(_quoted(str(context.get("expected", ""))), value)
+    if kind in ("too_short", "string_too_short"):
+        least = context.get("min_length", 1)
+        return "must not be empty" if least == 1 else f"needs at least {counted(least, 'entry')}", None
+    limit = next(iter(context.values()), "")
+    for pattern, text in _WRITTEN:
+        if re.fullmatch(pattern, kind):
+            return text.format(limit=limit, given=_given(value), kind=_kind(value)), None
+    written = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return re.sub(r"^Input should be", "must be", written), None
+
+
+def _quoted(expected: str) -> list[str]:
+    return re.findall(r"'([^']*)'", expected)
+
+
+def _not_one_of(known: list[str], value: Any) -> tuple[str, str | None]:
+    *others, last = [repr(word) for word in known] or ["a known word"]
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return f"must be {listed}, not {_given(value)}", meant(value, known) if isinstance(value, str) else None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
+
+
+def _given(value: Any) -> str:
+    return _shown(value) if isinstance(value, str | int | float) else _kind(value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "a map"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "a single value"
+
+
+_WRITTEN = (
+    (r"string_pattern_mismatch", "{given} does not match {limit}"),
+    (r"greater_than", "must be greater than {limit}, not {given}"),
+    (r"greater_than_equal", "must be at least {limit}, not {given}"),
+    (r"less_than", "must be less than {limit}, not {given}"),
+    (r"less_than_equal", "must be at most {limit}, not {given}"),
+    (r"string_(type|sub_type|unicode)", "must be a text, not {kind}"),
+    (r"int_(type|parsing|parsing_size|from_float)", "must be a whole number, not {given}"),
+    (r"(float|decimal)_(type|parsing)|finite_number", "must be a number, not {given}"),
+    (r"bool_(type|parsing)", "must be true or false, not {given}"),
+    (r"(list|tuple|set|frozen_set|iterable)_type", "must be a list, not {kind}"),
+    (r"(dict|mapping|model|model_attributes)_type", "must be a map, not {kind}"),
+    (r"date_.*", "must be a date such as 2022-11-01, not {given}"),
+    (r"datetime_.*", "must be a date and time such as 2022-11-01T06:00:00, not {given}"),
+    (r"time_delta_(type|parsing)", "must be a duration such as PT15M, not {given}"),
+)
+"""Patterns of types of errors, with the message; `limit` is what the field demands."""
+
+
 def inconsistent(message: str, *, remedy: str | None = None) -> PydanticCustomError:
     """Return an error for fields that contradict each other, whatever their expressions evaluate to.
 
@@ -169,6 +246,13 @@ def lower(declared: Any) -> Any:
 def upper(declared: Any) -> Any:
     """Return a text without surrounding space and in upper case; anything else unchanged."""
     return declared.strip().upper() if isinstance(declared, str) else declared
+
+
+Lower = Annotated[T, BeforeValidator(lower)]
+"""`Lower[Literal["a", "b"]]`: a word in any case."""
+
+Upper = Annotated[T, BeforeValidator(upper)]
+"""The same for words in upper case."""
 
 
 def from_text(read: Callable[[str], Any]) -> BeforeValidator:
@@ -310,14 +394,14 @@ def read_settings(declared: Any) -> Any:
     return entries
 
 
-_ENTRIES = {
+ENTRIES = {
     "type": "object",
-    "additionalProperties": {"type": "string"},
+    "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
     ALSO: [
         {"type": "array", "items": {"type": "string", "pattern": "="}},
         {"type": "string", "pattern": "="},
     ],
 }
 
-TextMap = Annotated[dict[str, str], BeforeValidator(read_settings), WithJsonSchema(_ENTRIES)]
+TextMap = Annotated[dict[str, str], BeforeValidator(read_settings), WithJsonSchema(ENTRIES)]
 """Texts by name, which may contain expressions; written as a list of `key=value` or as a map."""

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.types import Decimal, Type
-from lakewright.spec.models.base import ALSO, Model, SnakeModel, lower
+from lakewright.spec.models.base import ALSO, Lower, Model, SnakeModel, lower
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
 
@@ -62,22 +62,18 @@ class ColumnKeys(SnakeModel):
     )
     optional: bool = Field(default=False, description="A slice may lack the column, which is then null.")
     format: str | None = Field(
-        default=None,
-        min_length=1,
-        description="Pattern of dates or times in texts, such as dd.MM.yyyy.",
+        default=None, min_length=1, description="Pattern of dates or times in texts, such as dd.MM.yyyy."
     )
-    unit: Annotated[Unit | None, BeforeValidator(lower)] = Field(
+    unit: Lower[Unit | None] = Field(
         default=None,
         description="What numbers count: for a date `days` since 1970, or those of `excel`; for a "
         "timestamp the others, since 1970.",
     )
-    rounding: Annotated[Literal["half_up"] | None, BeforeValidator(lower)] = Field(
+    rounding: Lower[Literal["half_up"] | None] = Field(
         default=None, description="Round numbers with more decimal places than the `datatype` has."
     )
     values: dict[str, bool] | None = Field(
-        default=None,
-        min_length=1,
-        description="Texts for true and false, such as {J: true, N: false}.",
+        default=None, min_length=1, description="Texts for true and false, such as {J: true, N: false}."
     )
     omit: bool = Field(default=False, description="Leave the column of the source out.")
 
@@ -97,8 +93,7 @@ class Column(ColumnKeys):
         default=None, description="Type in silver."
     )
     fieldroles: Annotated[tuple[Role, ...], BeforeValidator(_lower_all)] = Field(
-        default=(),
-        description="Part of the business key, partition column, calculated by its expression.",
+        default=(), description="Part of the business key, partition column, calculated by its expression."
     )
 
     @model_validator(mode="after")

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from lakewright.spec.models.base import KindOf, Listed, Model, Named, Patterns, Reference
+from lakewright.spec.models.base import KindOf, Listed, Model, Named, Patterns, Reference, from_text
 
 COLLECTORS = ("relations", "mappings", "targets", "entities", "lineage", "checks")
 """The parts that documentation can describe. By default all of them are collected."""
@@ -66,8 +66,8 @@ class Collector(Model):
     )
 
 
-def _template(declared: Any) -> Any:
-    return "markdown" if declared in ("text", "md") else declared
+def _template(written: str) -> str:
+    return "markdown" if written in ("text", "md") else written
 
 
 def _patterns(meaning: str) -> Any:
@@ -79,7 +79,7 @@ class Generator(Model):
 
     kind: Literal["file"] = Field(default="file", description="file.")
     location: str = Field(default=DEFAULT_LOCATION, description="Output folder.")
-    template: Annotated[DocumentationFormat, BeforeValidator(_template)] = Field(
+    template: Annotated[DocumentationFormat, from_text(_template)] = Field(
         default=DocumentationFormat.HTML, description="Form of the output."
     )
     include_relations: Patterns = _patterns("relations; default: all")

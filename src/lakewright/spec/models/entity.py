@@ -6,21 +6,21 @@ Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.spec.models.base import Listed, Named, Reference, inconsistent, lower
-from lakewright.spec.models.column import Column, Injections, normal_name
-from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntitySettings
+from lakewright.spec.models.base import Listed, Lower, Named, Reference, inconsistent
+from lakewright.spec.models.column import Column, normal_name
+from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntityKeys, EntitySettings
 from lakewright.spec.models.lake import LakeSettings, TableOutput
-from lakewright.spec.models.places import Address, Places, canonical_root
+from lakewright.spec.models.places import Address, Places, canonical_root, place_within
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.watermark import Watermark
 
@@ -46,46 +46,18 @@ class Strategy(StrEnum):
     HISTORIC = "historic"
 
 
-class Entity(Named):
+class Entity(EntityKeys, Named):
     """A silver table, and how it is filled."""
 
     model_config = ConfigDict(alias_generator=None)
 
     id: str = Field(min_length=1, description="Stable identity, a number in Datalake Foundation.")
     name: str = Field(min_length=1, description="Name in the source, and in the bronze path.")
-    description: str | None = Field(default=None, description="What a row describes.")
-    group: str | None = Field(
-        default=None, description="Group of entities; `-t tag:group=NAME` selects it in a job."
-    )
-    connectiongroup: str | None = Field(
-        default=None, description="Group of source systems; `-t tag:connectiongroup=NAME` selects it."
-    )
-    moved_from: str = Field(
-        default="",
-        description="The name that it had before. Its slices, its table and what is recorded of them stay "
-        "where they are.",
-    )
-    destination: str = Field(default="", description="Name of the silver table.")
-    enabled: bool = Field(default=True, description="Whether the entity is processed.")
-    secure: bool = Field(
-        default=False, description="Whether its folders have the lake's suffix for secure data."
-    )
     connection: str = Field(min_length=1, description="The connection of its source.")
-    processtype: Annotated[Literal["full", "merge", "historic", "delta"], BeforeValidator(lower)] = Field(
+    processtype: Lower[Literal["full", "merge", "historic", "delta"]] = Field(
         description="The strategy; delta means merge."
     )
-    after: Listed[str] = Field(
-        default=(),
-        description="Applications, `name[:instance]`, that must process a slice first.",
-    )
-    watermark: Listed[Watermark] = Field(
-        default=(), description="Columns that show how far slices were processed."
-    )
     columns: Listed[Column] = Field(default=(), description="Columns with a type, a role or a new name.")
-    transformations: Injections = Field(
-        default=(),
-        description="Lists of Spark SQL expressions, or column and expression, applied before all else.",
-    )
     settings: EntitySettings = Field(
         default_factory=EntitySettings, description="Settings, which override the connection's."
     )
@@ -287,22 +259,10 @@ class Entity(Named):
         """A digest of all that the file declares of it."""
         return hashlib.sha256(self.as_declared().model_dump_json().encode()).hexdigest()[:12]
 
-    def entries_behind(self, text: str, given: Collection[str] = ()) -> Mapping[str, str]:
-        """Return the entries of environments that a text as the file has it uses, as texts.
-
-        What the entries of names in `given` use is left out.
-        """
-        return {} if self._scope is None else self._scope.entries_behind(text, given)
-
     @property
-    def definitions(self) -> Mapping[str, str]:
-        """The texts that `-D` gives names, in place of their entries in environments."""
-        return {} if self._scope is None else self._scope.definitions
-
-    @property
-    def job_entries(self) -> Mapping[str, str]:
-        """The entries of the environment of the job that processes it, as texts."""
-        return {} if self._scope is None else self._scope.job_entries
+    def scope(self) -> Scope:
+        """The names that its expressions may use."""
+        return self._scope or Scope()
 
     def places(self, lake: LakeSettings) -> Places:
         """Return the places of the entity's slices and its table.
@@ -371,7 +331,8 @@ class Entity(Named):
         # Templates of Datalake Foundation start with a slash that stands for the layer's folder.
         relative = template.removeprefix("/") if has_expression(template) else template
         path = self._rendered(relative, what)
-        return lake.place(lake.container(layer, is_secure=self.secure), path, what=what)
+        folder = lake.container(layer, is_secure=self.secure)
+        return place_within(lake.root_folder, folder, path, what=what)
 
     def _table(self, key: str, template: str) -> str:
         name = self._rendered(template, f"{key} of entity {self.name!r}")
@@ -385,7 +346,7 @@ class Entity(Named):
 
     def _rendered(self, template: str, what: str) -> str:
         try:
-            return (self._scope or Scope()).child(self.template_names()).render(template)
+            return self.scope.child(self.template_names()).render(template)
         except SpecError as error:
             fault = error.faults[0]
             raise SpecError.of(

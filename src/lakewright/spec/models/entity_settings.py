@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from lakewright.spec.models.adoption import AdoptionValue
-from lakewright.spec.models.base import ALSO, Named, SnakeModel, TextMap, Texts, inconsistent, lower
-from lakewright.spec.models.history_from import HistoryFrom
+from lakewright.spec.models.adoption import AdoptionValue, HistoryFrom
+from lakewright.spec.models.base import ALSO, Listed, Lower, Named, SnakeModel, TextMap, Texts, inconsistent
+from lakewright.spec.models.column import Injections
 from lakewright.spec.models.lake import PATH_TEMPLATES, OutputText
-from lakewright.spec.models.maintenance import Maintenance
 from lakewright.spec.models.slice_format import SliceFormat, SliceFormatValue
+from lakewright.spec.models.watermark import Watermark
 
 PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table", "slices_from")
 """Settings whose templates may use the entity's own names."""
@@ -33,6 +33,43 @@ NAMED_TIME = "${slice.time}"
 
 LOG_DAYS = 30
 """Days for which Delta keeps a table's log unless a property says otherwise."""
+
+
+MIB = 1 << 20
+
+
+class Maintenance(SnakeModel):
+    """When the files of a silver table are compacted after slices were processed.
+
+    Source: Delta's documentation, "Optimizations" (compaction) and "Remove unused data files" (vacuum). The
+    thresholds are Lakewright's own.
+
+    A file of at least `file_mib` is rewritten only to clear out its marked rows, so that versions that ended
+    long ago stay where they are.
+    """
+
+    enabled: bool = Field(
+        default=True, description="Whether runs do maintenance. `lakewright maintain` always does."
+    )
+    small_files: int = Field(
+        default=20, ge=2, description="Small files in a partition from which they are compacted."
+    )
+    file_mib: int = Field(
+        default=64, ge=1, description="Size in MiB below which files are small, and at which compaction aims."
+    )
+    marked_rows: float = Field(
+        default=0.2, gt=0, lt=1, description="Share of rows in deletion vectors above which they are removed."
+    )
+    vacuum: bool = Field(
+        default=False,
+        description="Whether files that no version of the last week needs are removed after a compaction. "
+        "The table property `delta.deletedFileRetentionDuration` sets another time.",
+    )
+
+    @property
+    def file_bytes(self) -> int:
+        """Size in bytes below which a file is small."""
+        return self.file_mib * MIB
 
 
 class TimeColumn(SnakeModel):
@@ -55,10 +92,7 @@ class EntitySettings(SnakeModel):
 
     model_config = ConfigDict(extra="allow")
 
-    raw_path: str | None = Field(
-        default=None,
-        description="Template of the path below `raw`, for loaders.",
-    )
+    raw_path: str | None = Field(default=None, description="Template of the path below `raw`, for loaders.")
     bronze_path: str | None = Field(default=None, description="Template of the path below `bronze`.")
     silver_path: str | None = Field(default=None, description="Template of the path below `silver`.")
     slices_from: str | None = Field(
@@ -67,10 +101,7 @@ class EntitySettings(SnakeModel):
         description="Slices outside of the lake: a folder, or a pattern of files such as "
         "`exports/{date}/orders.csv`, as a path or URI.",
     )
-    bronze_table: str | None = Field(
-        default=None,
-        description="Accepted with a warning, without effect.",
-    )
+    bronze_table: str | None = Field(default=None, description="Accepted with a warning, without effect.")
     silver_table: str | None = Field(default=None, description="Template of the catalog table.")
     output_method: OutputText | None = Field(
         default=None, description="How its table is found; overrides the lake's."
@@ -78,7 +109,7 @@ class EntitySettings(SnakeModel):
     delete_missing: bool = Field(
         default=False, description="Soft-delete records that are missing from a slice."
     )
-    delete_scope: Annotated[Literal["closed", "open", "full"], BeforeValidator(lower)] = Field(
+    delete_scope: Lower[Literal["closed", "open", "full"]] = Field(
         default="closed",
         description="Window of delete_missing. open: without its lower end. full: each slice is the whole "
         "source.",
@@ -89,34 +120,29 @@ class EntitySettings(SnakeModel):
         le=1,
         description="Share of its window that delete_missing may delete; more fails the slice.",
     )
-    delete_floor: int = Field(
-        default=20,
-        ge=0,
-        description="Rows that delete_missing may always delete.",
-    )
+    delete_floor: int = Field(default=20, ge=0, description="Rows that delete_missing may always delete.")
     sequence_by: str | None = Field(
         default=None,
         description="Column that orders a record's states: a row replaces only a smaller or equal one.",
     )
-    duplicates: Annotated[Literal["refuse", "latest"], BeforeValidator(lower)] = Field(
+    duplicates: Lower[Literal["refuse", "latest"]] = Field(
         default="refuse",
         description="Rows of one slice with the same business key. refuse: the slice fails. latest: the "
         "greatest sequence_by wins.",
     )
-    last_seen: Annotated[Literal["column", "on_change"], BeforeValidator(lower)] = Field(
-        default="column",
-        description="column: lastSeen of unchanged rows is updated too.",
+    last_seen: Lower[Literal["column", "on_change"]] = Field(
+        default="column", description="column: lastSeen of unchanged rows is updated too."
     )
-    null_keys: Annotated[Literal["error", "allow"], BeforeValidator(lower)] = Field(
+    null_keys: Lower[Literal["error", "allow"]] = Field(
         default="error", description="Nulls in the business key."
     )
-    schema_drift: Annotated[Literal["evolve", "ignore", "fail"], BeforeValidator(lower)] = Field(
+    schema_drift: Lower[Literal["evolve", "ignore", "fail"]] = Field(
         default="evolve", description="Added, removed or changed columns."
     )
     allow_empty: bool = Field(
         default=False, description="Let an empty slice empty the table (strategy full)."
     )
-    late_slices: Annotated[Literal["hold", "place", "end", "skip"], BeforeValidator(lower)] = Field(
+    late_slices: Lower[Literal["hold", "place", "end", "skip"]] = Field(
         default="hold",
         description="A slice that is older than one already processed. hold: a person decides. The others "
         "decide beforehand: apply puts it in its place, takes it after the others, or leaves it out.",
@@ -125,30 +151,29 @@ class EntitySettings(SnakeModel):
         default=True,
         description="Process several pending slices in one commit, if that gives the same table.",
     )
-    changed_slices: Annotated[Literal["hold", "take", "keep"], BeforeValidator(lower)] = Field(
+    changed_slices: Lower[Literal["hold", "take", "keep"]] = Field(
         default="hold",
         description="A processed slice that has other files. hold: a person decides. take: it and those "
         "after it are processed again. keep: its rows stay.",
     )
-    partition_moves: Annotated[Literal["allow", "never"], BeforeValidator(lower)] = Field(
-        default="allow",
-        description="never: records keep their partition, so a merge searches only that.",
+    partition_moves: Lower[Literal["allow", "never"]] = Field(
+        default="allow", description="never: records keep their partition, so a merge searches only that."
     )
     hash_exclude: Texts = Field(default=(), description="Columns whose changes do not count.")
-    bronze_format: Annotated[Literal["parquet", "csv", "json", "avro", "orc"], BeforeValidator(lower)] = (
-        Field(default="parquet", description="Format of the slices.")
+    bronze_format: Lower[Literal["parquet", "csv", "json", "avro", "orc"]] = Field(
+        default="parquet", description="Format of the slices."
     )
     format: SliceFormatValue = Field(
         default=None,
         description="Format of the slices; a text is the kind alone.",
         json_schema_extra={ALSO: [{"type": "string"}]},
     )
-    naive_times: Annotated[Literal["lake", "utc", "refuse"], BeforeValidator(lower)] = Field(
+    naive_times: Lower[Literal["lake", "utc", "refuse"]] = Field(
         default="lake",
         description="Times without an offset where a `timestamp` is wanted: in the lake's time zone, in UTC, "
         "or no values of it.",
     )
-    on_bad_rows: Annotated[Literal["fail", "quarantine"], BeforeValidator(lower)] = Field(
+    on_bad_rows: Lower[Literal["fail", "quarantine"]] = Field(
         default="fail",
         description="Rows that do not parse, lack a key or do not fit a type fail the slice, or are put "
         "aside.",
@@ -168,7 +193,7 @@ class EntitySettings(SnakeModel):
         "another tool's table of versions.",
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
-    readers: Annotated[Literal["deletion_vectors", "any"], BeforeValidator(lower)] = Field(
+    readers: Lower[Literal["deletion_vectors", "any"]] = Field(
         default="deletion_vectors",
         description="Readers of its table: those that know Delta's deletion vectors, or any, such as "
         "pandas. With any, CREATE drops the feature.",
@@ -274,10 +299,37 @@ class EntitySettings(SnakeModel):
         }
         return {**known, **kept, **self.table_properties}
 
-    @property
-    def free(self) -> Mapping[str, Any]:
-        """The keys that Lakewright does not know."""
-        return self.model_extra or {}
+
+class EntityKeys(SnakeModel):
+    """The keys beside the settings that an entity has in both of its forms."""
+
+    description: str | None = Field(default=None, description="What a row describes.")
+    group: str | None = Field(
+        default=None, description="Group of entities; `-t tag:group=NAME` selects it in a job."
+    )
+    connectiongroup: str | None = Field(
+        default=None, description="Group of source systems; `-t tag:connectiongroup=NAME` selects it."
+    )
+    moved_from: str = Field(
+        default="",
+        description="The name that it had before. Its slices, its table and what is recorded of them stay "
+        "where they are.",
+    )
+    destination: str = Field(default="", description="Name of the silver table.")
+    enabled: bool = Field(default=True, description="Whether the entity is processed.")
+    secure: bool = Field(
+        default=False, description="Whether its folders have the lake's suffix for secure data."
+    )
+    after: Listed[str] = Field(
+        default=(), description="Applications, `name[:instance]`, that must process a slice first."
+    )
+    watermark: Listed[Watermark] = Field(
+        default=(), description="Columns that show how far slices were processed."
+    )
+    transformations: Injections = Field(
+        default=(),
+        description="Lists of Spark SQL expressions, or column and expression, applied before all else.",
+    )
 
 
 class SourceConnection(Named):

@@ -1,16 +1,16 @@
-"""Jobs: their parameters, executions and metrics.
+"""Jobs: their parameters, executions and metrics. Tests of a project, which build targets over mocked inputs.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; the project files' rules, `tests`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression
@@ -26,23 +26,22 @@ from lakewright.spec.expressions.values import (
 from lakewright.spec.models.base import (
     KindOf,
     Listed,
+    Lower,
     Model,
     Named,
+    NamedMap,
     Patterns,
     Reference,
     TextMap,
     Texts,
+    Upper,
     from_text,
-    lower,
-    upper,
 )
-from lakewright.spec.suggestions import hint
+
+T = TypeVar("T")
 
 StepSize = int | Decimal | Duration
 """The distance between two values of a parameter."""
-
-# `plan.phase` has the enumeration; `spec` lies below `plan` and may not import it.
-PHASES = ("VALIDATE", "CREATE", "BUILD", "VERIFY", "TRUNCATE", "DESTROY")
 
 
 class Parameter(Model):
@@ -83,10 +82,7 @@ class Parameter(Model):
         """
         if self.default is None:
             raise SpecError.of(f"parameter {self.name!r} has no default", remedy=f"Give {self.name}=….")
-        try:
-            return self.parse(scope.render(self.default))
-        except ValueError as error:
-            raise SpecError.of(f"default of parameter {self.name!r}: {error}") from None
+        return self._evaluated("default", self.default, self.parse, scope)
 
     def step(self, scope: Scope) -> StepSize | None:
         """Return the granularity, or None if there is none.
@@ -96,10 +92,13 @@ class Parameter(Model):
         """
         if self.granularity is None:
             return None
+        return self._evaluated("granularity", self.granularity, self._step, scope)
+
+    def _evaluated(self, what: str, text: str, read: Callable[[str], T], scope: Scope) -> T:
         try:
-            return self._step(scope.render(self.granularity))
+            return read(scope.render(text))
         except ValueError as error:
-            raise SpecError.of(f"granularity of parameter {self.name!r}: {error}") from None
+            raise SpecError.of(f"{what} of parameter {self.name!r}: {error}") from None
 
     def parse_step(self, text: str) -> StepSize:
         """Return the step that a text means for this parameter. It may be negative.
@@ -138,21 +137,16 @@ class Parameter(Model):
 class Execution(Model):
     """One entry of a job's `executions`: a phase, and the instances and targets for which it is active."""
 
-    phase: Annotated[str, BeforeValidator(upper)] = Field(description="Phase, in any case.")
-    cycle: Annotated[Literal["always", "first", "last", "never"], BeforeValidator(lower)] = Field(
-        default="always",
-        description="Instances of a range in which the phase is active.",
+    # `plan.phase` has the enumeration; `spec` lies below `plan` and may not import it.
+    phase: Upper[Literal["VALIDATE", "CREATE", "BUILD", "VERIFY", "TRUNCATE", "DESTROY"]] = Field(
+        description="Phase, in any case."
+    )
+    cycle: Lower[Literal["always", "first", "last", "never"]] = Field(
+        default="always", description="Instances of a range in which the phase is active."
     )
     targets: Patterns = Field(
         default=(".*",), description="Regular expressions that match whole names of targets."
     )
-
-    @field_validator("phase")
-    @classmethod
-    def _known(cls, phase: str) -> str:
-        if phase not in PHASES and not has_expression(phase):
-            raise ValueError(f"no phase {phase!r}; {hint(phase, PHASES)}")
-        return phase
 
 
 class MetricSelector(Model):
@@ -174,8 +168,7 @@ class Metric(Model):
 
     name: str | None = Field(default=None, description="Name under which the metric is published.")
     labels: dict[str, str] = Field(
-        default_factory=dict,
-        description="Labels; $category, $kind, $name and ${phase} are the metric's.",
+        default_factory=dict, description="Labels; $category, $kind, $name and ${phase} are the metric's."
     )
     selector: MetricSelector = Field(default_factory=MetricSelector, description="The metrics to publish.")
 
@@ -194,10 +187,7 @@ class Job(Named):
     """
 
     description: str | None = Field(default=None, description="What it is for.")
-    extends: Texts = Field(
-        default=(),
-        description="Jobs that it inherits from.",
-    )
+    extends: Texts = Field(default=(), description="Jobs that it inherits from.")
     parameters: Listed[Parameter] = Field(
         default=(), description="Parameters, whose values each run is given."
     )
@@ -271,3 +261,55 @@ class Job(Named):
 
     def _own_names(self) -> frozenset[str]:
         return frozenset(parameter.name for parameter in self.parameters)
+
+
+CASE_SECTIONS = {
+    "fixtures": "target",
+    "overrideMappings": "mapping",
+    "overrideRelations": "relation",
+    "assertions": "assertion",
+}
+"""Sections of a test, with the category of their definitions."""
+
+
+class Case(Named):
+    """One test of a project."""
+
+    description: str | None = Field(default=None, description="What the test checks.")
+    extends: Texts = Field(default=(), description="Tests that it inherits from.")
+    environment: TextMap = Field(default_factory=dict, description="Names for expressions.")
+    targets: Texts = Field(default=(), description="Targets of the project that the test builds.")
+    fixtures: NamedMap[Annotated[Named, KindOf("target")]] = Field(
+        default_factory=dict, description="Additional targets that only this test builds."
+    )
+    override_mappings: NamedMap[Annotated[Named, KindOf("mapping")]] = Field(
+        default_factory=dict, description="Mappings that replace the project's."
+    )
+    override_relations: NamedMap[Annotated[Named, KindOf("relation")]] = Field(
+        default_factory=dict, description="Relations that replace the project's."
+    )
+    assertions: NamedMap[Annotated[Named, KindOf("assertion")]] = Field(
+        default_factory=dict, description="What must hold after the build."
+    )
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Labels.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the targets that it builds, and the tests that it extends."""
+        for index, target in enumerate(self.targets):
+            yield Reference("target", target, ("targets", index))
+        for index, parent in enumerate(self.extends):
+            yield Reference("test", parent, ("extends", index))
+
+    def extending(self, parents: Iterable[Case]) -> Case:
+        """Return the test with what it inherits from its parents. Its own entries override theirs."""
+        whole = [*parents, self]
+        return self.model_copy(
+            update={
+                "environment": {name: text for case in whole for name, text in case.environment.items()},
+                "targets": tuple(dict.fromkeys(target for case in whole for target in case.targets)),
+                **{
+                    field: {name: found for case in whole for name, found in getattr(case, field).items()}
+                    for field in ("fixtures", "override_mappings", "override_relations", "assertions")
+                },
+            }
+        )

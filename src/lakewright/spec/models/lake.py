@@ -6,15 +6,13 @@ Source: `processing-strategies.md`. The names are those of Datalake Foundation's
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
+from lakewright.spec.cron import find_zone
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.models.base import SnakeModel, lower
-from lakewright.spec.models.places import place_within
-from lakewright.spec.suggestions import meant
+from lakewright.spec.models.base import Lower, SnakeModel
 
 PATH_TEMPLATES = ("raw_path", "bronze_path", "silver_path")
 """Keys whose templates may use the names of an entity."""
@@ -27,25 +25,21 @@ class TableOutput(StrEnum):
     CATALOG = "catalog"
 
 
-OutputText = Annotated[TableOutput, BeforeValidator(lower)]
+OutputText = Lower[TableOutput]
 
 
 class LakeSettings(SnakeModel):
     """The location and layout of the lake. Paths are templates, which are evaluated for each entity."""
 
     name: str = Field(default="", description="Name of the environment, for people.")
-    root_folder: str = Field(
-        default="",
-        description="Folder or URI of the lake.",
-    )
+    root_folder: str = Field(default="", description="Folder or URI of the lake.")
     timezone: str = Field(
         default="UTC",
         description="IANA time zone of times without an offset: processing times, and those in slices, "
         "adopted tables and `history_from`.",
     )
     raw_path: str = Field(
-        default="${connection}/${entity}",
-        description="Path below `raw` of deliveries, for loaders.",
+        default="${connection}/${entity}", description="Path below `raw` of deliveries, for loaders."
     )
     bronze_path: str = Field(
         default="${connection}/${entity}", description="Path below `bronze` of an entity's slices."
@@ -59,8 +53,7 @@ class LakeSettings(SnakeModel):
     systemfield_prefix: str = Field(default="dlf_", description="Prefix of the names of system columns.")
     output_method: OutputText = Field(default=TableOutput.PATHS, description="How tables are found.")
     bronze_output: OutputText | None = Field(
-        default=None,
-        description="`catalog` has no effect, and a warning: slices are files or folders.",
+        default=None, description="`catalog` has no effect, and a warning: slices are files or folders."
     )
     silver_output: OutputText | None = Field(
         default=None, description="Overrides output_method for silver tables."
@@ -83,12 +76,7 @@ class LakeSettings(SnakeModel):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, zone: str) -> str:
-        if has_expression(zone):
-            return zone
-        known = available_timezones()
-        if zone not in known:
-            raise ValueError(f"unknown time zone {zone!r}; {meant(zone, known) or 'use an IANA name'}")
-        return zone
+        return zone if has_expression(zone) else find_zone(zone).key
 
     @field_validator("secure_container_suffix", "systemfield_prefix")
     @classmethod
@@ -110,11 +98,3 @@ class LakeSettings(SnakeModel):
     def container(self, layer: str, *, is_secure: bool) -> str:
         """Return the name of a layer's folder, such as `bronze`, with the suffix for secure entities."""
         return f"{layer}{self.secure_container_suffix}" if is_secure else layer
-
-    def place(self, *parts: str, what: str = "path") -> str:
-        """Return a path below the root folder.
-
-        Raises:
-            SpecError: The path leaves the root folder.
-        """
-        return place_within(self.root_folder, *parts, what=what)

@@ -1,13 +1,22 @@
-"""The keys of `project.yml` that describe the project itself.
+"""The keys of `project.yml` that describe the project itself, and its `cluster:` section.
 
 Source: the project files' rules, `1. Project files`.
 """
 
 from __future__ import annotations
 
-from pydantic import Field
+import re
 
-from lakewright.spec.models.base import Listed, Model, TextMap, Texts
+from pydantic import Field, field_validator
+
+from lakewright.spec.expressions.values import parse_length
+from lakewright.spec.models.base import Listed, Model, SnakeModel, TextMap, Texts
+
+_ADDRESS = r"[A-Za-z0-9_.\-]+:\d{1,5}|\[[0-9A-Fa-f:]+\]:\d{1,5}"
+_MASTER = re.compile(
+    rf"spark://(?:{_ADDRESS})(?:,(?:{_ADDRESS}))*|yarn|k8s://\S+|sc://\S+|"
+    r"local(?:\[\s*(?:\d+|\*)\s*(?:,\s*\d+\s*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
+)
 
 
 class ImportSpec(Model):
@@ -30,3 +39,46 @@ class ProjectFile(Model):
     description: str | None = Field(default=None, description="What the project is.")
     modules: Texts = Field(default=(), description="Files and folders with further sections.")
     imports: Listed[ImportSpec] = Field(default=(), description="Projects whose definitions are used.")
+
+
+class ClusterSettings(SnakeModel):
+    """The cluster that Spark works on; without a master, Spark works on this machine."""
+
+    master: str = Field(
+        default="",
+        description="Spark's master: `spark://host:7077` (several: `spark://a:7077,b:7077`), `yarn`, "
+        "`k8s://https://host:443`, Spark Connect's `sc://host:15002`, or `local[*]`; default: "
+        "this machine.",
+    )
+    shared: bool = Field(
+        default=False,
+        description="Whether all machines of the cluster see local folders under the same path. Otherwise "
+        "a cluster refuses local folders.",
+    )
+    timeout: str = Field(
+        default="2m",
+        description="How long to wait for the first executor, such as `30s`, before the run ends. It has "
+        "then claimed nothing.",
+    )
+
+    @field_validator("master")
+    @classmethod
+    def _known_master(cls, master: str) -> str:
+        if master and _MASTER.fullmatch(master) is None:
+            raise ValueError(
+                f"{master!r} is no master of Spark; write spark://host:7077, yarn, k8s://https://host:443, "
+                "sc://host:15002 or local[*]"
+            )
+        return master
+
+    @field_validator("timeout")
+    @classmethod
+    def _length(cls, timeout: str) -> str:
+        if parse_length(timeout).total_seconds() <= 0:
+            raise ValueError(f"{timeout!r} leaves no time to start an executor; write 30s or 10m")
+        return timeout
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait for the first executor, in seconds."""
+        return parse_length(self.timeout).total_seconds()

@@ -12,13 +12,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from lakewright.spec.models.base import ALSO, Listed, SnakeModel, TextMap, Texts, inconsistent, lower
-from lakewright.spec.models.column import ColumnKeys, Injections
+from lakewright.spec.models.base import ALSO, Lower, SnakeModel, TextMap, Texts, inconsistent, lower
+from lakewright.spec.models.column import ColumnKeys
 from lakewright.spec.models.documentation import Checks
-from lakewright.spec.models.entity_settings import EntitySettings
+from lakewright.spec.models.entity_settings import EntityKeys, EntitySettings
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.spec.models.watermark import Watermark
 
 DELETES = ("none", "snapshot", "window")
 """The ways in which an entity's records are deleted, beside a flag."""
@@ -66,7 +65,7 @@ _TEXT_TOO = Field(json_schema_extra={ALSO: [{"type": "string"}]})
 Columns = dict[str, Annotated[ShortColumn, BeforeValidator(_typed), _TEXT_TOO]]
 
 
-class ShortEntity(EntitySettings):
+class ShortEntity(EntityKeys, EntitySettings):
     """A silver table, and the files that fill it. Every setting of an entity stands beside these keys."""
 
     model_config = ConfigDict(extra="forbid")
@@ -78,7 +77,7 @@ class ShortEntity(EntitySettings):
         description="Its files: a folder or a pattern; default: `bronze/<name>` in the lake.",
     )
     key: Texts = Field(default=(), description="The columns that identify a record.")
-    strategy: Annotated[Literal["full", "merge", "historic"] | None, BeforeValidator(lower)] = Field(
+    strategy: Lower[Literal["full", "merge", "historic"] | None] = Field(
         default=None, description="Default: merge with a key, full without."
     )
     columns: Columns = Field(default_factory=dict, description="Columns with a type or more, by name.")
@@ -89,18 +88,8 @@ class ShortEntity(EntitySettings):
     )
     order_by: str | None = Field(default=None, description="Column that orders the states of a record.")
     partition_by: Texts = Field(default=(), description="Columns by which the table is partitioned.")
-    description: str | None = Field(default=None, description="What a row describes.")
     id: str | None = Field(default=None, description="Stable identity; default the name.")
     connection: str | None = Field(default=None, description="A connection whose settings it inherits.")
-    destination: str | None = Field(default=None, description="Name of the silver table; default the name.")
-    moved_from: str | None = Field(default=None, description="The name that it had before.")
-    group: str | None = Field(default=None, description="Group of entities, for selection in a job.")
-    connectiongroup: str | None = Field(default=None, description="Group of source systems.")
-    enabled: bool = Field(default=True, description="Whether the entity is processed.")
-    secure: bool = Field(default=False, description="Whether its data lies apart.")
-    after: Listed[str] = Field(default=(), description="Applications that process a slice before.")
-    watermark: Listed[Watermark] = Field(default=(), description="Columns that show how far slices reach.")
-    transformations: Injections = Field(default=(), description="Expressions that are applied before all.")
 
     @model_validator(mode="after")
     def _has_key(self) -> Self:

@@ -6,38 +6,33 @@ Lakewright's own: Datalake Foundation reads Parquet only.
 from __future__ import annotations
 
 import codecs
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from lakewright.spec.models.base import SnakeModel, inconsistent, lower
+from lakewright.spec.models.base import Lower, SnakeModel, from_text, inconsistent
 
 _ESCAPES = {"\\t": "\t", "tab": "\t"}
 _OF_CSV = ("separator", "quote", "escape", "header", "trim_names")
 _TEXTS = ("csv", "json")
 
 
-def _short(declared: Any) -> Any:
-    """Return the map that a short form stands for: `format: csv` is `format: {kind: csv}`."""
-    return {"kind": declared} if isinstance(declared, str) else declared
-
-
-def _sign(declared: Any) -> Any:
+def _sign(written: str) -> str:
     """Return a separator as its character: a tab may be written as a backslash and a t, or as `tab`."""
-    return _ESCAPES.get(declared.strip().lower(), declared) if isinstance(declared, str) else declared
+    return _ESCAPES.get(written.strip().lower(), written)
 
 
 class SliceFormat(SnakeModel):
     """How the files of slices are read."""
 
-    kind: Annotated[Literal["parquet", "csv", "json", "avro", "orc"], BeforeValidator(lower)] = Field(
+    kind: Lower[Literal["parquet", "csv", "json", "avro", "orc"]] = Field(
         default="parquet", description="Format of the files."
     )
     encoding: str = Field(
         default="UTF-8",
         description="Encoding of csv and json, such as windows-1252. Invalid bytes fail the slice.",
     )
-    separator: Annotated[str, BeforeValidator(_sign)] = Field(
+    separator: Annotated[str, from_text(_sign)] = Field(
         default=",", min_length=1, description="csv: separator of fields, or `tab`."
     )
     quote: str = Field(default='"', max_length=1, description="csv: quote around fields; empty for none.")
@@ -53,8 +48,7 @@ class SliceFormat(SnakeModel):
         "_c1, …",
     )
     trim_names: bool = Field(
-        default=True,
-        description="csv: trim spaces and tabs around names in the header.",
+        default=True, description="csv: trim spaces and tabs around names in the header."
     )
 
     @model_validator(mode="after")
@@ -73,5 +67,5 @@ class SliceFormat(SnakeModel):
         return self
 
 
-SliceFormatValue = Annotated[SliceFormat | None, BeforeValidator(_short)]
+SliceFormatValue = Annotated[SliceFormat | None, from_text(lambda kind: {"kind": kind})]
 """A format, or its kind alone."""

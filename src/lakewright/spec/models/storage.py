@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import ClassVar, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from lakewright.spec.models.base import SnakeModel, inconsistent, lower
+from lakewright.spec.models.base import Lower, SnakeModel, inconsistent
 
 
 class Credentials(StrEnum):
@@ -18,8 +18,21 @@ class Credentials(StrEnum):
     STATIC = "static"
 
 
-class S3Storage(SnakeModel):
+class _Store(SnakeModel):
+    """A kind of object store."""
+
+    secret_keys: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values that must not appear in logs, records and pages."""
+        return frozenset(getattr(self, key) for key in self.secret_keys) - {""}
+
+
+class S3Storage(_Store):
     """Amazon S3, or a store with the same interface."""
+
+    secret_keys = ("secret_key", "session_token")
 
     endpoint_url: str = Field(
         default="",
@@ -34,7 +47,7 @@ class S3Storage(SnakeModel):
         description="Whether the bucket is in the URL's path instead of its host; default: true with an "
         "endpoint_url.",
     )
-    credentials: Annotated[Credentials, BeforeValidator(lower)] = Field(
+    credentials: Lower[Credentials] = Field(
         default=Credentials.ENVIRONMENT,
         description="`environment` is AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, "
         "otherwise the machine's role; `profile` one in ~/.aws; `static` access_key and secret_key.",
@@ -57,11 +70,6 @@ class S3Storage(SnakeModel):
             raise inconsistent("profile needs `credentials: profile`")
         return self
 
-    @property
-    def secrets(self) -> frozenset[str]:
-        """The values that must not appear in logs, records and pages."""
-        return frozenset({self.secret_key, self.session_token} - {""})
-
 
 class CloudCredentials(StrEnum):
     """Where the credentials of Azure and Google come from."""
@@ -70,15 +78,17 @@ class CloudCredentials(StrEnum):
     STATIC = "static"
 
 
-class AzureStorage(SnakeModel):
+class AzureStorage(_Store):
     """Azure Blob Storage, with or without the hierarchical namespace of Data Lake Storage Gen2."""
+
+    secret_keys = ("account_key", "client_secret")
 
     endpoint_url: str = Field(
         default="",
         pattern=r"^(https?://[^/]+:\d+/?)?$",
         description="URL of an emulator of Blob Storage, such as `http://127.0.0.1:10000`.",
     )
-    credentials: Annotated[CloudCredentials, BeforeValidator(lower)] = Field(
+    credentials: Lower[CloudCredentials] = Field(
         default=CloudCredentials.ENVIRONMENT,
         description="`environment` is AZURE_STORAGE_ACCOUNT_KEY; or AZURE_TENANT_ID and AZURE_CLIENT_ID, "
         "with AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE; otherwise the machine's "
@@ -105,29 +115,23 @@ class AzureStorage(SnakeModel):
             )
         return self
 
-    @property
-    def secrets(self) -> frozenset[str]:
-        """The values that must not appear in logs, records and pages."""
-        return frozenset({self.account_key, self.client_secret} - {""})
 
-
-class GoogleStorage(SnakeModel):
-    """Google Cloud Storage."""
+class GoogleStorage(_Store):
+    """Google Cloud Storage. The key of static credentials stays in its file."""
 
     endpoint_url: str = Field(
         default="",
         pattern=r"^(https?://.+)?$",
         description="URL of an emulator without credentials, such as `http://127.0.0.1:4443`.",
     )
-    credentials: Annotated[CloudCredentials, BeforeValidator(lower)] = Field(
+    credentials: Lower[CloudCredentials] = Field(
         default=CloudCredentials.ENVIRONMENT,
         description="`environment` is the file named by GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth "
         "application-default login`, otherwise the machine's service account; `static` is "
         "key_file.",
     )
     key_file: str = Field(
-        default="",
-        description="JSON key file of a service account, on each machine that runs Spark.",
+        default="", description="JSON key file of a service account, on each machine that runs Spark."
     )
 
     @model_validator(mode="after")
@@ -137,11 +141,6 @@ class GoogleStorage(SnakeModel):
         if self.endpoint_url and self.key_file:
             raise inconsistent("an endpoint_url takes no credentials")
         return self
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """The values that must not appear in logs, records and pages: the key stays in its file."""
-        return frozenset()
 
 
 class StorageSettings(SnakeModel):

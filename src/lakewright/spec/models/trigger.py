@@ -8,13 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from lakewright.spec.cron import check_cron, find_zone
 from lakewright.spec.expressions.values import parse_length
-from lakewright.spec.models.base import Named, Reference, TextMap, Texts, from_text, inconsistent, lower
+from lakewright.spec.models.base import (
+    Lower,
+    Named,
+    Reference,
+    TextMap,
+    Texts,
+    Upper,
+    from_text,
+    inconsistent,
+)
 
 LEAST_POLL = timedelta(milliseconds=100)
 LONGEST = timedelta(days=1)
@@ -38,21 +47,6 @@ class CatchUp(StrEnum):
     ALL = "all"
 
 
-class TriggerPhase(StrEnum):
-    """The phases up to which a trigger may run a job; it never removes anything."""
-
-    VALIDATE = "VALIDATE"
-    CREATE = "CREATE"
-    BUILD = "BUILD"
-    VERIFY = "VERIFY"
-
-
-def _phase(declared: object) -> object:
-    if isinstance(declared, str) and declared.strip().upper() in ("TRUNCATE", "DESTROY"):
-        raise ValueError(f"a trigger removes nothing, so its phase cannot be {declared.strip().upper()}")
-    return declared.strip().upper() if isinstance(declared, str) else declared
-
-
 class Trigger(Named):
     """When a job runs, or entities are processed, without a person.
 
@@ -64,9 +58,9 @@ class Trigger(Named):
     deferred: ClassVar[frozenset[str]] = frozenset({"parameters"})
 
     job: str | None = Field(default=None, description="The job to run.")
-    phase: Annotated[TriggerPhase, BeforeValidator(_phase)] | None = Field(
+    phase: Upper[Literal["VALIDATE", "CREATE", "BUILD", "VERIFY"]] | None = Field(
         default=None,
-        description="The phase up to which the job runs; required for a job.",
+        description="The phase up to which the job runs; required for a job. A trigger removes nothing.",
     )
     parameters: TextMap = Field(
         default_factory=dict,
@@ -80,12 +74,12 @@ class Trigger(Named):
     timezone: Annotated[str, BeforeValidator(lambda text: find_zone(text).key)] = Field(
         default="UTC", description="Time zone of `cron`, and of dates in `parameters`."
     )
-    catch_up: Annotated[CatchUp, BeforeValidator(lower)] = Field(
+    catch_up: Lower[CatchUp] = Field(
         default=CatchUp.LAST,
         alias="catch_up",
         description="Which times missed while no server ran still count.",
     )
-    on: Annotated[TriggerEvent, BeforeValidator(lower)] | None = Field(
+    on: Lower[TriggerEvent] | None = Field(
         default=None, description="What it waits for: slices that arrive, or that were processed."
     )
     of: Texts = Field(default=(), description="Entities whose slices it waits for; default: its `entities`.")

@@ -6,8 +6,8 @@ Source: the project files' rules, fields and data types: Flowman's names, in any
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.spec.suggestions import meant
@@ -57,7 +57,7 @@ def parse_sql_type(text: str) -> Type:
         'array<bigint>'
     """
     reader = _Reader(text)
-    found = reader.read_type(0)
+    found = reader.read_type()
     reader.end()
     return found
 
@@ -68,6 +68,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
+        self.depth = 0
 
     def fail(self, why: str) -> ValueError:
         return ValueError(f"{self.text!r} is not a type: {why}")
@@ -96,15 +97,18 @@ class _Reader:
         if self.text[self.position :].strip():
             raise self.fail(f"unexpected {self.text[self.position :].strip()[:20]!r}")
 
-    def read_type(self, depth: int) -> Type:
-        if depth > DEEPEST:
+    def read_type(self) -> Type:
+        if self.depth > DEEPEST:
             raise self.fail(f"nested more than {DEEPEST} deep")
         name = self.take("name", "a type's name").lower()
         if name == "interval" and (units := _UNITS.match(self.text, self.position)):
             self.position = units.end()
             return Scalar(f"interval {' '.join(units[1].lower().split())}")
         if name in _COMPOUND:
-            return _COMPOUND[name](self, depth)
+            self.depth += 1
+            found = _COMPOUND[name](self)
+            self.depth -= 1
+            return found
         if name not in _SCALARS:
             remedy = meant(name, (*_SCALARS, *_COMPOUND))
             raise self.fail(f"there is no type {name!r}{f'; {remedy}' if remedy else ''}")
@@ -119,18 +123,12 @@ class _Reader:
             self.expect(")")
         return numbers
 
-    def read_decimal(self, depth: int) -> Type:
+    def read_decimal(self) -> Type:
         numbers = self.read_numbers(2)
         precision, scale = [*numbers, 0][:2] if numbers else (38, 18)
         if not 1 <= precision <= 38 or scale > precision:
             raise self.fail("precision is 1 to 38 and scale at most the precision")
         return Decimal(precision, scale)
-
-    def read_varchar(self, depth: int) -> Type:
-        return self.read_chars(is_fixed=False)
-
-    def read_char(self, depth: int) -> Type:
-        return self.read_chars(is_fixed=True)
 
     def read_chars(self, *, is_fixed: bool) -> Type:
         numbers = self.read_numbers(1)
@@ -138,21 +136,22 @@ class _Reader:
             raise self.fail("a length is needed, as in varchar(20)")
         return Chars(numbers[0], is_fixed)
 
-    def read_array(self, depth: int) -> Type:
-        self.expect("<")
-        element = self.read_type(depth + 1)
+    def read_inner(self, *signs: str) -> list[Type]:
+        """Read types, each after its sign, and the closing bracket."""
+        found: list[Type] = []
+        for sign in signs:
+            self.expect(sign)
+            found.append(self.read_type())
         self.expect(">")
-        return Array(element)
+        return found
 
-    def read_map(self, depth: int) -> Type:
-        self.expect("<")
-        key = self.read_type(depth + 1)
-        self.expect(",")
-        value = self.read_type(depth + 1)
-        self.expect(">")
-        return MapOf(key, value)
+    def read_array(self) -> Type:
+        return Array(*self.read_inner("<"))
 
-    def read_struct(self, depth: int) -> Type:
+    def read_map(self) -> Type:
+        return MapOf(*self.read_inner("<", ","))
+
+    def read_struct(self) -> Type:
         self.expect("<")
         fields: list[StructField] = []
         while not self.take_if(">"):
@@ -160,7 +159,7 @@ class _Reader:
                 self.expect(",")
             name = self.read_field_name()
             self.take_if(":")
-            found = self.read_type(depth + 1)
+            found = self.read_type()
             fields.append(StructField(name, found, nullable=not self.take_not_null()))
         return Struct(tuple(fields))
 
@@ -179,11 +178,11 @@ class _Reader:
         return True
 
 
-_COMPOUND = {
+_COMPOUND: Mapping[str, Callable[[_Reader], Type]] = {
     "decimal": _Reader.read_decimal,
     "numeric": _Reader.read_decimal,
-    "varchar": _Reader.read_varchar,
-    "char": _Reader.read_char,
+    "varchar": partial(_Reader.read_chars, is_fixed=False),
+    "char": partial(_Reader.read_chars, is_fixed=True),
     "array": _Reader.read_array,
     "map": _Reader.read_map,
     "struct": _Reader.read_struct,

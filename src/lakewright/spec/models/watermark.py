@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
 from lakewright.errors import SpecError
-from lakewright.spec.expressions.calls import call_problem
 from lakewright.spec.expressions.expression import (
     Access,
-    Call,
     Literal,
     Name,
     Node,
@@ -25,8 +23,8 @@ from lakewright.spec.expressions.expression import (
     parts_of,
 )
 from lakewright.spec.expressions.functions import NAMESPACES, EvaluationContext
-from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.models.base import SnakeModel, inconsistent, lower
+from lakewright.spec.expressions.scope import Scope, call_problem
+from lakewright.spec.models.base import Lower, SnakeModel, inconsistent
 
 LAST_VALUES = ("last_value", "watermark")
 """Names by which an expression refers to the last value."""
@@ -48,7 +46,7 @@ class Watermark(SnakeModel):
     """One watermark column of an entity."""
 
     column_name: str = Field(min_length=1, description="Its name in the source, or its new name.")
-    operation: Annotated[Operation, BeforeValidator(lower)] = Field(
+    operation: Lower[Operation] = Field(
         default=Operation.AND, description="How its condition is combined with the previous ones."
     )
     operation_group: int = Field(
@@ -77,11 +75,6 @@ class Watermark(SnakeModel):
         """The parsed expression. Its names are those of the last value and of helpers."""
         return parse_expression(self.expression)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the expression is the last value itself."""
-        return isinstance(self.node, Name)
-
     def lower_end(self, last_value: Any, context: EvaluationContext | None = None) -> object:
         """Return the lower end of the window after `last_value`, as a typed value, never as SQL text.
 
@@ -102,8 +95,8 @@ def _problem(node: Node) -> str | None:
         return "is not a value"
     if isinstance(node, Access) and node.arguments is None:
         return f"uses the property {node.member!r}"
-    if isinstance(node, Call):
-        return f"uses the function {node.function!r}"
+    if isinstance(node, Access) and node.target is None:
+        return f"uses the function {node.member!r}"
     why = _call_problem(node)
     return why and f"cannot be evaluated: {why}"
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.parsed_file import DOUBLED, Lines, ParsedFile
+from lakewright.spec.reading.parsed_file import DOUBLED, Lines, ParsedFile, nodes_in
 
 # Limits of size and depth, so that a hostile file ends in a fault within seconds.
 LONGEST = 16_000_000
@@ -45,7 +45,7 @@ def read_json(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
     if fault is not None:
         return ParsedFile.empty(file), (fault,)
     document = ParsedFile(file, value, lambda: _find_lines(text))
-    return document, tuple(islice(_doubled_keys(document, value), MOST_FAULTS))
+    return document, tuple(islice(_doubled_keys(document), MOST_FAULTS))
 
 
 def _parse(text: str, file: str) -> tuple[Any, Fault | None]:
@@ -100,17 +100,12 @@ def _as_text(value: Any, depth: int) -> Any:
     return value
 
 
-def _doubled_keys(document: ParsedFile, value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
-    for key in value.duplicates if isinstance(value, _Map) else ():
-        where = document.at((*path, key))
-        remedy = "Remove or rename one of them."
-        yield Fault(f"the key {key!r} occurs twice", where, remedy, details={DOUBLED: (*path, key)})
-    entries = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for step, inner in entries:
-        if isinstance(inner, (dict, list)):
-            yield from _doubled_keys(document, inner, (*path, step))
+def _doubled_keys(document: ParsedFile) -> Iterator[Fault]:
+    for path, value in nodes_in(document.value):
+        for key in value.duplicates if isinstance(value, _Map) else ():
+            where = document.at((*path, key))
+            remedy = "Remove or rename one of them."
+            yield Fault(f"the key {key!r} occurs twice", where, remedy, details={DOUBLED: (*path, key)})
 
 
 def _find_lines(text: str) -> Lines:

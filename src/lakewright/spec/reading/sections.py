@@ -53,7 +53,11 @@ class RawDefinition:
     """A named entry of a section as the user wrote it, with its location.
 
     Attributes:
-        shared: The connection whose settings an entity inherits.
+        name: The key in the section.
+        raw: The content as written. Scalars are texts, or None if there is no value.
+        document: The file of the entry.
+        path: The position in the file.
+        shared: The connection whose settings an entity inherits, as it is written.
     """
 
     name: str
@@ -63,7 +67,15 @@ class RawDefinition:
     shared: RawDefinition | None = None
 
     def at(self, *path: str | int) -> Location:
-        """Return the location of the entry, or of a value inside it."""
+        """Return the location of the entry, or of the value at `path` inside it.
+
+        A setting that an entity inherits is where its connection declares it.
+        """
+        if self.shared is not None and path[:1] == ("settings",):
+            key = path[:2]
+            is_own = self.document.has((*self.path, *key))
+            if not is_own and self.shared.document.has((*self.shared.path, *key)):
+                return self.shared.at(*path)
         return self.document.at((*self.path, *path))
 
 
@@ -117,6 +129,10 @@ class Sections:
         """Add a fault, with the definitions that are wrong because of it."""
         self.faults.append(Fault(message, location, remedy, touches=touches))
 
+    def warn(self, message: str, location: Location | None, remedy: str | None = None) -> None:
+        """Add a warning."""
+        self.warnings.append(Fault(message, location, remedy))
+
     def add(self, document: ParsedFile) -> None:
         """Add the sections of a module's file."""
         if document.value is None:
@@ -128,7 +144,7 @@ class Sections:
             self._add_foundation(document)
         elif is_json:
             why = f"{document.file} is ignored: it has none of the sections {', '.join(FOUNDATION)}"
-            self.warnings.append(Fault(why, document.at(), "Move it out of the module's folder."))
+            self.warn(why, document.at(), "Move it out of the module's folder.")
         else:
             remedy, touched = f"Sections are {', '.join(CATEGORIES)} and others.", ("module", document.file)
             self.fault("a module must be a map of sections", document.at(), remedy, (touched,))

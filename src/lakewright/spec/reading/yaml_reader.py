@@ -23,7 +23,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from lakewright.errors import Fault, Location
+from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.reading.parsed_file import DOUBLED, Lines, ParsedFile
 
 LONGEST = 4_000_000
@@ -47,14 +47,6 @@ class _Node:
     size: int
 
 
-class _Refused(Exception):
-    """Stops the reading of a file that is refused."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
-
-
 def read_yaml(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
     """Return the document of a text, and its faults.
 
@@ -65,10 +57,10 @@ def read_yaml(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
     try:
         if len(text) > LONGEST:
             why = f"the file has more than {LONGEST} characters"
-            raise _Refused(Fault(why, Location(file), "Split it."))
+            raise SpecError.of(why, location=Location(file), remedy="Split it.")
         node = builder.read(yaml.parse(text, Loader=_LOADER))
-    except _Refused as refused:
-        builder.faults.append(refused.fault)
+    except SpecError as refused:
+        builder.faults += refused.faults
     except yaml.YAMLError as error:
         builder.faults.append(_syntax_fault(error, file, text))
     return ParsedFile(file, node.value, lambda: node.lines), tuple(builder.faults)
@@ -111,8 +103,8 @@ class _Builder:
                 found = self.node(event, events, 1)
         return found
 
-    def refused(self, event: Event, message: str, remedy: str | None = None) -> _Refused:
-        return _Refused(Fault(message, location=self.at(event), remedy=remedy))
+    def refused(self, event: Event, message: str, remedy: str | None = None) -> SpecError:
+        return SpecError.of(message, location=self.at(event), remedy=remedy)
 
     def at(self, event: Event) -> Location:
         mark = event.start_mark
@@ -125,26 +117,19 @@ class _Builder:
             node = self.anchored(event)
         else:
             if event.tag not in _TAGS:
-                raise self.refused(
-                    event,
-                    f"the tag {event.tag!r} is not supported",
-                    "Remove the tag; the field's type converts the value.",
-                )
+                remedy = "Remove the tag; the field's type converts the value."
+                raise self.refused(event, f"the tag {event.tag!r} is not supported", remedy)
             if event.anchor is not None:
                 self.anchors[event.anchor] = None
             node = self.value(event, events, depth)
             if event.anchor is not None:
                 self.anchors[event.anchor] = node
-        self.count(event, node)
-        return node
-
-    def count(self, event: Event, node: _Node) -> None:
         # Each use of an alias counts all its values, so that a few lines cannot become millions of values.
         self.nodes += node.size if isinstance(event, AliasEvent) else 1
         if self.nodes > MOST_NODES:
-            raise self.refused(
-                event, f"the file has more than {MOST_NODES} values", "Split it, or use fewer aliases."
-            )
+            remedy = "Split it, or use fewer aliases."
+            raise self.refused(event, f"the file has more than {MOST_NODES} values", remedy)
+        return node
 
     def anchored(self, event: AliasEvent) -> _Node:
         if event.anchor not in self.anchors:
@@ -193,7 +178,9 @@ class _Builder:
             node = self.inside(key, next(events), events, depth)
             size += node.size + 1
             if key == "<<" and not event.style:
-                merged += self.merged(event, node)
+                if not isinstance(node.value, dict):
+                    raise self.refused(event, "'<<' needs a map, or an alias of one")
+                merged.append(node)
             elif key in entries:
                 self.faults.append(self.doubled(event, key, inner[key].line))
             else:
@@ -210,11 +197,6 @@ class _Builder:
         node = self.node(cast("_Content", event), events, depth + 1)
         self.path.pop()
         return node
-
-    def merged(self, event: Event, node: _Node) -> list[_Node]:
-        if isinstance(node.value, dict):
-            return [node]
-        raise self.refused(event, "'<<' needs a map, or an alias of one")
 
     def doubled(self, event: Event, key: str, first: int) -> Fault:
         return Fault(

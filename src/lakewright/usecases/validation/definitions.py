@@ -13,10 +13,8 @@ from typing import Any
 from lakewright.errors import Fault, LakewrightError, Location, SpecError
 from lakewright.lake.lake import Lake
 from lakewright.spec.arguments import expand_arguments, sample_arguments
-from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.definitions.faults import VALIDATED
-from lakewright.spec.expressions.calls import DEPENDS_ON_VALUE
-from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.definitions.definition import VALIDATED, Definition
+from lakewright.spec.expressions.scope import DEPENDS_ON_VALUE, Scope
 from lakewright.spec.loading.entity_checks import check_places
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.entity import Entity

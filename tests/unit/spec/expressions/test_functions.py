@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from lakewright.spec.expressions.calls import call_problem
 from lakewright.spec.expressions.expression import Access, Name, parse_expression
 from lakewright.spec.expressions.functions import ALONE, FUNCTIONS, NAMESPACES, VALUES
+from lakewright.spec.expressions.scope import call_problem
 
 
 def test_each_function_is_declared_once() -> None:

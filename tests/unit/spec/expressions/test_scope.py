@@ -154,7 +154,7 @@ def test_a_value_is_quoted_for_sql(text: str, rendered: str) -> None:
     [
         ("${sql()}", "sql takes 1 argument, not 0"),
         ("${sql(a, a)}", "sql takes 1 argument, not 2"),
-        ("${sql(LocalDate)}", "sql takes a value, not a helper"),
+        ("${sql(LocalDate)}", "a value is expected, not the helper LocalDate"),
         ("${sql(b)}", "unknown name 'b'"),
         ("$sql(a)", r"unknown name 'sql' \(Write \$\{sql\(name\)\}, with braces"),
     ],

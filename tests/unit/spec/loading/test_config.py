@@ -7,16 +7,24 @@ from pathlib import Path
 import pytest
 from tests.projects import KINDS, make_project
 
-from lakewright.errors import SpecError
+from lakewright.errors import Fault, SpecError
+from lakewright.spec.expressions.scope import Entry
 from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.settings import read_config
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
+from lakewright.spec.reading.sections import Sections
+
+
+def sorted_out(entries: dict[str, str]) -> tuple[dict[str, str], list[Fault], list[Fault]]:
+    sections = Sections()
+    found = read_config({key: Entry(text) for key, text in entries.items()}, sections)
+    return found, sections.faults, sections.warnings
 
 
 def test_configuration_is_sorted_out() -> None:
-    found, faults, warnings = read_config(
+    found, faults, warnings = sorted_out(
         {
             "spark.x": "1",
             "flowman.default.target.outputMode": "append",
@@ -25,8 +33,7 @@ def test_configuration_is_sorted_out() -> None:
             "flowman.nix": "x",
             "lakewright.nix": "x",
             "hive.x": "y",
-        },
-        {},
+        }
     )
     assert found == {
         "spark.x": "1",
@@ -145,8 +152,8 @@ def test_a_namespace_is_left_out_in_words(tmp_path: Path) -> None:
 
 
 def test_whether_commands_leave_a_server_behind_is_one_of_two_words() -> None:
-    assert read_config({"lakewright.serve": "auto"}, {})[0] == {"lakewright.serve": "auto"}
-    _, faults, _ = read_config({"lakewright.serve": "always"}, {})
+    assert sorted_out({"lakewright.serve": "auto"})[0] == {"lakewright.serve": "auto"}
+    _, faults, _ = sorted_out({"lakewright.serve": "always"})
     assert [fault.message for fault in faults] == ["lakewright.serve is 'always'; it is never or auto"]
 
 
@@ -162,5 +169,5 @@ def test_whether_commands_leave_a_server_behind_is_one_of_two_words() -> None:
     ],
 )
 def test_what_apply_may_do_is_checked_when_a_project_loads(key: str, value: str, is_right: bool) -> None:
-    found, faults, _ = read_config({f"lakewright.apply.{key}": value}, {})
+    found, faults, _ = sorted_out({f"lakewright.apply.{key}": value})
     assert (len(found), len(faults)) == ((1, 0) if is_right else (0, 1))

@@ -11,7 +11,7 @@ import pytest
 from pydantic import Field, ValidationError
 
 from lakewright.errors import Location
-from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.definitions.definition import faults_of
 from lakewright.spec.models.base import Listed, Model
 
 FOREIGN = ("Input", "should", "valid integer", "Value error")
