@@ -26,13 +26,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.chain import foreign_commits
 from lakewright.spark.engine import materialized
 from lakewright.strategies.slice_load import check_unchanged, table_lock
-from lakewright.targets.entity.table_rules import (
-    OWN_KEY,
-    ExaminedTable,
-    Finding,
-    find_violations,
-    has_rules,
-)
+from lakewright.targets.entity.table_rules import OWN_KEY, ExaminedTable, Finding, find_violations, has_rules
 from lakewright.targets.lease import hold_leases, table_resource
 from lakewright.transform.steps import find_name, with_columns
 

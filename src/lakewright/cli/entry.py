@@ -138,7 +138,8 @@ def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:
     if isinstance(error, click.ClickException):
         return WRONG, [Fault(error.format_message(), code="usage")]
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return 128 + _signal_of(error), [Fault("interrupted", code="interrupted")]
+        number = next((each for each in error.args if isinstance(each, int)), signal.SIGINT)
+        return 128 + number, [Fault("interrupted", code="interrupted")]
     if isinstance(error, OSError) and (found := file_fault(error)) is not None:
         return WRONG, [found]
     return FAILED, _faults_of_jvm(error) or [unexpected(error)]
@@ -162,11 +163,6 @@ def _usage_fault(error: click.UsageError) -> Fault:
         return Fault("there is no option --json", remedy="`-o json` gives the result as JSON.", code="usage")
     path = error.ctx.command_path if error.ctx is not None else "lakewright"
     return Fault(error.format_message(), remedy=f"`{path} --help` shows what it takes.", code="usage")
-
-
-def _signal_of(stop: BaseException) -> int:
-    number = stop.args[0] if stop.args else signal.SIGINT
-    return int(number) if isinstance(number, int) else int(signal.SIGINT)
 
 
 @contextmanager

@@ -76,10 +76,7 @@ class Output:
 
     def result(self, document: Any, blocks: Iterable[Block]) -> None:
         """Print the result: the document with `-o json`, else the page."""
-        if self.is_json:
-            self.document(document)
-        else:
-            self.page(blocks)
+        self.answer(document, () if self.is_quiet else blocks)
 
     def answer(self, document: Any, blocks: Iterable[Block]) -> None:
         """Print what a command was asked for, with `-q`, too: it has nothing else to say."""

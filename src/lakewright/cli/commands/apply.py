@@ -17,7 +17,6 @@ from lakewright.cli.commands.arguments import (
     operator_options,
     run_options,
 )
-from lakewright.cli.commands.history import runs_table
 from lakewright.cli.commands.run import run_watched
 from lakewright.cli.commands.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.faults import FAILED, HELD, fault_line, remedy_lines
@@ -26,7 +25,7 @@ from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Line, Span, ago, assignments, labelled, line, table_of, took
 from lakewright.cli.page import status as coloured
 from lakewright.cli.progress import SlicesDue
-from lakewright.cli.render.run import plan_page
+from lakewright.cli.render.run import plan_page, runs_table
 from lakewright.due.plan import Action, Choice, Finding, Plan, Step
 from lakewright.due.words import (
     SCHEMA,

@@ -138,9 +138,7 @@ class _Drawing:
     def targets(self) -> Iterator[tuple[str, str]]:
         """Yield the edges from a target to one that depends on it."""
         for each in self.drawn:
-            for source in self.drawn:
-                if source.name in each.sources:
-                    yield source.name, each.name
+            yield from ((source.name, each.name) for source in self.drawn if source.name in each.sources)
 
     def resources(self) -> list[Resource]:
         """Return each resource once."""
@@ -184,12 +182,7 @@ def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resour
         lakewright graph monthly --format dot | dot -Tsvg > monthly.svg
     """
     from lakewright.run.request import JobRequest
-    from lakewright.usecases.draw_graph import (
-        declared_graph,
-        graph_as_json,
-        phase_graph,
-        starting_triggers,
-    )
+    from lakewright.usecases.draw_graph import declared_graph, graph_as_json, phase_graph, starting_triggers
 
     has_phase = bool(words) and "=" not in words[0]
     phase = Phase.named(words[0]) if has_phase else None

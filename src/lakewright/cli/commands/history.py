@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,21 +10,9 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import rows_option, slice_named
 from lakewright.cli.group import group
-from lakewright.cli.page import (
-    SHORT_ID,
-    Block,
-    Line,
-    Span,
-    ago,
-    assignments,
-    labelled,
-    line,
-    status,
-    table_of,
-    took,
-)
+from lakewright.cli.page import Block, Line, Span, assignments, labelled, line, status, took
 from lakewright.cli.progress import working
-from lakewright.cli.render.run import metric_text, target_branch
+from lakewright.cli.render.run import metric_text, runs_table, target_branch
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
@@ -161,28 +148,6 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     document = {"removed": [run.run_id for run in old], "dry_run": dry_run}
     does = "would be removed" if dry_run else "removed"
     call.output.result(document, [line(f"{counted(len(old), 'run')} {does}")])
-
-
-def runs_table(runs: Sequence[Run], now: datetime, none: str = "") -> Block:
-    """Return runs as a table, the newest first."""
-    return table_of([_cells(run, now) for run in runs], none)
-
-
-def _cells(run: Run, now: datetime) -> dict[str, object]:
-    return {
-        "run": run.run_id[:SHORT_ID],
-        "status": status(run.status),
-        "job": run.job,
-        "phase": _phase_of(run),
-        "parameters": Span(assignments(run.parameters)),
-        "started": ago(run.started, now),
-        "took": took(run.started, run.finished) if run.finished else "",
-    }
-
-
-def _phase_of(run: Run) -> str:
-    """Return the phase of a run as text; a rebuild that only compares writes nothing."""
-    return f"{run.phase.lower()} --check" if run.facts.get("check") else run.phase.lower()
 
 
 def history_page(document: Mapping[str, Any]) -> Iterator[Block]:

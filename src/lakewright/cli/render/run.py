@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from lakewright.cli.faults import fault_details, fault_line, headline, recorded_fault, remedy_lines
-from lakewright.cli.page import Block, Line, Span, assignments, labelled, line, status
+from lakewright.cli.page import (
+    SHORT_ID,
+    Block,
+    Line,
+    Span,
+    ago,
+    assignments,
+    labelled,
+    line,
+    status,
+    table_of,
+    took,
+)
 from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
+from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import EARLIER, IS_EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
@@ -423,3 +437,25 @@ def _step_details(step: Step) -> Iterator[Line]:
 
 def _step_reasons(step: Step) -> str:
     return Phrase.joined("; ", step.reasons)
+
+
+def runs_table(runs: Sequence[Run], now: datetime, none: str = "") -> Block:
+    """Return runs as a table, the newest first."""
+    return table_of([_cells(run, now) for run in runs], none)
+
+
+def _cells(run: Run, now: datetime) -> dict[str, object]:
+    return {
+        "run": run.run_id[:SHORT_ID],
+        "status": status(run.status),
+        "job": run.job,
+        "phase": _phase_of(run),
+        "parameters": Span(assignments(run.parameters)),
+        "started": ago(run.started, now),
+        "took": took(run.started, run.finished) if run.finished else "",
+    }
+
+
+def _phase_of(run: Run) -> str:
+    """Return the phase of a run as text; a rebuild that only compares writes nothing."""
+    return f"{run.phase.lower()} --check" if run.facts.get("check") else run.phase.lower()

@@ -21,13 +21,7 @@ from lakewright.cli.render.run import slice_line
 from lakewright.errors import UsageError
 from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.lock import (
-    LONGEST_SAID,
-    Lock,
-    failure_words,
-    locked_error,
-    stale_advice,
-)
+from lakewright.manifest.lock import LONGEST_SAID, Lock, failure_words, locked_error, stale_advice
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.settings import is_taken_over
