@@ -281,7 +281,6 @@ def plan(
     phase: Phase | None,
     parameters: tuple[str, ...],
     *,
-    preview: bool,
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
@@ -304,7 +303,7 @@ def plan(
     from lakewright.usecases.run_job import plan_job
     from lakewright.usecases.triggers import triggers_of_job
 
-    found = plan_job(call.app, JobRequest.typed(name, phase, parameters, preview=preview, **options))
+    found = plan_job(call.app, JobRequest.typed(name, phase, parameters, **options))
 
     if (soon := next_line(triggers_of_job(call.app, name), call.clock())) is not None:
         call.output.note(soon)

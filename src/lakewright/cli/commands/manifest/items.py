@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @command
-@click.option("--state", "states", multiple=True, metavar="WORD", help="A verdict or a state, in any case.")
+@click.option("--state", "words", multiple=True, metavar="WORD", help="A verdict or a state, in any case.")
 @click.option("--application", metavar="NAME", help="Only for this application: name, or name:instance.")
 @click.option(
     "--for",
@@ -45,20 +45,11 @@ if TYPE_CHECKING:
 )
 @click.option("--after", multiple=True, metavar="APP", help="With --for: an application to wait for.")
 @entity_option()
-@click.option("--stale", is_flag=True, help="Only items with a stale lock.")
+@click.option("--stale", "is_stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
 @despite_faults
 def list_items(
-    call: Call,
-    /,
-    *,
-    states: tuple[str, ...],
-    application: str | None,
-    applicant: str | None,
-    after: tuple[str, ...],
-    entity: str | None,
-    stale: bool,
-    limit: int | None,
+    call: Call, /, *, applicant: str | None, after: tuple[str, ...], limit: int | None, **chosen: Any
 ) -> None:
     """List items with their verdicts: ready, locked, failed, skipped, processed, invalid.
 
@@ -72,7 +63,7 @@ def list_items(
     from lakewright.usecases.items import list_items as find_items
 
     if applicant is not None:
-        if states or application or entity or stale:
+        if any(chosen.values()):
             raise UsageError(
                 "--for lists what one application has before it, without other choices",
                 remedy="Leave out --state, --application, --entity and --stale.",
@@ -82,9 +73,7 @@ def list_items(
     elif after:
         raise UsageError("--after is given without --for", remedy="Name the application that waits: --for.")
     else:
-        rows = find_items(
-            call.app, states, application=application, entity=entity, is_stale=stale, limit=limit
-        )
+        rows = find_items(call.app, **chosen, limit=limit)
     call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
 
 
