@@ -105,13 +105,7 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     )
 
 
-def _meaning(
-    pattern: str,
-    kind: type[LakewrightError],
-    message: str,
-    remedy: str | None = None,
-    **details: bool,
-) -> Meaning:
+def _meaning(pattern: str, kind: type[LakewrightError], message: str, remedy: str | None = None) -> Meaning:
     """Return the meaning of texts of Spark as an error.
 
     Args:
@@ -119,12 +113,11 @@ def _meaning(
         kind: The class of the error.
         message: Its message, with `what` failed, the part that was `found`, and Spark's `condition`.
         remedy: Its remedy; by default that of the class.
-        details: Its details.
     """
 
     def error(match: re.Match[str], text: str, what: str) -> LakewrightError:
         found = message.format(what=what, found=match[0], condition=condition(text))
-        return kind(found, remedy=remedy, details=details)
+        return kind(found, remedy=remedy)
 
     return re.compile(pattern), error
 
