@@ -42,7 +42,7 @@ from lakewright.slices.reading import (
 from lakewright.slices.result import SliceReport, SliceResult, metrics_content
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
-from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption import is_adoptable
 from lakewright.strategies.fold import NotFoldable, apply_fold
 from lakewright.strategies.preparation import BadSlice, FoldSource, prepare_fold
 from lakewright.strategies.table_properties import followed_by

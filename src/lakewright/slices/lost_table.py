@@ -30,7 +30,7 @@ from lakewright.slices.application import is_of_lakewright
 from lakewright.slices.chain import first_processed, processed_items
 from lakewright.slices.discovery import item_id, slice_name
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import rebuild_command
 

@@ -27,8 +27,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.words import first_of
-from lakewright.strategies.adoption.columns import is_adoptable
-from lakewright.strategies.adoption.rows import adopt
+from lakewright.strategies.adoption import adopt, is_adoptable
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.past_load import (
     PastLoad,

@@ -17,7 +17,7 @@ from lakewright.slices.discovery import slice_name
 from lakewright.slices.processing_time import APART
 from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

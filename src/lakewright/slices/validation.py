@@ -38,7 +38,7 @@ from lakewright.slices.reading import read_slice, table_types
 from lakewright.slices.result import is_slice_at_fault
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
-from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption import is_adoptable
 from lakewright.strategies.bad_rows import check_bad_rows
 from lakewright.strategies.delete_inference import empty_slice_warning, preview_deletes
 from lakewright.strategies.preparation import prepare_load

@@ -12,7 +12,7 @@ from lakewright.lake.columns import fields_of
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.schema.spark import column_types, type_of
-from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
+from lakewright.strategies.adoption import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.table_properties import canonical_form, is_key_cast, own_properties

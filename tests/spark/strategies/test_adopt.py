@@ -16,7 +16,7 @@ from tests.spark.strategies.bench import SmallLake, entity, pa
 from lakewright.errors import MigrationError
 from lakewright.lake.observation import observe_table
 from lakewright.spec.models.entity import Entity
-from lakewright.strategies.adoption.columns import adopted_columns
+from lakewright.strategies.adoption import adopted_columns
 from lakewright.targets.entity.table_rules import ExaminedTable, find_violations
 from lakewright.transform.system_columns import SystemColumns
 
@@ -283,7 +283,7 @@ def test_partitions_that_the_table_does_not_have_are_refused(lake: SmallLake) ->
 
 @pytest.mark.nightly
 def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakewright.strategies.adoption import rows
+    from lakewright.strategies import adoption
 
     things = entity("historic", settings={"adopt": {"valid_from": "start"}})
     make(lake, things, "(1, 'Rome', timestamp'2023-01-01')", "id", "city", "start")
@@ -292,7 +292,7 @@ def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pyte
         if name == "after_adopt":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(rows, "reach_failpoint", die)
+    monkeypatch.setattr(adoption, "reach_failpoint", die)
     with pytest.raises(KeyboardInterrupt):
         lake.load(things, "s1", [{"id": 1, "city": "Rome"}])
     monkeypatch.undo()

@@ -29,7 +29,7 @@ from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import is_late_allowed, planned_time_error, times_error
 from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.adoption.columns import adopted_columns
+from lakewright.strategies.adoption import adopted_columns
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import narrowed_columns, outdated_rows
 from lakewright.targets.entity.work import EntityWork

@@ -12,7 +12,7 @@ from lakewright.slices.chain import SliceChain
 from lakewright.slices.context import ALL_SLICES, ProcessingContext, ProcessingOptions, SliceSelection
 from lakewright.slices.discovery import settle_of
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption import is_adoptable
 from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases, table_resource
 
