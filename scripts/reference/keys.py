@@ -10,7 +10,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ByteSize
 from pydantic.fields import FieldInfo
 
 from lakewright.schema.types import Scalar
@@ -42,6 +42,7 @@ NAMES: dict[Any, str] = {
     Any: "any",
     Duration: "duration",
     timedelta: "length of time",
+    ByteSize: "size",
 }
 PLURALS = {"text": "texts", "integer": "integers", "map": "maps", "list": "lists"}
 
@@ -49,6 +50,7 @@ DEFAULTS = {
     ("Entity", "name"): "the key",
     ("Entity", "destination"): "the name",
     ("Column", "name"): "",
+    ("ReplayBudget", "bytes"): "`10GiB`",
 }
 """Defaults that a class computes."""
 

@@ -30,7 +30,7 @@ from lakewright.spec.models.entity_settings import EntitySettings, SourceConnect
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.job import Case, Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.spec.models.project_file import ClusterSettings, ProjectFile
+from lakewright.spec.models.project_file import ApplySettings, ClusterSettings, ProjectFile
 from lakewright.spec.models.short import ShortColumn, ShortEntity, ShortTable, ShortTableColumn
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger
@@ -47,7 +47,8 @@ PAGES = {
 
 PLAIN: tuple[type[Model], ...] = (
     *BASES.values(),
-    *(Case, ClusterSettings, Column, DocumentationFile, Entity, EntitySettings, Execution, Field, Job),
+    *(ApplySettings, Case, ClusterSettings, Column, DocumentationFile, Entity, EntitySettings, Execution),
+    *(Field, Job),
     *(LakeSettings, MetricBoard, Parameter, PartitionField, ProjectFile, SourceConnection),
     *(ShortColumn, ShortEntity, ShortTable, ShortTableColumn),
     *(StorageSettings, TemplateSpec, Trigger, Watermark),

@@ -224,7 +224,7 @@ class Entity:
         records: What the manifest says of slices, by their names.
         late: What is decided beforehand of a late slice; None if a person is asked.
         changed: The same of a processed slice whose files have changed.
-        replay_budget: How many slices a replay may have without a grant.
+        most_replayed: How many slices a replay may have without a grant.
         unclaimed: For slices that only a job takes whose parameters are unknown: the names of these.
         unrecorded: The slices of rewinds that the table's log has and the manifest lacks; `records` has them
             as they are once these are recorded.
@@ -240,6 +240,7 @@ class Entity:
         unfit: The failures of slices that a replay could not apply, by their names.
         aside: The number of bad rows of slices that lie in quarantine, by name.
         quarantine: The folder of these.
+        most_replayed_bytes: How many bytes a replay may have without a grant.
     """
 
     name: str
@@ -250,7 +251,7 @@ class Entity:
     records: Mapping[str, Record] = field(default_factory=dict)
     late: Verb | None = None
     changed: Verb | None = None
-    replay_budget: int = 100
+    most_replayed: int = 100
     unclaimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unrecorded: tuple[Slice, ...] = ()
     refused: Mapping[str, Unknown] = field(default_factory=dict)
@@ -265,6 +266,7 @@ class Entity:
     unfit: Mapping[str, Record] = field(default_factory=dict)
     aside: Mapping[str, int] = field(default_factory=dict)
     quarantine: str = ""
+    most_replayed_bytes: int = 10 << 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -451,7 +451,9 @@ class _Planning:
 
     def _step(self, action: Action, base: int, rest: Sequence[Slice], lost: Sequence[Foreign]) -> None:
         needs = set()
-        if action is Action.REPLAY and len(rest) > self.entity.replay_budget:
+        size, entity = sum(each.size for each in rest), self.entity
+        is_costly = len(rest) > entity.most_replayed or size > entity.most_replayed_bytes
+        if action is Action.REPLAY and is_costly:
             needs.add(Grant.REPLAY)
         if lost:
             needs.add(Grant.FOREIGN)

@@ -20,7 +20,7 @@ from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.spec.models.project_file import ClusterSettings, ProjectFile
+from lakewright.spec.models.project_file import ApplySettings, ClusterSettings, ProjectFile
 from lakewright.spec.models.short import ShortEntity, ShortTable
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.sections import CATEGORIES, LISTED, TABLES
@@ -39,6 +39,7 @@ SETTINGS: Mapping[str, type[SnakeModel]] = {
     "lake": LakeSettings,
     "storage": StorageSettings,
     "cluster": ClusterSettings,
+    "apply": ApplySettings,
 }
 """Classes of sections with settings."""
 

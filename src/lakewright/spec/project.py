@@ -19,7 +19,7 @@ from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.spec.models.project_file import ClusterSettings
+from lakewright.spec.models.project_file import ApplySettings, ClusterSettings
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.reading.parsed_file import nodes_in
@@ -76,6 +76,7 @@ class Project:
             with expressions evaluated. Includes the profiles' entries and those of the command line.
         storage: The `storage:` section, with expressions evaluated.
         cluster: The `cluster:` section, with expressions evaluated.
+        apply: The `apply:` section, with expressions evaluated.
         manifest: The `manifest:` section, with expressions evaluated.
         documentation: The content of `documentation.yml` as written, or None.
         scope: The names of the project, including profiles and `-D`.
@@ -107,6 +108,7 @@ class Project:
     lake: LakeSettings = field(default_factory=LakeSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    apply: ApplySettings = field(default_factory=ApplySettings)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     documentation: Mapping[str, Any] | None = None
     imports: Mapping[str, Project] = field(default_factory=dict)

@@ -291,16 +291,18 @@ def test_bad_rows_in_quarantine_are_noticed_of_a_calm_entity_as_long_as_they_lie
 @pytest.mark.parametrize(
     ("config", "needs"),
     [
-        ("replayBudget=3", []),
-        ("replayBudget=2", ["replay"]),
-        ("replayBudget=2, lakewright.apply.allow=replay", []),
-        ("replayBudget=2, 'lakewright.apply.allow=foreign, replay'", []),
+        ("{replay_budget: {slices: 3}}", []),
+        ("{replay_budget: {slices: 2}}", ["replay"]),
+        ("{replay_budget: {slices: 2}, allow: replay}", []),
+        ("{replay_budget: {slices: 2}, allow: [foreign, replay]}", []),
+        ("{replay_budget: {bytes: 10}}", ["replay"]),
+        ("{replay_budget: {bytes: 1MB}}", []),
     ],
 )
 def test_a_project_says_what_a_replay_may_cost(lake: Path, config: str, needs: list[str]) -> None:
     """Rules of apply, "Decisions and grants": the project may give grants for good."""
     replace_in_model(lake, "processtype: merge", "processtype: historic")
     with (lake / "model.yml").open("a") as file:
-        file.write(f"config: [lakewright.apply.{config}]\n")
+        file.write(f"apply: {config}\n")
     replays = [each for each in plan(lake)["steps"] if each["action"] == "replay"]
     assert [(each["subject"]["name"], each["needs"]) for each in replays] == [("e0", needs), ("e1", needs)]

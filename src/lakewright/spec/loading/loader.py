@@ -39,6 +39,7 @@ from lakewright.spec.loading.settings import (
     active_profiles,
     merged_environment,
     namespace_warnings,
+    read_apply,
     read_cluster,
     read_lake,
     read_manifest,
@@ -138,6 +139,7 @@ class _Loader:
         scope = self.scope(top, environment, overrides.environment, lake)
         storage = read_storage(profiles, scope, self.sections)
         cluster = read_cluster(profiles, scope, self.sections, config)
+        apply = read_apply(profiles, scope, self.sections)
         is_remote = lake is not None and lake.is_remote and not storage.single_driver
         check = self.options.check_manifest
         manifest = read_manifest(profiles, scope, self.sections, check, needs_sharing=is_remote)
@@ -168,6 +170,7 @@ class _Loader:
             lake=lake,
             storage=storage,
             cluster=cluster,
+            apply=apply,
             manifest=manifest,
             documentation=documentation,
             imports=imports,

@@ -20,10 +20,9 @@ from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.definitions.definition import faults_of, render_tree
 from lakewright.spec.expressions.expression import names_used
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.spec.grants import Grant
 from lakewright.spec.models.base import SnakeModel
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
-from lakewright.spec.models.project_file import ClusterSettings
+from lakewright.spec.models.project_file import ApplySettings, ClusterSettings
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.parsed_file import Node, ParsedFile, nodes_in
@@ -186,6 +185,11 @@ def read_storage(profiles: Sequence[Profile], scope: Scope, sections: Sections) 
     return _Keys("storage", profiles, scope, sections).read(StorageSettings) or StorageSettings()
 
 
+def read_apply(profiles: Sequence[Profile], scope: Scope, sections: Sections) -> ApplySettings:
+    """Return what `apply` may always do, or the defaults if the section is invalid."""
+    return _Keys("apply", profiles, scope, sections).read(ApplySettings) or ApplySettings()
+
+
 def read_cluster(
     profiles: Sequence[Profile], scope: Scope, sections: Sections, config: Mapping[str, str]
 ) -> ClusterSettings:
@@ -224,13 +228,8 @@ PARALLEL_JOBS = "4"
 
 SERVE, SERVE_CHOICES = "serve", ("never", "auto")
 
-ALLOW = "apply.allow"
-REPLAY_BUDGET = "apply.replayBudget"
-
 SETTINGS = frozenset(
     (
-        ALLOW,
-        REPLAY_BUDGET,
         "bronze.settle",
         "default.relation.migrationPolicy",
         "default.relation.migrationStrategy",
@@ -285,21 +284,7 @@ def read_config(entries: Mapping[str, Entry], sections: Sections) -> dict[str, s
 
 def _refused(key: str, value: str) -> str | None:
     """Return what the value of a setting must be; None if it is that, or is checked where it is used."""
-    if key == SERVE and value not in SERVE_CHOICES:
-        return " or ".join(SERVE_CHOICES)
-    if key == ALLOW and not set(words_of(value)) <= set(Grant):
-        return f"a list of {', '.join(Grant)}"
-    return "a whole number" if key == REPLAY_BUDGET and not value.isdecimal() else None
-
-
-def words_of(value: str) -> list[str]:
-    """Return the words of a list, which commas or spaces part.
-
-    Example:
-        >>> words_of("foreign, replay")
-        ['foreign', 'replay']
-    """
-    return value.replace(",", " ").split()
+    return " or ".join(SERVE_CHOICES) if key == SERVE and value not in SERVE_CHOICES else None
 
 
 def _near(name: str, prefix: str) -> str | None:

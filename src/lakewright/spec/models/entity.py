@@ -6,6 +6,7 @@ Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -257,7 +258,8 @@ class Entity(EntityKeys, Named):
     @property
     def declared_digest(self) -> str:
         """A digest of all that the file declares of it."""
-        return hashlib.sha256(self.as_declared().model_dump_json().encode()).hexdigest()[:12]
+        text = json.dumps(self.as_declared().model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def scope(self) -> Scope:

@@ -1,4 +1,4 @@
-"""The keys of `project.yml` that describe the project itself, and its `cluster:` section.
+"""The keys of `project.yml` that describe the project itself, and its sections `apply:` and `cluster:`.
 
 Source: the project files' rules, `1. Project files`.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
-from pydantic import Field, field_validator
+from pydantic import ByteSize, Field, field_validator
 
 from lakewright.spec.expressions.values import parse_length
+from lakewright.spec.grants import Grant
 from lakewright.spec.models.base import Listed, Model, SnakeModel, TextMap, Texts
 
 _ADDRESS = r"[A-Za-z0-9_.\-]+:\d{1,5}|\[[0-9A-Fa-f:]+\]:\d{1,5}"
@@ -39,6 +40,24 @@ class ProjectFile(Model):
     description: str | None = Field(default=None, description="What the project is.")
     modules: Texts = Field(default=(), description="Files and folders with further sections.")
     imports: Listed[ImportSpec] = Field(default=(), description="Projects whose definitions are used.")
+
+
+class ReplayBudget(SnakeModel):
+    """What a replay may cost without consent."""
+
+    slices: int = Field(default=100, ge=0, description="The number of slices.")
+    bytes: ByteSize = Field(
+        default=ByteSize(10 << 30), ge=0, description="The bytes of their files, such as `500MB` or `2GiB`."
+    )
+
+
+class ApplySettings(SnakeModel):
+    """What `apply` may do without asking, each time."""
+
+    allow: Listed[Grant] = Field(default=(), description="The grants that are always given.")
+    replay_budget: ReplayBudget = Field(
+        default_factory=ReplayBudget, description="What a replay may cost without the grant `replay`."
+    )
 
 
 class ClusterSettings(SnakeModel):

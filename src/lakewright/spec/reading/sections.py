@@ -32,7 +32,7 @@ CATEGORIES: Mapping[str, str] = {
 TABLES = "tables"
 """The section of tables in the short form."""
 
-KEYED = ("lake", "storage", "cluster", "manifest")
+KEYED = ("lake", "storage", "cluster", "apply", "manifest")
 """Sections with one value a key, which the project file may have too."""
 
 SHARED = ("environment", "config", *KEYED)

@@ -28,7 +28,6 @@ from lakewright.slices.discovery import item_id, list_bronze
 from lakewright.slices.other_runs import processing_jobs, run_taking
 from lakewright.slices.pending_slices import find_pending
 from lakewright.spec.grants import Grant
-from lakewright.spec.loading.settings import words_of
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.build_marks import part_of
@@ -112,7 +111,7 @@ def plan_of_project(app: App, names: Iterable[str] = (), grants: frozenset[Grant
 
 def _configured(app: App) -> frozenset[Grant]:
     """Return the grants that the project gives always."""
-    return frozenset(map(Grant, words_of(app.project.config.get("lakewright.apply.allow", ""))))
+    return frozenset(app.project.apply.allow)
 
 
 def apply_plan(

@@ -155,19 +155,3 @@ def test_whether_commands_leave_a_server_behind_is_one_of_two_words() -> None:
     assert sorted_out({"lakewright.serve": "auto"})[0] == {"lakewright.serve": "auto"}
     _, faults, _ = sorted_out({"lakewright.serve": "always"})
     assert [fault.message for fault in faults] == ["lakewright.serve is 'always'; it is never or auto"]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "is_right"),
-    [
-        ("allow", "foreign,replay", True),
-        ("allow", "", True),
-        ("allow", "all", False),
-        ("allow", "deletes, replay", True),
-        ("replayBudget", "0", True),
-        ("replayBudget", "many", False),
-    ],
-)
-def test_what_apply_may_do_is_checked_when_a_project_loads(key: str, value: str, is_right: bool) -> None:
-    found, faults, _ = sorted_out({f"lakewright.apply.{key}": value})
-    assert (len(found), len(faults)) == ((1, 0) if is_right else (0, 1))
