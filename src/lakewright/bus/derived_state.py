@@ -11,8 +11,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
+from lakewright.manifest.payload import payload_content
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.readiness import BY_ARRIVAL, Done
 from lakewright.manifest.record import Application, Record

@@ -103,7 +103,7 @@ def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str
     A file or folder gets the id of its place, as slices have it. Any other text is the id.
     """
     from lakewright.bus.additions import id_of
-    from lakewright.manifest.foreign_payload import parse_payload
+    from lakewright.manifest.payload import parse_payload
 
     content = None if payload is None else parse_payload(read_text(call, payload))
     named = [Path(text) if _is_place(text) else text for text in items]
@@ -347,7 +347,7 @@ def renew(call: Call, /, *, claim: str) -> None:
 def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
     """End a claim: its item is processed. CLAIM is JSON, @FILE, or @- for stdin."""
     from lakewright.bus import claims
-    from lakewright.manifest.foreign_payload import parse_payload
+    from lakewright.manifest.payload import parse_payload
 
     written = _claim(call, claim)
     content = None if payload is None else parse_payload(read_text(call, payload))
