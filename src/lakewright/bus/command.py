@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lakewright.errors import UsageError
-from lakewright.manifest.foreign_payload import parse_payload
+from lakewright.manifest.payload import parse_payload
 
 log = logging.getLogger(__name__)
 

@@ -31,10 +31,9 @@ from lakewright.bus.worklist import Backlog, Demand, Worklist, backlog_of, own_a
 from lakewright.errors import LeaseLost, StoreUnavailable, UsageError
 from lakewright.manifest.applications import named_application
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger, Takeover
-from lakewright.manifest.payload import failure
+from lakewright.manifest.payload import failure, payload_content
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.readiness import BY_ARRIVAL, Done
 from lakewright.manifest.record import Agent, Application, Author, Record

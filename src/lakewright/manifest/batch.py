@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Generic, TypeVar
 
 from lakewright.errors import IllegalTransition, LakewrightError, SequenceConflict, UsageError
 from lakewright.manifest.item import Item
@@ -23,9 +22,6 @@ LONGEST_ID = 2_000
 
 LONGEST_NAME = 250
 """Maximum bytes of any other name in a record: an application's, an instance's, an author's, a run's."""
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -71,21 +67,21 @@ class Batch:
             IllegalTransition: A record may not follow, or another one has its id.
             UsageError: A value of the write cannot be stored.
         """
-        items = _Layers({}, self.items, self._items)
-        documents = _Layers({}, self.documents, self._documents)
+        items = {each.item_id: self._item(each.item_id) for each in write.appends}
+        documents = {(put.kind, put.key): self._document(put) for put in write.puts}
         if _has_landed(write, items):
-            return _written(write, items, documents)
-        records = [record for append in write.appends for record in self._append(append, items)]
-        for put in write.puts:
-            self._put(put, documents)
+            return _written(items, documents)
+        records = [record for append in write.appends for record in _append(append, items, self.now)]
         ids = {record.record_id for record in records}
         if len(ids) < len(records) or ids & self._ids or ids & self._taken:
             raise duplicate_record()
+        for put in write.puts:
+            documents[put.kind, put.key] = self._put(put, documents[put.kind, put.key])
         self._ids |= ids
         self.records += records
-        self.items.update(items.added)
-        self.documents.update(documents.added)
-        return _written(write, items, documents)
+        self.items |= {record.item_id: items[record.item_id] for record in records}
+        self.documents |= documents
+        return _written(items, documents)
 
     def attempt(self, write: Write) -> Outcome:
         """Add one write as `add` does, and return its result or its error."""
@@ -94,47 +90,36 @@ class Batch:
         except LakewrightError as error:
             return error
 
-    def _append(self, append: Append, items: _Layers[str, Item]) -> Iterator[Record]:
-        item = items.get(append.item_id) or Item(append.item_id)
-        if item.sequence != append.expected:
-            raise _conflict(append.item_id, append.expected, item.sequence)
-        for draft in append.drafts:
-            record = _checked(draft).recorded(sequence=item.sequence + 1, now=self.now)
-            item = item.after(record)
-            items.added[append.item_id] = item
-            yield record
+    def _item(self, item_id: str) -> Item:
+        return self.items.get(item_id) or self._items.get(item_id) or Item(item_id)
 
-    def _put(self, put: Put, documents: _Layers[DocumentKey, Document | None]) -> None:
+    def _document(self, put: Put) -> Document | None:
+        key = (put.kind, put.key)
+        return self.documents[key] if key in self.documents else self._documents.get(key)
+
+    def _put(self, put: Put, present: Document | None) -> Document | None:
         _check_text("kind", put.kind, LONGEST_NAME)
         _check_text("key", put.key, LONGEST_ID)
-        present = documents.get((put.kind, put.key))
         version = present.version if present else 0
         if put.expected is not None and put.expected != version:
             raise _conflict(f"{put.kind} {put.key}", put.expected, version)
-        documents.added[put.kind, put.key] = (
-            None
-            if put.value is None
-            else Document(put.kind, put.key, plain(put.value), max(version + 1, self._ticks()))
-        )
+        if put.value is None:
+            return None
+        return Document(put.kind, put.key, plain(put.value), max(version + 1, self._ticks()))
 
     def _ticks(self) -> int:
         """Microseconds by the store's clock: a document written again gets a version that it never had."""
         return (self.now - EPOCH) // timedelta(microseconds=1)
 
 
-class _Layers(Generic[K, V]):
-    """What one write adds, over what the batch and the store hold; a `ChainMap` takes five times as long."""
-
-    def __init__(self, added: dict[K, V], *below: Mapping[K, V]) -> None:
-        self.added = added
-        self._layers = (added, *below)
-
-    def get(self, key: K) -> V | None:
-        """Return the newest value of a key, or None."""
-        for layer in self._layers:
-            if key in layer:
-                return layer[key]
-        return None
+def _append(append: Append, items: dict[str, Item], now: datetime) -> Iterator[Record]:
+    item = items[append.item_id]
+    if item.sequence != append.expected:
+        raise _conflict(append.item_id, append.expected, item.sequence)
+    for draft in append.drafts:
+        record = _checked(draft).recorded(sequence=item.sequence + 1, now=now)
+        item = items[append.item_id] = item.after(record)
+        yield record
 
 
 def duplicate_record() -> IllegalTransition:
@@ -164,24 +149,19 @@ def is_storable(text: str) -> bool:
     return "\x00" not in text
 
 
-def _has_landed(write: Write, items: _Layers[str, Item]) -> bool:
+def _has_landed(write: Write, items: Mapping[str, Item]) -> bool:
     """Return whether the write's records were saved already; no other write has records with the same ids."""
     appends = [append for append in write.appends if append.drafts]
     return bool(appends) and all(
-        (item := items.get(append.item_id)) is not None
-        and item.has(append.drafts[-1].record_id, append.expected + len(append.drafts))
+        items[append.item_id].has(append.drafts[-1].record_id, append.expected + len(append.drafts))
         for append in appends
     )
 
 
-def _written(
-    write: Write, items: _Layers[str, Item], documents: _Layers[DocumentKey, Document | None]
-) -> Written:
-    changed = [items.get(item_id) for item_id in dict.fromkeys(a.item_id for a in write.appends)]
-    put = [documents.get(key) for key in dict.fromkeys((p.kind, p.key) for p in write.puts)]
+def _written(items: Mapping[str, Item], documents: Mapping[DocumentKey, Document | None]) -> Written:
     return Written(
-        tuple(item for item in changed if item is not None),
-        tuple(document for document in put if document is not None),
+        tuple(item for item in items.values() if item.sequence),
+        tuple(document for document in documents.values() if document is not None),
     )
 
 

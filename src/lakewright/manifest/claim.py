@@ -11,7 +11,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Lease
 from lakewright.manifest.lock import Lock, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application, Draft, State
-from lakewright.manifest.store import Put
+from lakewright.manifest.store import Append, Put, Write
 from lakewright.manifest.verdict import Verdict
 
 
@@ -92,7 +92,7 @@ def check_ready(
         )
 
 
-def claim_drafts(
+def claim_write(
     drafter: RecordDrafter,
     item: Item,
     lock: Lock | None,
@@ -102,8 +102,11 @@ def claim_drafts(
     record_id: str,
     token: int | None,
     counter: Put | None,
-) -> tuple[Draft, ...]:
-    """Return the records of a claim: PROCESSING, preceded by RESOLVED if a stale lock is taken over."""
+) -> Write:
+    """Return the write of a claim: PROCESSING, its lease, and the counter if it is raised.
+
+    If a stale lock is taken over, RESOLVED goes first, and the lease replaces the last one seen.
+    """
     resolved = () if lock is None else (_takeover(drafter, lock, lease),)
     mark = item.resolved or item.new
     numbered = {} if token is None else {"token": token}
@@ -116,14 +119,12 @@ def claim_drafts(
         previous=resolved[0].record_id if resolved else (mark.record_id if mark else None),
         record_id=record_id,
     )
-    return (*resolved, processing)
-
-
-def claim_puts(lock: Lock | None, lease: Lease, counter: Put | None) -> tuple[Put, ...]:
-    """Return the puts of a claim: its lease, replacing the last one seen, and a raised counter."""
     # A lock that seems to have no lease may be getting one: items and documents are not read together.
     seen = None if lock is None else lock.lease.version if lock.lease is not None else 0
-    return (lease.put(expected=seen), *(() if counter is None else (counter,)))
+    return Write(
+        (Append(item.item_id, (*resolved, processing), item.sequence),),
+        (lease.put(expected=seen), *(() if counter is None else (counter,))),
+    )
 
 
 def _takeover(drafter: RecordDrafter, lock: Lock, lease: Lease) -> Draft:

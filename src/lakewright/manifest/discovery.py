@@ -11,9 +11,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from lakewright.errors import LakewrightError, SequenceConflict
-from lakewright.manifest.drafter import RecordDrafter
 from lakewright.manifest.item import Item
-from lakewright.manifest.record import Application, Draft, State
+from lakewright.manifest.record import Application, Draft
 from lakewright.manifest.store import Append, Store, Write
 
 BATCH = 500
@@ -49,14 +48,6 @@ class Discovery:
     known: tuple[Item, ...]
 
 
-def discover(
-    store: Store, drafter: RecordDrafter, found: Iterable[DiscoveredSlice], *, run_id: str | None
-) -> Discovery:
-    """Record slices that the manifest does not know as NEW; known ones are left unchanged."""
-    slices = {slice_.item_id: slice_ for slice_ in found}
-    return record_unknown(store, slices, lambda item_id: _draft(drafter, slices[item_id], run_id))
-
-
 def record_unknown(store: Store, item_ids: Iterable[str], draft: Callable[[str], Draft]) -> Discovery:
     """Record items that the manifest does not know, each with its draft; known ones are left unchanged."""
     new: list[Item] = []
@@ -71,11 +62,6 @@ def record_unknown(store: Store, item_ids: Iterable[str], draft: Callable[[str],
             else:
                 known.append(store.read([one.item_id]).get(one.item_id) or Item(one.item_id))
     return Discovery(tuple(new), tuple(known))
-
-
-def _draft(drafter: RecordDrafter, found: DiscoveredSlice, run_id: str | None) -> Draft:
-    content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
-    return drafter.draft(found.item_id, State.NEW, found.application, content=content, run_id=run_id)
 
 
 def _record(store: Store, drafts: Sequence[Draft]) -> Iterator[Item | None]:

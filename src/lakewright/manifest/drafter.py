@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakewright.manifest.foreign_payload import foreign_payload
-from lakewright.manifest.payload import KEPT_WHOLE, payload
+from lakewright.manifest.payload import KEPT_WHOLE, foreign_payload, payload
 from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.redaction import Redactor
 

@@ -10,6 +10,7 @@ Source: `processing-manifest.md`, "State" (Processing acquires a lock). Leases a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -167,7 +168,12 @@ class Leases:
 
     def release(self, lease: Lease) -> None:
         """Release the lease if it is still held."""
-        release(self.store, lease)
+        present = find_lease(self.store, lease.key)
+        if present is None or present.token != lease.token:
+            return
+        # If another holder takes it over in between, it must stay.
+        with suppress(SequenceConflict):
+            self.store.write(Write(puts=(Put(LEASE, lease.key, None, present.version),)))
 
 
 def find_lease(store: Store, key: str) -> Lease | None:
@@ -201,17 +207,6 @@ def confirm(store: Store, lease: Lease) -> Lease:
     if present is None or present.token != lease.token:
         raise _lost_error(lease, present)
     return present
-
-
-def release(store: Store, lease: Lease) -> None:
-    """Release a lease if it is still held."""
-    present = find_lease(store, lease.key)
-    if present is None or present.token != lease.token:
-        return
-    try:
-        store.write(Write(puts=(Put(LEASE, lease.key, None, present.version),)))
-    except SequenceConflict:
-        return  # another holder took it over in between, so it must stay
 
 
 def _held_error(key: str, rival: Lease) -> LeaseHeld:

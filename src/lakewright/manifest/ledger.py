@@ -14,14 +14,14 @@ from enum import StrEnum
 from typing import Any
 
 from lakewright.errors import SequenceConflict
-from lakewright.manifest.claim import Claim, check_ready, claim_drafts, claim_puts, lost_claim_error
+from lakewright.manifest.claim import Claim, check_ready, claim_write, lost_claim_error
 from lakewright.manifest.commit_counter import COUNTER, choose_token
-from lakewright.manifest.discovery import DiscoveredSlice, Discovery, discover, record_unknown
+from lakewright.manifest.discovery import DiscoveredSlice, Discovery, record_unknown
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, MOST_RACES, Holder, Lease
 from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.record import Application, Draft, State
-from lakewright.manifest.rewind_actions import RewindActions
+from lakewright.manifest.rewind import RewindActions
 from lakewright.manifest.store import Append, Put, Write, Written
 
 
@@ -37,7 +37,14 @@ class Ledger(RewindActions):
 
     def discover(self, found: Iterable[DiscoveredSlice], *, run_id: str | None = None) -> Discovery:
         """Record slices that the manifest does not know as NEW; known ones are left unchanged."""
-        return discover(self.store, self._drafter, found, run_id=run_id)
+        slices = {each.item_id: each for each in found}
+
+        def draft(item_id: str) -> Draft:
+            one = slices[item_id]
+            content = {"entity": one.entity, "slice": one.slice, "fingerprint": dict(one.fingerprint)}
+            return self._drafter.draft(item_id, State.NEW, one.application, content=content, run_id=run_id)
+
+        return record_unknown(self.store, slices, draft)
 
     def announce(
         self,
@@ -113,7 +120,7 @@ class Ledger(RewindActions):
                 token, counter = choose_token(
                     item, application, token_counter, last, floor=token_floor, refused=refused, shared=shared
                 )
-            drafts = claim_drafts(
+            write = claim_write(
                 self._drafter,
                 item,
                 lock,
@@ -123,9 +130,8 @@ class Ledger(RewindActions):
                 token=token,
                 counter=counter,
             )
-            puts = claim_puts(lock, lease, counter)
             try:
-                written = self.store.write(Write((Append(item_id, drafts, item.sequence),), puts))
+                written = self.store.write(write)
             except SequenceConflict:
                 continue
             return self._claim(application, written, record_id=record_id, token=token or 0)

@@ -112,12 +112,8 @@ class WatermarkChange:
         """
         value = {
             "application": list(self.application.key),
-            "column": self.column,
             "value": None if self.watermark is None else self.watermark.as_json(),
-            "before": None if self.before is None else self.before.as_json(),
-            "author": self.author,
-            "reason": self.reason,
-            "at": format_instant(self.at),
+            **document_of(self, "column", "before", "author", "reason", "at"),
             **({} if self.item_id is None else {"item_id": self.item_id}),
         }
         stored = self.stored

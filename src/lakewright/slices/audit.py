@@ -19,10 +19,10 @@ from lakewright.manifest.lease import LEASE, Lease
 from lakewright.manifest.record import State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
-from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.inventory import Inventory
 from lakewright.upkeep.fsck import fsck
+from lakewright.upkeep.watermark_recovery import missing_watermarks
 
 ANSWERS = "*"
 """Takes the place of an item id if the damage concerns many items."""

@@ -6,13 +6,15 @@ database driver only when a store is opened, so settings are checked quickly and
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from secrets import SystemRandom
 from typing import Any, ClassVar, TypeVar
 
-from lakewright.errors import NotInstalled
+from lakewright.errors import LakewrightError, NotInstalled
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
 
@@ -26,6 +28,22 @@ def check_version(where: str, present: int, known: int) -> None:
             f"{where} has schema version {present}, this Lakewright knows versions up to {known}",
             remedy="Install the version of Lakewright that last wrote it, or a newer one.",
         )
+
+
+def attempts(patience: float, given_up: LakewrightError) -> Iterator[None]:
+    """Yield once per attempt, with growing pauses of random length between.
+
+    Args:
+        patience: Seconds after which no further attempt is made.
+        given_up: The error that is raised then.
+    """
+    deadline, longest = time.monotonic() + patience, 0.02
+    while True:
+        yield
+        time.sleep(SystemRandom().uniform(0, longest))
+        longest = min(2 * longest, 2.0)
+        if time.monotonic() > deadline:
+            raise given_up
 
 
 class Backend(ABC):
@@ -86,3 +104,20 @@ class Backend(ABC):
             return ask(store)
         finally:
             store.close()
+
+
+class MemoryBackend(Backend):
+    """The kind `memory`: an empty manifest that is lost when the process ends, for tests."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Return False: it belongs to one process."""
+        return False
+
+    def open(self) -> Store:
+        """Return an empty store."""
+        return MemoryStore()
+
+    def open_existing(self) -> Store:
+        """Return an empty store."""
+        return MemoryStore()

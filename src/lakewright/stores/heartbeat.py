@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Self
 
 from lakewright.errors import LeaseLost
@@ -70,12 +69,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._thread.join(self._duration.total_seconds() / 3)
 

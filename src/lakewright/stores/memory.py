@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from threading import Lock
 
-from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
 from lakewright.manifest.readiness import BY_ID, Choice, Reading, belongs
@@ -22,7 +21,6 @@ from lakewright.manifest.store import (
     Seen,
     Store,
     Write,
-    Written,
 )
 
 
@@ -52,23 +50,17 @@ class MemoryStore(Store):
 
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
         for write in writes:
-            try:
-                yield self._write(write)
-            except LakewrightError as error:
-                yield error
-
-    def _write(self, write: Write) -> Written:
-        with self._lock:
-            batch = Batch(
-                items=self._items, documents=self._documents, now=self.now(), taken=self._record_ids
-            )
-            written = batch.add(write)
-            for record in batch.records:
-                self._record_ids.add(record.record_id)
-                self._records.setdefault(record.item_id, []).append(record)
-            self._items.update(batch.items)
-            self._documents.update(batch.documents)
-        return written
+            with self._lock:
+                batch = Batch(
+                    items=self._items, documents=self._documents, now=self.now(), taken=self._record_ids
+                )
+                outcome = batch.attempt(write)
+                for record in batch.records:
+                    self._record_ids.add(record.record_id)
+                    self._records.setdefault(record.item_id, []).append(record)
+                self._items.update(batch.items)
+                self._documents.update(batch.documents)
+            yield outcome
 
     def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
         found = [reading.place_of(item) for item in list(self._items.values()) if belongs(item, choice)]

@@ -21,7 +21,7 @@ T = TypeVar("T")
 KINDS: Mapping[str, str] = {
     "delta": "lakewright.stores.delta.backend:DeltaBackend",
     "dynamodb": "lakewright.stores.dynamodb.backend:DynamoDbBackend",
-    "memory": "lakewright.stores.memory_backend:MemoryBackend",
+    "memory": "lakewright.stores.backend:MemoryBackend",
     "postgres": "lakewright.stores.postgres.backend:PostgresBackend",
     "sqlite": "lakewright.stores.sqlite.backend:SqliteBackend",
 }

@@ -18,7 +18,6 @@ from lakewright.manifest.journal import BUILD, unsettled
 from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Append, Damage, Document, DocumentKey, Outcome, Put, Seen, Store, Write
-from lakewright.manifest.watermark_recovery import RecordedWatermarks
 from lakewright.manifest.watermarks import (
     CHANGE,
     WATERMARK,
@@ -36,6 +35,7 @@ from lakewright.upkeep.transfer_lines import (
     parse_lines,
     record_text,
 )
+from lakewright.upkeep.watermark_recovery import RecordedWatermarks
 
 T = TypeVar("T")
 BATCH = 500

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.manifest.foreign_payload import foreign_payload
+from lakewright.manifest.payload import foreign_payload
 from lakewright.manifest.redaction import Redactor
 from lakewright.spec.expressions.secrets import is_secret_name
 

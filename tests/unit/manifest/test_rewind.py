@@ -14,9 +14,9 @@ from lakewright.manifest.record import State
 from lakewright.manifest.rewind import Rewind, RewoundSlice
 from lakewright.manifest.verdict import Verdict
 from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark
 from lakewright.testing import MemoryStore
+from lakewright.upkeep.watermark_recovery import missing_watermarks
 
 OTHER = "file:///lake/bronze/regions/2022-02-01.csv"
 KEY = "table silver/regions"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from secrets import SystemRandom
 from threading import RLock
 from typing import Any
 
@@ -16,6 +14,7 @@ from deltalake import CommitProperties, DeltaTable, QueryBuilder, WriterProperti
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from lakewright.errors import LakewrightError, SpecError, StoreBusy, StoreUnavailable
+from lakewright.stores.backend import attempts
 from lakewright.stores.delta.rows import SCHEMA, Line, lines_of, to_arrow
 
 PATIENCE = 30.0
@@ -188,21 +187,16 @@ class Table:
         self._delta.vacuum(KEPT_HOURS, enforce_retention_duration=False, dry_run=False)
 
     def attempts(self) -> Iterator[None]:
-        """Yield once per attempt at a write, with growing pauses of random length between.
+        """Yield once per attempt at a write, with pauses between.
 
         Raises:
             StoreBusy: Other writers overtook every attempt for `PATIENCE` seconds.
         """
-        deadline, longest = time.monotonic() + PATIENCE, 0.02
-        while True:
-            yield
-            time.sleep(SystemRandom().uniform(0, longest))
-            longest = min(2 * longest, 2.0)
-            if time.monotonic() > deadline:
-                raise StoreBusy(
-                    f"{self.where} is kept busy by other writers",
-                    remedy="Run again once they have ended; for many writers choose another back end.",
-                )
+        busy = StoreBusy(
+            f"{self.where} is kept busy by other writers",
+            remedy="Run again once they have ended; for many writers choose another back end.",
+        )
+        return attempts(PATIENCE, busy)
 
 
 def table_exists(location: str, storage_options: Mapping[str, str]) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from itertools import islice
-from secrets import SystemRandom
 from threading import Lock
 from typing import Any
 
@@ -17,6 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakewright.errors import StoreUnavailable
+from lakewright.stores.backend import attempts
 from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.rows import Key, Row, key_of, row_of, text
 from lakewright.stores.heartbeat import seconds_awake
@@ -196,24 +195,17 @@ class Table:
         """Close connections."""
         self._client.close()
 
-    def attempts(self) -> Iterator[int]:
-        """Yield the numbers of attempts, with growing pauses of random length between.
+    def attempts(self) -> Iterator[None]:
+        """Yield once per attempt, with pauses between.
 
         Raises:
             StoreUnavailable: `PATIENCE` seconds have passed.
         """
-        deadline = time.monotonic() + PATIENCE
-        number, longest = 0, 0.02
-        while True:
-            yield number
-            pause = SystemRandom().uniform(0, longest)
-            if time.monotonic() + pause > deadline:
-                raise StoreUnavailable(
-                    f"{self.where} has throttled requests for {PATIENCE:.0f} s",
-                    remedy="Give the table more capacity, or let fewer runs write at once.",
-                )
-            time.sleep(pause)
-            number, longest = number + 1, min(2 * longest, 2.0)
+        throttled = StoreUnavailable(
+            f"{self.where} has throttled requests for {PATIENCE:.0f} s",
+            remedy="Give the table more capacity, or let fewer runs write at once.",
+        )
+        return attempts(PATIENCE, throttled)
 
 
 def if_absent() -> dict[str, Any]:

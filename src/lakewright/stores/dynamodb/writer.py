@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from secrets import randbelow
 from threading import Lock
+from typing import Any
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch, document_keys, duplicate_record, item_ids
@@ -39,8 +40,8 @@ from lakewright.stores.dynamodb.rows import (
 )
 from lakewright.stores.dynamodb.table import Change, Refused, Table, if_absent, if_equal
 
-LARGEST = 512
-"""Maximum number of items, and of documents, that are cached."""
+LARGEST = 1_024
+"""Maximum number of items and documents that are cached."""
 
 
 class Cache:
@@ -51,38 +52,32 @@ class Cache:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._items: OrderedDict[str, Item | None] = OrderedDict()
-        self._documents: OrderedDict[DocumentKey, Document | None] = OrderedDict()
+        self._entries: OrderedDict[str | DocumentKey, Any] = OrderedDict()
 
     def store(self, item_ids: Iterable[str], keys: Iterable[DocumentKey], seen: Seen) -> None:
         """Cache the result of reading these items and documents."""
+        found: dict[str | DocumentKey, Any] = {item_id: seen.items.get(item_id) for item_id in item_ids}
+        found |= {key: seen.documents.get(key) for key in keys}
+        self.drop(found)
         with self._lock:
-            for item_id in item_ids:
-                self._items.pop(item_id, None)
-                self._items[item_id] = seen.items.get(item_id)
-            for key in keys:
-                self._documents.pop(key, None)
-                self._documents[key] = seen.documents.get(key)
-            for entries in (self._items, self._documents):
-                while len(entries) > LARGEST:
-                    entries.popitem(last=False)
+            self._entries.update(found)
+            while len(self._entries) > LARGEST:
+                self._entries.popitem(last=False)
 
     def get(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen | None:
         """Return all of these as last read, or None if one of them is not cached."""
         with self._lock:
-            if not (self._items.keys() >= set(item_ids) and self._documents.keys() >= set(keys)):
+            if not self._entries.keys() >= {*item_ids, *keys}:
                 return None
-            items = {i: item for i in item_ids if (item := self._items[i]) is not None}
-            documents = {k: document for k in keys if (document := self._documents[k]) is not None}
+            items = {name: item for name in item_ids if (item := self._entries[name]) is not None}
+            documents = {key: found for key in keys if (found := self._entries[key]) is not None}
         return Seen(items, documents)
 
-    def drop(self, item_ids: Iterable[str], keys: Iterable[DocumentKey]) -> None:
+    def drop(self, names: Iterable[str | DocumentKey]) -> None:
         """Remove the entries of these items and documents."""
         with self._lock:
-            for item_id in item_ids:
-                self._items.pop(item_id, None)
-            for key in keys:
-                self._documents.pop(key, None)
+            for name in names:
+                self._entries.pop(name, None)
 
 
 ROWS_OF_COUNTS = 12
@@ -104,11 +99,21 @@ class Writer:
     cache: Cache
     load: Callable[[Sequence[str], Sequence[DocumentKey]], Seen]
 
-    def write(self, write: Write) -> Written:
-        """Save one write; see `Store.write`."""
-        written = self._write_from_cache(write)
-        if written is not None:
-            return written
+    def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
+        """Save independent writes, in bundles that one transaction is likely to take."""
+        for bundle in _bundles(writes):
+            together = self._write_together(bundle) if len(bundle) > 1 else None
+            yield from map(self._write, bundle) if together is None else together
+
+    def _write(self, write: Write) -> Outcome:
+        """Save one write."""
+        try:
+            return self._write_from_cache(write) or self._write_anew(write)
+        except LakewrightError as error:
+            return error
+
+    def _write_anew(self, write: Write) -> Written:
+        """Save a write that is computed from what is read now."""
         refused: frozenset[str] = frozenset()
         for _ in self.table.attempts():
             seen = self.load(item_ids([write]), document_keys([write]))
@@ -140,21 +145,6 @@ class Writer:
             return None
         return written if batch.items or batch.documents else None
 
-    def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
-        """Save independent writes, in bundles that one transaction is likely to take."""
-        for bundle in _bundles(writes):
-            yield from self._write_bundle(bundle)
-
-    def _write_bundle(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        together = self._write_together(writes) if len(writes) > 1 else None
-        return [self._write_one(write) for write in writes] if together is None else together
-
-    def _write_one(self, write: Write) -> Outcome:
-        try:
-            return self.write(write)
-        except LakewrightError as error:
-            return error
-
     def _write_together(self, writes: Sequence[Write]) -> Sequence[Outcome] | None:
         """Save several writes in one transaction, or return None if that fails."""
         seen = self.load(item_ids(writes), document_keys(writes))
@@ -169,7 +159,7 @@ class Writer:
     def _save(self, batch: Batch, seen: Seen) -> None:
         changes = changes_of(batch, seen)
         ids, keys = list(batch.items), list(batch.documents)
-        self.cache.drop(ids, keys)
+        self.cache.drop([*ids, *keys])
         if len(changes) > MOST_CHANGES or sum(change.size for change in changes) > MOST_BYTES:
             write_large(self.table, changes)
         elif changes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -60,30 +61,20 @@ class Statement:
     def rows(self, connection: Connection, **parameters: Any) -> list[Any]:
         """Return the rows that a query finds, as the driver returns them."""
         text, arranged = self._for(connection)
-        cursor = connection.connection.cursor()
-        try:
+        with closing(connection.connection.cursor()) as cursor:
             cursor.execute(text, arranged(parameters))
             return list(cursor.fetchall())
-        finally:
-            cursor.close()
 
-    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Execute the statement for each row, and return the driver's count of affected table rows.
-
-        For several rows, some drivers return only the count of the last one.
-        """
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Execute the statement for each row."""
         if not rows:
-            return 0
+            return
         text, arranged = self._for(connection)
-        cursor = connection.connection.cursor()
-        try:
+        with closing(connection.connection.cursor()) as cursor:
             if len(rows) == 1:
                 cursor.execute(text, arranged(rows[0]))
             else:
                 cursor.executemany(text, [arranged(row) for row in rows])
-            return int(cursor.rowcount)
-        finally:
-            cursor.close()
 
     def _for(self, connection: Connection) -> tuple[str, _Arrange]:
         dialect = connection.dialect

@@ -99,7 +99,7 @@ def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str
         lakewright manifest add 'table orders' --as acme/landing --payload '{"rows": 3}'
     """
     from lakewright.bus.manifest import id_of
-    from lakewright.manifest.foreign_payload import parse_payload
+    from lakewright.manifest.payload import parse_payload
 
     content = None if payload is None else parse_payload(read_text(call, payload))
     named = [Path(text) if _is_place(text) else text for text in items]
@@ -325,7 +325,7 @@ def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
         lakewright manifest processed @claim.json --payload '{"rows": 3}'
     """
     from lakewright.bus import claims
-    from lakewright.manifest.foreign_payload import parse_payload
+    from lakewright.manifest.payload import parse_payload
 
     written = _claim(call, claim)
     content = None if payload is None else parse_payload(read_text(call, payload))
