@@ -263,9 +263,9 @@ def read_history(log: TableLog | None, table: DeltaFile, limit: int | None) -> l
         ]
 
 
-def actions_of(content: bytes) -> list[dict[str, Any]]:
-    """Return the actions of a commit, given the content of its file."""
-    return [json.loads(line) for line in content.splitlines() if line.strip()]
+def actions_of(content: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the actions of a commit, given the content of its file; what a commit says of itself is first."""
+    return (json.loads(line) for line in content.splitlines() if line.strip())
 
 
 def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class LogVersion:
     @classmethod
     def of(cls, version: int, text: bytes) -> LogVersion:
         """Return the version that a file of the log describes."""
-        actions = actions_of(text)
+        actions = list(actions_of(text))
         info = commit_info(actions)
         at = info.get("timestamp")
         return cls(

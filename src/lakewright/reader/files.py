@@ -206,6 +206,8 @@ def column_names(system: Files, source: Source, form: Form) -> list[str] | None:
             return None
         if not first.values:
             raise ValueError(f"{path} has no line with the names of the columns")
+        if any("\ufffd" in value for value in first.values):
+            raise FileFault("undecodable", path, encoding=form.encoding)
         names += names_of_header(first.values, form, path)
     return names
 

@@ -6,6 +6,7 @@ Source: the rules of rewinds, "Rebuild".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -197,6 +198,10 @@ def _place(lake: Lake, path: str) -> str:
     return join(lake.settings.root_folder, path)
 
 
+_AT_ONCE = 16
+"""Exports that are opened at once."""
+
+
 def exports_of(lake: Lake, history: HistoryFrom) -> tuple[Slice, ...]:
     """Return the exports in the folder, in the order of their names.
 
@@ -284,15 +289,18 @@ def _columns(lake: Lake, entity: Entity, history: HistoryFrom) -> Iterator[tuple
         yield history.place, state.names
         return
     form = form_of_slices(reader_of(entity, history).settings.slice_format)
-    for export in exports_of(lake, history):
-        source = source_of(export, form.kind)
-        try:
-            columns = column_names(files_at(source.place, lake), source, form)
-        except (OSError, ValueError, LakewrightError) as error:
-            raise unreadable_past(history, str(error)) from error
-        if columns is None:
-            return
-        yield export.name, (*columns, *folder_columns(source))
+    exports = exports_of(lake, history)
+    sources = [source_of(export, form.kind) for export in exports]
+    with ThreadPoolExecutor(_AT_ONCE) as workers:  # in an object store, each waits for an answer
+        found = workers.map(lambda each: column_names(files_at(each.place, lake), each, form), sources)
+        for export, source in zip(exports, sources, strict=True):
+            try:
+                columns = next(found)
+            except (OSError, ValueError, LakewrightError) as error:
+                raise unreadable_past(history, str(error)) from error
+            if columns is None:
+                return
+            yield export.name, (*columns, *folder_columns(source))
 
 
 def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mapping[str, int]:

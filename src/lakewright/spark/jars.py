@@ -136,8 +136,10 @@ def _download(url: str, place: Path, sha256: str) -> None:
     part = Path(name)
     try:
         # The operator chooses the scheme: a mirror may be a folder, `file:`.
-        source = urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS)  # noqa: S310 - see above
-        with os.fdopen(handle, "wb") as sink, source:
+        with (
+            os.fdopen(handle, "wb") as sink,
+            urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as source,  # noqa: S310 - see above
+        ):
             shutil.copyfileobj(source, sink)
         if (found := _sha256(part)) != sha256:
             raise NotInstalled(

@@ -84,12 +84,13 @@ def apply_slice(load: SliceLoad) -> Summary:
 def _load_whole(load: SliceLoad) -> Summary:
     """Write all rows of the slice: the first of the table, or with Full those in place of its former ones.
 
-    Records that arrive deleted are left out, or kept as tombstones, unless the table is one of Full. The
+    Records that arrive deleted are left out, or kept as tombstones; Full writes them to a table of Full. The
     table is created if necessary, also by a slice without rows; such a slice makes no commit to an existing
     one unless Full empties that.
     """
     strategy, is_full = load.request.strategy, load.request.strategy is Strategy.FULL
-    deleted = load.statistics.arrived_deleted if load.prepared.shape is not Strategy.FULL else 0
+    keeps_deleted = is_full and load.prepared.shape is Strategy.FULL
+    deleted = 0 if keeps_deleted else load.statistics.arrived_deleted
     rows = _rows(load, deleted)
     label = "delete" if is_full and load.state.exists else "unknown"
     counts = {"insert": load.statistics.used - deleted, label: deleted}

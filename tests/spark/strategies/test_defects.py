@@ -189,6 +189,15 @@ def test_d10_d11_deleted_rows(lake: SmallLake) -> None:
     assert lake.rows(crm, "id", "dlf_deleted") == [(1, False), (2, False)]
 
 
+def test_a_first_merge_into_a_table_of_full_leaves_out_what_arrives_deleted(lake: SmallLake) -> None:
+    """ "Merge Strategy", first run: a record that arrives deleted is not inserted, whatever the entity's own."""
+    names, schema = "id v dlf_deleted", [("id", pa.int64()), ("v", pa.string()), ("dlf_deleted", pa.bool_())]
+    crm, rows = entity("full"), things((1, "a", False), (2, "b", True), names=names)
+    first = lake.load(crm, "s1", rows, schema, strategy=Strategy.MERGE)
+    assert (first.inserted, first.deleted, first.without_row) == (1, 1, 1)
+    assert lake.rows(crm, "id", "dlf_deleted") == [(1, False)]
+
+
 def test_d12_a_delete_closes_a_version_and_opens_none(lake: SmallLake) -> None:
     """ "Historic Strategy": a record that comes back opens a new version; the gap stays."""
     names, schema = "id v dlf_deleted", [("id", pa.int64()), ("v", pa.string()), ("dlf_deleted", pa.bool_())]
