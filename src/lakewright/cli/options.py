@@ -83,9 +83,7 @@ def global_options() -> list[click.Option]:
         _option("-o", "--output", type=click.Choice(["text", "json"]), help="Format of the result."),
         _option("--log-format", type=click.Choice(["text", "json"]), help="Format of log lines on stderr."),
         _option("-v", "--verbose", "verbosity", count=True, help="Log more; -vv logs everything."),
-        _option(
-            "-q", "--quiet", "verbosity", flag_value=-1, help="Print only errors, answers and the last line."
-        ),
+        _option("-q", "--quiet", is_flag=True, help="Print only errors, answers and the last line."),
         _option(
             "--no-serve",
             "is_alone",
@@ -139,7 +137,9 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     if not value or parameter.name is None:
         return
     name = parameter.name
-    if name in ("definitions", "conf"):
+    if name == "quiet":
+        name, value = "verbosity", -1
+    elif name in ("definitions", "conf"):
         value = _assignments(value, parameter.opts[-1])
     context.meta[META] = settings_of(context).merged(name, value)
 

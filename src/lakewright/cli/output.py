@@ -109,8 +109,7 @@ class Output:
 
     def json_line(self, document: Any) -> None:
         """Print a document as one line of JSON."""
-        json.dump(self.redacted(document), self.out, ensure_ascii=False, default=str)
-        self.out.write("\n")
+        self.out.write(json.dumps(self.redacted(document), ensure_ascii=False, default=str) + "\n")
         self.out.flush()
 
     def last(self, text: str) -> None:

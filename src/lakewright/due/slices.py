@@ -409,10 +409,12 @@ class _Planning:
         self._replay(base, rest, last)
 
     def _forward(self, rest: Sequence[Slice]) -> None:
-        """Add the step that applies slices at the end, as far as their files are there."""
-        if self._is_refused(rest):
-            return
-        end = next((number for number, each in enumerate(rest) if self._gone([each])), len(rest))
+        """Add the step that applies slices at the end as far as they can be, and what holds the rest."""
+        refused = {
+            name: why for name, why in self.entity.refused.items() if why.permitted_by not in self.grants
+        }
+        stop = next((number for number, each in enumerate(rest) if each.name in refused), len(rest))
+        end = next((number for number, each in enumerate(rest[:stop]) if self._gone([each])), stop)
         times = self.entity.times
         undated = [
             each.name
@@ -423,18 +425,13 @@ class _Planning:
             self._note(Code.UNDATED, slices=undated)
         if end:
             self._step(Action.FORWARD, len(self.entity.table.held), rest[:end], ())
-        if end < len(rest):
+        if end < stop:
             self._blocked(rest[end:])
-
-    def _is_refused(self, rest: Sequence[Slice]) -> bool:
-        """Return whether a run would refuse the time of a slice, and add the step that says so."""
-        found = (self.entity.refused[each.name] for each in rest if each.name in self.entity.refused)
-        refused = next((each for each in found if each.permitted_by not in self.grants), None)
-        if refused is None:
-            return False
-        needs, choices = _unless_permitted(refused.permitted_by, State.BLOCKED), tuple(self.ended)
-        self._add(Action.HOLD, "", broken(refused), kind="time", slices=tuple(rest), choices=choices, **needs)
-        return True
+        elif stop < len(rest):
+            why = refused[rest[stop].name]
+            needs, choices = _unless_permitted(why.permitted_by, State.BLOCKED), tuple(self.ended)
+            left = tuple(rest[stop:])
+            self._add(Action.HOLD, "", broken(why), kind="time", slices=left, choices=choices, **needs)
 
     def _replay(self, base: int, rest: Sequence[Slice], read: Sequence[Slice]) -> None:
         """Add the step that goes back to a base, and applies slices, of which some are read."""

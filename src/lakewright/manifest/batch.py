@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from lakewright.errors import IllegalTransition, LakewrightError, SequenceConflict, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item
 from lakewright.manifest.plain_values import plain
 from lakewright.manifest.record import Application, Author, Draft, Record
@@ -124,7 +125,10 @@ def _append(append: Append, items: dict[str, Item], now: datetime) -> Iterator[R
 
 def duplicate_record() -> IllegalTransition:
     """Return the error for a write with a record id that another record has."""
-    return IllegalTransition("a record with one of these ids exists already; nothing was written")
+    return IllegalTransition(
+        "a record with one of these ids exists already; nothing was written",
+        remedy=Phrase("If somebody has edited the manifest by hand: ", Command("manifest", "fsck"), "."),
+    )
 
 
 def item_ids(writes: Iterable[Write]) -> list[str]:

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from lakewright.errors import ManifestCorrupt
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.record import Application, State
 from lakewright.manifest.verdict import Verdict, decide_verdict
@@ -79,9 +81,17 @@ class Standing:
         """Return the standing of a text that `text` returned.
 
         Raises:
-            KeyError, TypeError, ValueError: The text is of no standing.
+            ManifestCorrupt: The text is of no standing.
         """
-        return _parse(text)
+        try:
+            return _parse(text)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ManifestCorrupt(
+                f"the standing {text!r} can't be read",
+                remedy=Phrase(
+                    "Compute it anew from the records: ", Command("manifest", "fsck", "--repair"), "."
+                ),
+            ) from error
 
 
 def standing_of(item: Item) -> Standing:

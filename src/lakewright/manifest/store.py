@@ -26,7 +26,7 @@ from lakewright.manifest.verdict import Verdict
 DocumentKey = tuple[str, str]
 """Kind and key of a document."""
 
-PAGE = 200
+PAGE = 500
 """Items that a list reads at once."""
 
 
@@ -128,6 +128,14 @@ class Query:
             return [known for known in concerned if known.name == wanted.name]
         names = {(wanted.name, None), wanted.key}
         return [wanted] if any(known.key in names for known in concerned) else []
+
+
+def chooses_all(choice: Choice) -> bool:
+    """Return whether a choice leaves out no standing.
+
+    Its items are then listed by their ids alone, so that none is missed whose standing changes meanwhile.
+    """
+    return isinstance(choice, Query) and choice == Query(prefix=choice.prefix)
 
 
 @dataclass(frozen=True, slots=True)

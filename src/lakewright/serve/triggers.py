@@ -18,6 +18,7 @@ from typing import ClassVar
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.serve.service import Serving
+from lakewright.serve.watched_project import WatchedProject
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import command
@@ -62,6 +63,7 @@ class TriggerService:
     _stopping: Event = field(default_factory=Event, init=False)
     _thread: Thread | None = field(default=None, init=False)
     _runs: _Runs = field(init=False)
+    _project: WatchedProject = field(init=False)
     _scheduler: Scheduler | None = field(default=None, init=False)
     _declared: _Declared | None = field(default=None, init=False)
     _logged: str = field(default="", init=False)
@@ -69,6 +71,8 @@ class TriggerService:
 
     def __post_init__(self) -> None:
         self._runs = _Runs(self.serving.requests)
+        # Its own: requests that see a changed file would close the project in the middle of a round.
+        self._project = WatchedProject(self.serving.project.open_project)
 
     @property
     def is_busy(self) -> bool:
@@ -98,6 +102,7 @@ class TriggerService:
                 self._scheduler.release()
             except LakewrightError as error:
                 log.warning("triggers are taken over when their leases end: %s", error)
+        self._project.close()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -137,7 +142,7 @@ class TriggerService:
         now = time.monotonic()
         if self._declared is not None and now < self._look_at:
             return self._declared
-        app = self.serving.project.app()
+        app = self._project.app()
         if self._declared is None or self._declared.app is not app:
             triggers = {name: app.project.trigger(name) for name in app.project.triggers}
             self._declared, self._runs.app = _Declared(app, triggers, Observer(app)), app

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -34,6 +33,7 @@ from lakewright.slices.rehearsal import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.slice_replay import unfit
 from lakewright.slices.time_check import planned_time_error
+from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.target_contexts import target_contexts
@@ -305,7 +305,9 @@ def _timing(app: App, entity: Entity, run: OtherRun | None) -> _Timing | None:
 
         job, given = app.project.job(run.job), dict(run.parameters)
         known = {each.name: each.parse(given[each.name]) for each in job.parameters if each.name in given}
-        scope = app.project.job_scope(job, known)
+        others = [each for each in job.parameters if each.name not in (*given, *run.unknown)]
+        (defaults,) = expand_arguments(others, (), app.project.job_scope(job))
+        scope = app.project.job_scope(job, {**defaults, **known})
         workspace = Workspace(app.project.within(scope), scope, app.lake)
         target = Target.named(workspace, run.target)
         if isinstance(target, EntityTarget):
@@ -369,8 +371,10 @@ class PlannedTimes:
                 found[name] = timing.times.planned(name, self.items.get(name))
         return found
 
-    def error(self, names: Sequence[str]) -> LakewrightError | None:
+    def refusal(self, names: Sequence[str]) -> tuple[Sequence[str], LakewrightError] | None:
         """Return the error by which a run would process none of its slices, as a time is wrong, or None.
+
+        The slices before it come first: they, and those that follow them.
 
         A time is wrong if the expression has no value for a slice, or one that is not later than that of
         the slice before it in the run, or than the versions of the table. It is known from the declaration,
@@ -380,25 +384,29 @@ class PlannedTimes:
             names: The slices that the next runs would process, in order, without those that these refuse as
                 late.
         """
-        for run, group in groupby(names, self.runs.__getitem__):
+        groups: dict[OtherRun | None, list[str]] = {}
+        for name in names:
+            groups.setdefault(self.runs[name], []).append(name)
+        for run, taken in groups.items():
             timing = None if run is not None and run.unknown else self._timing(run)
             if timing is None or timing.times.text is None:
                 continue
-            taken = list(group)
             try:
                 timing.times.check_order(taken, timing.entity.called, is_historic=timing.is_historic)
-            except UsageError as error:
-                return error
+                # What later runs find in the table is not known yet.
+                error = self._backdated(timing, taken[0]) if taken[0] == names[0] else None
+            except UsageError as wrong:
+                error = wrong
             except LakewrightError:  # `validate` reports it
                 continue
-            # What later runs find in the table is not known yet.
-            first = taken[:1] if taken[0] == names[0] else []
-            slices = timing.entity.places(self.app.lake.settings).slices
-            chosen = [self.items.get(name) or Item(item_id(slices.place(name))) for name in first]
-            backdated = planned_time_error(timing.processing(self.app), timing.entity, chosen)
-            if backdated is not None:
-                return backdated
+            if error is not None:
+                return names[names.index(taken[0]) :], error
         return None
+
+    def _backdated(self, timing: _Timing, name: str) -> LakewrightError | None:
+        slices = timing.entity.places(self.app.lake.settings).slices
+        item = self.items.get(name) or Item(item_id(slices.place(name)))
+        return planned_time_error(timing.processing(self.app), timing.entity, (item,))
 
     def _timing(self, run: OtherRun | None) -> _Timing | None:
         if run not in self._known:

@@ -190,7 +190,9 @@ def test_d10_d11_deleted_rows(lake: SmallLake) -> None:
 
 
 def test_a_first_merge_into_a_table_of_full_leaves_out_what_arrives_deleted(lake: SmallLake) -> None:
-    """ "Merge Strategy", first run: a record that arrives deleted is not inserted, whatever the entity's own."""
+    """Rules of strategies, "Merge": a record that arrives deleted is not inserted by a first run."""
+    from lakewright.spec.models.entity import Strategy
+
     names, schema = "id v dlf_deleted", [("id", pa.int64()), ("v", pa.string()), ("dlf_deleted", pa.bool_())]
     crm, rows = entity("full"), things((1, "a", False), (2, "b", True), names=names)
     first = lake.load(crm, "s1", rows, schema, strategy=Strategy.MERGE)

@@ -170,8 +170,9 @@ class Guard:
         """Put who asks and the body into the scope of a request, if it is allowed."""
         access, path, is_safe = self.site.access, request.url.path, request.method in SAFE
         access.check_host(request.headers.get("host"))
-        access.check_change(request.method, request.headers)
-        asker = request.scope["asker"] = access.asker(request.headers, request.cookies.get(COOKIE))
+        headers = dict(request.headers.items())  # of several with one name, a proxy adds the last
+        access.check_change(request.method, headers)
+        asker = request.scope["asker"] = access.asker(headers, request.cookies.get(COOKIE))
         is_public = path in PUBLIC or path.startswith(PUBLIC_FOLDERS)
         if asker is None and not is_public:
             raise HttpFault(401, "unknown_asker", "the request does not say who sends it", _SIGN_IN)
@@ -188,7 +189,10 @@ class Guard:
         wants_page = "text/html" in request.headers.get("accept", "")
         if wants_page and not request.url.path.startswith("/api/"):
             return self.pages.error_page(request, status, error)
-        return _Json(self.site.redactor().value(body_of(error)), status, FAILURE_HEADERS.get(status))
+        body = body_of(error)
+        if not isinstance(error, HttpFault):  # its texts are the server's own
+            body = self.site.redactor().value(body)
+        return _Json(body, status, FAILURE_HEADERS.get(status))
 
 
 _SIGN_IN = Phrase(

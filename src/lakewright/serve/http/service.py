@@ -129,7 +129,8 @@ class HttpService:
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=128)
+        is_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, backlog=128, dualstack_ipv6=is_both)
     except OSError as error:
         why = (error.strerror or str(error)).partition(" (")[0]  # Python adds the address
         raise UsageError(

@@ -21,7 +21,7 @@ from lakewright.manifest.readiness import BY_ID, Choice, Place, Reading
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing, standing_of
-from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write
+from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write, chooses_all
 from lakewright.stores.backend import check_version
 from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.keys import SHARDS, in_order, merged, record_sort_key, shard, sort_key_prefix
@@ -65,6 +65,7 @@ def migrate(table: Table) -> None:
     present = _version(table)
     check_version(table.where, present, VERSION)
     if 0 < present < VERSION:
+        finish_all(table)  # what a process has left of a large write is of the older layout
         rebuild(table)
     if present < VERSION:
         table.put_all([row_of(VERSION_KEY, version=number(VERSION))])
@@ -161,21 +162,24 @@ class DynamoDbStore(Store):
     def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
         if not is_storable(choice.prefix):
             return iter(())
-        read = self._by_id if reading.is_by_id else self._by_arrival
-        admitted = [each for each in self.standings() if choice.admits(each)]
-        lists = [read(standing, choice.prefix, reading.is_newest_first) for standing in admitted]
+        prefix, is_descending = choice.prefix, reading.is_newest_first
+        keys = [each.key for each in self.standings() if choice.admits(each)]
+        if not reading.is_by_id:
+            lists = [self._by_arrival(f"arrival/{key}", prefix, is_descending) for key in keys]
+        else:
+            shards, listed = (f"item/{part}" for part in range(SHARDS)), (f"standing/{key}" for key in keys)
+            parts = shards if chooses_all(choice) else listed
+            lists = [self._by_id(part, prefix, is_descending) for part in parts]
         places = filter(reading.includes, merge(*lists, reverse=reading.is_newest_first))
         return islice((item_id for (_, item_id), _ in groupby(places)), reading.limit)
 
-    def _by_id(self, standing: Standing, prefix: str, is_descending: bool) -> Iterator[Place]:
-        found = self._table.query(
-            f"standing/{standing.key}", sort_key_prefix(prefix), is_descending=is_descending
-        )
+    def _by_id(self, partition: str, prefix: str, is_descending: bool) -> Iterator[Place]:
+        found = self._table.query(partition, sort_key_prefix(prefix), is_descending=is_descending)
         named = in_order(((row["item"]["S"], "") for row in found), is_descending=is_descending)
         return (("", item_id) for item_id, _ in named if item_id.startswith(prefix))
 
-    def _by_arrival(self, standing: Standing, prefix: str, is_descending: bool) -> Iterator[Place]:
-        rows = self._table.query(f"arrival/{standing.key}", is_descending=is_descending)
+    def _by_arrival(self, partition: str, prefix: str, is_descending: bool) -> Iterator[Place]:
+        rows = self._table.query(partition, is_descending=is_descending)
         for arrival, of_then in groupby(rows, key=lambda row: row["arrival"]["S"]):
             in_turn = in_order(((row["item"]["S"], None) for row in of_then), is_descending=is_descending)
             yield from ((arrival, item_id) for item_id, _ in in_turn if item_id.startswith(prefix))

@@ -11,6 +11,7 @@ from sqlalchemy import Column, ColumnElement, Row, Select, select, tuple_
 
 from lakewright.manifest.readiness import Choice, Reading
 from lakewright.manifest.standing import Standing
+from lakewright.manifest.store import chooses_all
 from lakewright.stores.sql.schema import items, standings
 
 PAGE = 500
@@ -55,6 +56,11 @@ def candidates(choice: Choice, ask: Ask, reading: Reading) -> Iterator[str]:
     size = PAGE if reading.limit is None else min(PAGE, reading.limit)
     beyond = () if reading.beyond is None else reading.beyond[-len(columns) :]
     of_prefix = select(*columns).where(starts_with(items.c.item_id, choice.prefix))
+    if reading.is_by_id and chooses_all(choice):
+        every = paged(
+            ask, of_prefix, columns, is_descending=reading.is_newest_first, beyond=beyond, size=size
+        )
+        return islice((row[0] for row in every), reading.limit)
     present = ask(select(standings.c.standing, standings.c.described).where(standings.c.number > 0))
     lists = (
         paged(

@@ -450,7 +450,7 @@ class _Observed:
             raise lost_files_error(str(local_path(place) or place), gone)
 
     def _refused(self, held: Collection[Slice], planned: PlannedTimes) -> dict[str, Unknown]:
-        """Return why runs would process none of the new slices, as their declared times are wrong, by name.
+        """Return why runs would not process new slices, as declared times are wrong, by name.
 
         The next run takes all that follow the table. A late slice that it takes, too, is refused by itself.
         """
@@ -466,10 +466,11 @@ class _Observed:
         late = [(name,) for name in before if self._is_ended(name)]
         found = dict[str, Unknown]()
         for names in filter(None, (*late, timely)):
-            if (error := planned.error(names)) is not None:
+            if (refusal := planned.refusal(names)) is not None:
+                left, error = refusal
                 permit = _grant(error.details.get(PERMITTED_BY))
                 refused = Unknown(error.message, error.code, error.remedy, permit)
-                found |= dict.fromkeys(names, refused)
+                found |= dict.fromkeys(left, refused)
         return found
 
     def _is_ended(self, name: str) -> bool:
