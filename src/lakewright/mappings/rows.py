@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.lake.columns import column
-from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.mappings.mapping import MAIN, ColumnName, InputMapping, NamedColumn
 from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, Texts, from_text
 from lakewright.spec.models.text_marks import SqlText
@@ -292,17 +292,15 @@ class GroupedAggregateMapping(InputMapping):
         return tuple(self.groups)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Refuse: each group is an output of its own.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError(f"{self.kind} has the outputs {self.outputs()} only")
+        """Return the rows of the group `main`, the only one that is read without its name."""
+        return self._grouped(frame, MAIN)
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the dimensions and aggregations of one group."""
+        return self._grouped(workspace.frame(self.input), name)
+
+    def _grouped(self, frame: DataFrame, name: str) -> DataFrame:
         group = self.groups[name]
-        frame = workspace.frame(self.input)
         frame = frame if group.filter is None else frame.where(group.filter)
         chosen: Sequence[str] = group.aggregations or tuple(self.aggregations)
         computed = [functions.expr(self.aggregations[each]).alias(each) for each in chosen]

@@ -119,8 +119,9 @@ class InCatalog(Relation):
         Raises:
             TargetError: It does not exist.
         """
-        # The session may have cached which files the tables of a query had.
-        refresh_tables(workspace.spark, [self.qualified])
+        # The session may have cached which files the tables of a query had. A program's view may be cached.
+        if not self.qualified.lower().startswith("global_temp."):
+            refresh_tables(workspace.spark, [self.qualified])
         try:
             frame = analyzed(workspace.spark.table(quoted(self.qualified)))
         except analysis_error() as error:

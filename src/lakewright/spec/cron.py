@@ -45,6 +45,10 @@ def check_cron(text: str) -> str:
     return text.strip()
 
 
+_NOT_IANA = ("posix", "right", "localtime", "posixrules")
+"""Names in a machine's database of time zones that Java lacks."""
+
+
 def find_zone(name: str) -> ZoneInfo:
     """Return a time zone by its IANA name.
 
@@ -52,7 +56,10 @@ def find_zone(name: str) -> ZoneInfo:
         ValueError: There is no such time zone.
     """
     try:
-        return ZoneInfo(name)
+        found = ZoneInfo(name)
+        if name.partition("/")[0] in _NOT_IANA:
+            raise LookupError(name)
+        return found
     except (OSError, ValueError, LookupError):
         remedy = meant(name, available_timezones()) or "use an IANA name"
         raise ValueError(f"unknown time zone {name!r}; {remedy}") from None

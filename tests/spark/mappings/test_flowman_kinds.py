@@ -63,8 +63,10 @@ mappings:
     groups:
       by_boss: {dimensions: boss, aggregations: n, filter: id > 1}
       all: {having: n > 2}
+      main: {having: n > 2}
   by_boss: {kind: alias, input: "groups:by_boss"}
   all: {kind: alias, input: "groups:all"}
+  whole: {kind: alias, input: groups}
   factorial:
     kind: recursiveSql
     sql: SELECT 0 AS n, 1 AS fact UNION ALL SELECT n + 1, (n + 1) * fact FROM __this__ WHERE n < 5
@@ -113,6 +115,7 @@ EXPECTED: dict[str, list[Row]] = {
     "chosen": [],
     "by_boss": [("1", "1"), ("2", "1")],
     "all": [("3", "3")],
+    "whole": [("3", "3")],
     "factorial": [("0", "1"), ("1", "1"), ("2", "2"), ("3", "6"), ("4", "24"), ("5", "120")],
     "tops": [("1", "1"), ("2", "1"), ("3", "1")],
     "tags": [("1", "g"), ("1", "r"), ("2", "r")],

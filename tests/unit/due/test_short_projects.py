@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakewright.app import App
-from lakewright.due.plan import Code, Plan
+from lakewright.due.plan import Action, Code, Plan, State
 from lakewright.due.words import plan_document
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.process_slices import declared_slice_time
@@ -115,3 +115,50 @@ jobs: {{daily: {{targets: [first, second]}}, other: {{targets: [second]}}}}
     app = App.open(tmp_path, environ={})
     times = [declared_slice_time(app, app.project.entity("a"), name) for name in names]
     assert tuple(at and at.hour for at in times) == hours
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "processingTime: '${day}T03:00:00Z'",
+        "slices: '2024*', processingTime: '${slice.date}T${hour}:00:00Z'",
+    ],
+)
+def test_the_defaults_of_a_jobs_parameters_count(tmp_path: Path, target: str) -> None:
+    """Rules of lifecycles, "Parameters and ranges": a run without a value takes the default."""
+    job = f"""targets: {{t: {{kind: entity, entity: a, {target}}}}}
+jobs:
+  daily:
+    parameters: [{{name: day, type: date, default: 2024-05-01}}, {{name: hour, type: string, default: '03'}}]
+    targets: [t]
+"""
+    (step,) = planned(tmp_path, ["2024-05-01.csv"], above=job).steps
+    assert (step.action, step.state) == (Action.FORWARD, State.READY)
+    (time,) = step.times.values()
+    assert time.at is not None
+    assert time.at.isoformat() == "2024-05-01T03:00:00+00:00"
+
+
+def test_a_slice_with_a_wrong_time_holds_up_only_what_follows_it(tmp_path: Path) -> None:
+    """Rules of apply, "Silver: the slice chain": what needs nobody is done up to what does."""
+    job = """targets:
+  t: {kind: entity, entity: a, processingTime: '${slice.date}T03:00:00Z', slices: '2024*'}
+jobs: {daily: {targets: [t]}}
+"""
+    names = ["2024-05-01.csv", "2024-05-02.csv", "notes.csv", "x-2024-05-04.csv"]
+    steps = planned(tmp_path, names, above=job).steps
+    found = [(each.action, each.state, [one.name for one in each.slices]) for each in steps]
+    assert found == [
+        (Action.FORWARD, State.READY, names[:2]),
+        (Action.HOLD, State.BLOCKED, names[2:]),
+    ]
+
+
+def test_slices_that_one_run_takes_are_refused_together(tmp_path: Path) -> None:
+    job = """targets:
+  t: {kind: entity, entity: a, processingTime: '2024-05-01', slices: '*x*'}
+  u: {kind: entity, entity: a, processingTime: '2024-05-02', slices: '*y*'}
+jobs: {daily: {targets: [t, u]}}
+"""
+    (step,) = planned(tmp_path, ["1x.csv", "2y.csv", "3x.csv"], "strategy: historic", above=job).steps
+    assert (step.action, step.state, len(step.slices)) == (Action.HOLD, State.BLOCKED, 3)

@@ -71,7 +71,7 @@ def test_a_text_that_is_no_cron_expression_is_refused(text: str, why: str) -> No
         check_cron(text)
 
 
-@pytest.mark.parametrize("name", ["Europe/Amsterdm", "", "../UTC", "/etc/passwd"])
+@pytest.mark.parametrize("name", ["Europe/Amsterdm", "", "../UTC", "/etc/passwd", "posix/UTC", "localtime"])
 def test_an_unknown_time_zone_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="time zone"):
         find_zone(name)

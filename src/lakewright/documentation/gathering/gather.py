@@ -88,8 +88,12 @@ class _Gatherer:
         self.request = request
         self.is_checked = "checks" in request.collected
         self.flow = DataFlow(self.workspace)
-        run, store = request.last_run, context.ledger.store
-        self.endings = {} if run is None else _endings_of(run, store, request.parameters)
+
+    @cached_property
+    def endings(self) -> Mapping[str, tuple[Ending, ...]]:
+        """How targets ended in the last run."""
+        run, store = self.request.last_run, self.context.ledger.store
+        return {} if run is None else _endings_of(run, store, self.request.parameters)
 
     def items(self) -> Iterator[Item]:
         """Yield the items of all categories that are collected."""
