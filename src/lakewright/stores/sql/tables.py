@@ -22,6 +22,7 @@ from sqlalchemy import (
     null,
     select,
     text,
+    tuple_,
     union_all,
     update,
 )
@@ -139,7 +140,9 @@ def _document_rows(connection: Connection, keys: Sequence[DocumentKey], is_locki
     kinds, names = {kind for kind, _ in keys}, {key for _, key in keys}
     query = select(documents).where(documents.c.kind.in_(kinds), documents.c.key.in_(names))
     query = query.order_by(documents.c.kind, documents.c.key)
-    return connection.execute(query.with_for_update() if is_locking else query)
+    if is_locking:  # only what is wanted: others write the other combinations
+        query = query.where(tuple_(documents.c.kind, documents.c.key).in_(keys)).with_for_update()
+    return connection.execute(query)
 
 
 def load_records(connection: Connection, item_id: str) -> list[Record | Damage]:
