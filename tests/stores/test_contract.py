@@ -376,6 +376,19 @@ class TestQuestions:
             ledger.skip(item.item_id, "x")
         assert list(store.select(Query(verdicts=frozenset({Verdict.READY})))) == []
 
+    @pytest.mark.parametrize("query", [Query(), Query(prefix="file:///lake/")])
+    def test_of_all_items_miss_none_that_changes_meanwhile(
+        self, store: Store, query: Query, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("lakewright.stores.sql.listing.PAGE", 2)
+        ledger = Ledger(store, AUTHOR, ids=unique_id)
+        ledger.discover(found(f"new-{number}") for number in range(5))
+        last = found("new-4").item_id
+        every = store.candidates(query)
+        first = next(iter(every))
+        ledger.skip(last, "x", application=ANYONE)
+        assert list(every)[-1] == last != first
+
     def test_follow_from_the_records(self, store: Store) -> None:
         assert list(fsck(store)) == []
         before = list(store.select(Query())), store.counts()
