@@ -12,7 +12,7 @@ from enum import StrEnum
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.observation import Answer, Observation, OutputState
 from lakewright.plan.step import named_slices, slices_text
-from lakewright.spec.suggestions import hint, member_named
+from lakewright.spec.suggestions import one_of
 
 
 class BuildPolicy(StrEnum):
@@ -25,20 +25,8 @@ class BuildPolicy(StrEnum):
     SMART = "SMART"
     COMPAT = "COMPAT"
 
-    @classmethod
-    def parse(cls, text: str) -> BuildPolicy:
-        """Return the policy that a text names, ignoring case and underscores.
 
-        Raises:
-            ValueError: There is no such policy.
-
-        Example:
-            >>> BuildPolicy.parse("ifEmpty").value
-            'IF_EMPTY'
-        """
-        if (policy := member_named(cls, text)) is None:
-            raise ValueError(f"no build policy {text!r}; {hint(text, cls)}")
-        return policy
+read_build_policy = one_of(BuildPolicy, "build policy")
 
 
 class Refresh(StrEnum):

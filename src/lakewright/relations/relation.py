@@ -20,7 +20,7 @@ from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Named, Reference
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.spec.suggestions import hint, member_named
+from lakewright.spec.suggestions import one_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,28 +46,17 @@ class OutputMode(StrEnum):
         does = {"APPEND": "adds rows", "UPDATE": "updates rows and adds new ones"}.get(self.value)
         return None if does is None else f"output mode {self} {does} in every build"
 
-    @classmethod
-    def parse(cls, text: str) -> OutputMode:
-        """Return the mode with this name; case and underscores are ignored.
 
-        Raises:
-            ValueError: There is no such mode.
-
-        Example:
-            >>> OutputMode.parse("dynamic_overwrite").value
-            'OVERWRITE_DYNAMIC'
-        """
-        if (mode := member_named(cls, _OTHER_NAMES.get(text.replace("_", "").upper(), text))) is None:
-            raise ValueError(f"no output mode {text!r}; {hint(text, cls)}")
-        return mode
-
-
-_OTHER_NAMES = {
-    "DYNAMICOVERWRITE": "OVERWRITE_DYNAMIC",
-    "UPSERT": "UPDATE",
-    "IGNORE": "IGNORE_IF_EXISTS",
-    "ERROR": "ERROR_IF_EXISTS",
-}
+read_mode = one_of(
+    OutputMode,
+    "output mode",
+    {
+        "dynamicoverwrite": "OVERWRITE_DYNAMIC",
+        "upsert": "UPDATE",
+        "ignore": "IGNORE_IF_EXISTS",
+        "error": "ERROR_IF_EXISTS",
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
@@ -54,6 +54,30 @@ def member_named(kind: type[E], text: str) -> E | None:
         (<Mode.FAIL_FAST: 'failFast'>, None)
     """
     return next((member for member in kind if _letters(member.value) == _letters(text)), None)
+
+
+def one_of(kind: type[E], what: str, others: Mapping[str, str] | None = None) -> Callable[[str], E]:
+    """Return a function that reads a member of an enumeration; case and underscores are ignored.
+
+    It raises a `ValueError` with the valid words for a text that names no member.
+
+    Args:
+        kind: The enumeration.
+        what: What a member is, in words.
+        others: Other names, in lower case without underscores, and the values that they mean.
+
+    Example:
+        >>> read = one_of(StrEnum("Mode", {"FAIL_FAST": "FAIL_FAST"}), "mode", {"strict": "FAIL_FAST"})
+        >>> read("failFast"), read("strict")
+        (<Mode.FAIL_FAST: 'FAIL_FAST'>, <Mode.FAIL_FAST: 'FAIL_FAST'>)
+    """
+
+    def read(text: str) -> E:
+        if (member := member_named(kind, (others or {}).get(_letters(text), text))) is None:
+            raise ValueError(f"no {what} {text!r}; {hint(text, kind)}")
+        return member
+
+    return read
 
 
 def meant(name: str, known: Iterable[str], *, cutoff: float = ALIKE) -> str | None:

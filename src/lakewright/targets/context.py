@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lakewright.errors import SpecError
 from lakewright.manifest.ledger import Takeover
-from lakewright.plan.dirtiness import BuildPolicy
+from lakewright.plan.dirtiness import BuildPolicy, read_build_policy
 from lakewright.plan.permissions import Permissions
-from lakewright.relations.relation import OutputMode
-from lakewright.spec.suggestions import hint, member_named
+from lakewright.relations.relation import OutputMode, read_mode
+from lakewright.spec.suggestions import one_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.lease import Leases
@@ -32,16 +32,8 @@ class VerifyPolicy(StrEnum):
     EMPTY_AS_SUCCESS = "EMPTY_AS_SUCCESS"
     EMPTY_AS_SUCCESS_WITH_ERRORS = "EMPTY_AS_SUCCESS_WITH_ERRORS"
 
-    @classmethod
-    def parse(cls, text: str) -> VerifyPolicy:
-        """Return the policy of that name; case and underscores are ignored.
 
-        Raises:
-            ValueError: No policy has that name.
-        """
-        if (policy := member_named(cls, text)) is None:
-            raise ValueError(f"no verify policy {text!r}; {hint(text, cls)}")
-        return policy
+read_verify_policy = one_of(VerifyPolicy, "verify policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +59,9 @@ class TargetDefaults:
             SpecError: A key has an invalid value.
         """
         return cls(
-            build_policy=_read(config, "buildPolicy", BuildPolicy.parse, BuildPolicy.COMPAT),
-            output_mode=_read(config, "outputMode", OutputMode.parse, OutputMode.OVERWRITE),
-            verify_policy=_read(config, "verifyPolicy", VerifyPolicy.parse, VerifyPolicy.EMPTY_AS_FAILURE),
+            build_policy=_read(config, "buildPolicy", read_build_policy, BuildPolicy.COMPAT),
+            output_mode=_read(config, "outputMode", read_mode, OutputMode.OVERWRITE),
+            verify_policy=_read(config, "verifyPolicy", read_verify_policy, VerifyPolicy.EMPTY_AS_FAILURE),
             parallelism=_read(config, "parallelism", int, None),
             rebalance=config.get("lakewright.default.target.rebalance", "false").lower() == "true",
         )

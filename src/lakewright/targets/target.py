@@ -20,6 +20,7 @@ from lakewright.plan.dirtiness import (
     build_dirtiness,
     create_dirtiness,
     destroy_dirtiness,
+    read_build_policy,
     truncate_dirtiness,
 )
 from lakewright.plan.observation import Observation
@@ -30,7 +31,7 @@ from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.suggestions import member_named
-from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
+from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy, read_verify_policy
 from lakewright.targets.lease import hold_leases
 from lakewright.workspace.partition_values import check_partition_values
 
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 
-BuildPolicyText = Annotated[BuildPolicy, from_text(BuildPolicy.parse)]
+BuildPolicyText = Annotated[BuildPolicy, from_text(read_build_policy)]
 RefreshText = Annotated[Refresh, from_text(lambda text: member_named(Refresh, text) or text)]
-VerifyPolicyText = Annotated[VerifyPolicy, from_text(VerifyPolicy.parse)]
+VerifyPolicyText = Annotated[VerifyPolicy, from_text(read_verify_policy)]
 DurationText = Annotated[Duration, from_text(Duration.parse), WithJsonSchema({"type": "string"})]
 
 

@@ -31,7 +31,14 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Append
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.migration import Tolerated, data_loss
-from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
+from lakewright.relations.relation import (
+    ManagedRelation,
+    OutputMode,
+    Relation,
+    StoredRelation,
+    WriteSummary,
+    read_mode,
+)
 from lakewright.spec.models.base import Reference, TextMap, from_text
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
 from lakewright.targets.target import Target
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 
-OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
+OutputModeText = Annotated[OutputMode, from_text(read_mode)]
 
 _WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)

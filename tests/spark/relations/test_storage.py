@@ -22,7 +22,7 @@ from lakewright.errors import TargetError
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.plan.observation import Answer
 from lakewright.relations import delta
-from lakewright.relations.relation import OutputMode
+from lakewright.relations.relation import OutputMode, read_mode
 from lakewright.schema.fault import Fault
 from lakewright.spark.jvm import full_text
 from lakewright.workspace.workspace import Workspace
@@ -97,7 +97,7 @@ def write(workspace: Workspace) -> Callable[..., int]:
     def write(name: str, query: str, mode: str = "OVERWRITE", **partition: str) -> int:
         frame = workspace.spark.sql(query)
         relation = stored(workspace, name)
-        return relation.write(workspace, frame, partition=partition, mode=OutputMode.parse(mode)).rows
+        return relation.write(workspace, frame, partition=partition, mode=read_mode(mode)).rows
 
     return write
 

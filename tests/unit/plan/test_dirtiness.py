@@ -10,6 +10,7 @@ from lakewright.plan.dirtiness import (
     create_dirtiness,
     destroy_dirtiness,
     entity_dirtiness,
+    read_build_policy,
     truncate_dirtiness,
 )
 from lakewright.plan.observation import Answer, Observation, TableChange
@@ -53,12 +54,12 @@ def test_build_follows_the_policy(
 
 @pytest.mark.parametrize("spelling", ["IF_EMPTY", "ifEmpty", "if_empty", "IfEmpty"])
 def test_case_and_underscores_of_a_policy_do_not_matter(spelling: str) -> None:
-    assert BuildPolicy.parse(spelling) is BuildPolicy.IF_EMPTY
+    assert read_build_policy(spelling) is BuildPolicy.IF_EMPTY
 
 
 def test_an_unknown_policy_names_those_there_are() -> None:
     with pytest.raises(ValueError, match="IF_TAINTED"):
-        BuildPolicy.parse("sometimes")
+        read_build_policy("sometimes")
 
 
 @pytest.mark.parametrize(
