@@ -422,7 +422,7 @@ def test_what_cannot_be_read_is_an_error_of_lakewright_s_and_pyspark_prints_noth
     told: dict[str, tuple[type[LakewrightError], str]] = {
         "view": (TargetError, "relation 'view': there is no nope7 in the catalog"),
         "query": (SpecError, r"relation 'query': Spark rejects it: \[TABLE_OR_VIEW_NOT_FOUND\].*`nope9`"),
-        "given": (SpecError, r"relation 'given': Spark rejects it: .*`nope`"),
+        "given": (TargetError, r"relation 'given': there is no global_temp.nope in the catalog"),
         "broken": (TargetError, r"Spark failed while relation 'broken' was read: \[JDBC.*SELEC 1"),
     }
     with Project.load(folder, spark=users) as shop:

@@ -8,9 +8,17 @@ import time
 from typing import ClassVar, Self
 
 true_time = time.time
+_DATETIME = datetime.datetime
 
 
-class Skewed(datetime.datetime):
+class _OfAny(type):
+    """Takes every time for one of the class, as what imported `datetime` by name expects."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, _DATETIME)
+
+
+class Skewed(datetime.datetime, metaclass=_OfAny):
     """Takes for now what is some seconds off."""
 
     offset: ClassVar[float] = 0.0

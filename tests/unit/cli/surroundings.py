@@ -33,6 +33,7 @@ from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 from lakewright.slices.result import SliceReport
 from lakewright.spark.conf import SessionSettings
+from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.entity_settings import EntitySettings
@@ -135,7 +136,7 @@ class FakeApp:
             watermark=(days, seen),
         )
         entity = SimpleNamespace(
-            job_entries={},
+            scope=Scope(),
             name="orders",
             identity="orders",
             called="orders",
