@@ -27,7 +27,7 @@ DocumentKey = tuple[str, str]
 """Kind and key of a document."""
 
 PAGE = 500
-"""Items that a list reads at once."""
+"""Items, records or documents that are read or written at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -261,7 +262,7 @@ def _compared(
     return counts, rows, ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Timing:
     """What gives slices their processing times: the run that takes them.
 
@@ -275,9 +276,9 @@ class _Timing:
     entity: Entity
     options: ProcessingOptions
 
-    @property
+    @cached_property
     def times(self) -> ProcessingTimes:
-        """The times."""
+        """The times, which each of its slices asks."""
         scope = self.options.scope or self.workspace.scope
         return ProcessingTimes.of(
             self.entity, self.options.processing_time, self.workspace.lake.settings.zone, scope

@@ -11,11 +11,8 @@ from sqlalchemy import Column, ColumnElement, Row, Select, select, tuple_
 
 from lakewright.manifest.readiness import Choice, Reading
 from lakewright.manifest.standing import Standing
-from lakewright.manifest.store import chooses_all
+from lakewright.manifest.store import PAGE, chooses_all
 from lakewright.stores.sql.schema import items, standings
-
-PAGE = 500
-"""Rows of one page."""
 
 LAST = "\U0010ffff" * 2
 """Characters that sort after all others, to bound the texts with a prefix."""

@@ -32,9 +32,9 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing, standing_of
-from lakewright.manifest.store import Damage, Document, DocumentKey
+from lakewright.manifest.store import PAGE, Damage, Document, DocumentKey
 from lakewright.stores.backend import check_version
-from lakewright.stores.sql.listing import PAGE, Ask, paged
+from lakewright.stores.sql.listing import Ask, paged
 from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row
 from lakewright.stores.sql.schema import (
     VERSION,
