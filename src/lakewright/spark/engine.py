@@ -41,6 +41,7 @@ class Jvm:
         self.session = session._jsparkSession
         self.packages = session._jvm
         self._context = session._jsc
+        self._made = session
 
     @property
     def hadoop(self) -> Any:
@@ -50,7 +51,16 @@ class Jvm:
     @property
     def executors(self) -> int:
         """The number of executors; the driver is in Spark's list too."""
-        return int(self._context.sc().getExecutorMemoryStatus().size()) - 1
+        return int(self.context.getExecutorMemoryStatus().size()) - 1
+
+    @property
+    def context(self) -> Any:
+        """Spark's own context."""
+        return self._context.sc()
+
+    def array(self, kind: Any, length: int) -> Any:
+        """Return an array of Java."""
+        return self._made._sc._gateway.new_array(kind, length)
 
     def plan(self, frame: Any) -> Any:
         """Return the analyzed plan of a frame."""

@@ -18,6 +18,7 @@ from lakewright.errors import VerificationError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.delta_files import PLACE
 from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.delete_inference import beside_slice, rows_expected
@@ -89,7 +90,8 @@ class Changes:
 
     Attributes:
         rows: The rows to write, computed already: the table's columns, `ACTION`, and `MATCH`, the first of
-            `keys` of the table's row; null for rows that are only inserted.
+            `keys` of the table's row; null for rows that are only inserted. `PLACE` has the place of that
+            row, if the table's files are known.
         keys: The columns by which the table's row is found.
         actions: Action to number of rows, for actions that occur in the rows.
         counts: Label to number of rows.
@@ -235,7 +237,7 @@ def _is_large(load: SliceLoad, content: _Content) -> bool:
 
 def _is_broadcast(load: SliceLoad, content: _Content) -> bool:
     """Return whether Spark broadcasts the columns of the table that labels depend on."""
-    width = ROW_OVERHEAD + 8 * (len(load.matched) + len(content.columns)) + 1
+    width = ROW_OVERHEAD + 8 * (len(load.matched) + len(content.columns) + len(place_of(load))) + 1
     is_narrow = content.is_of_values and load.sequence is None and load.system.key not in load.matched
     return is_narrow and width * (load.state.rows or 0) <= broadcast_limit(load.session)
 
@@ -256,7 +258,7 @@ def _widened(load: SliceLoad, labelled: DataFrame, labels_seen: Observation, con
     # A hash is carried along with the key, because computing it again costs more than all other work here.
     known = [] if content.is_of_values else [f"{_OWN_CONTENT}_0 as {name_sql(hash_)}"]
     changed = labelled.where(one_of_sql(LABEL, actions))
-    changed = materialized(changed.selectExpr(*_as(columns, keys), *known, LABEL))
+    changed = materialized(changed.selectExpr(*_as(columns, keys), *known, LABEL, *place_of(load)))
     counts = _counted(labels_seen)
     if sum(counts.get(label, 0) for label in actions) <= FEW_CHANGES:
         changed = functions.broadcast(changed)
@@ -314,17 +316,18 @@ def _target(load: SliceLoad, content: _Content) -> DataFrame:
     condition = f"{load.open_condition()} and {load.match_condition('t')}"
     target = load.target().alias("t")
     sequence = [] if load.sequence is None else [f"{load.target_sequence(load.sequence)} as {_SEQUENCE}"]
-    if load.is_small:
-        # As a filter the condition makes Delta look for files to skip, which takes longer than reading them.
-        key = f"if({condition}, {key}, null)"
-    else:
-        target = target.where(condition)
-    return target.selectExpr(
+    return target.where(condition).selectExpr(
         *_as((key, *others), _keys(load)),
         *_as(content.columns, content.known),
         f"coalesce({name_sql(system.deleted)}, false) as {_IS_DELETED}",
         *sequence,
+        *place_of(load),
     )
+
+
+def place_of(load: SliceLoad) -> tuple[str, ...]:
+    """Return the column with the place of the table's row, if its files are known."""
+    return () if load.files is None else (PLACE,)
 
 
 def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
@@ -336,7 +339,9 @@ def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
 
     system, value, is_open = load.system, load.target_sequence(sequence), load.open_condition()
     wanted = f"(({is_open}) or ({name_sql(system.deleted)})) and {load.match_condition('t')}"
-    state = f"struct({is_open} as is_open, {value} as sequence, {name_sql(system.hash)} as hash)"
+    place = place_of(load)
+    fields = (f"{is_open} as is_open", f"{value} as sequence", f"{name_sql(system.hash)} as hash", *place)
+    state = f"struct({', '.join(fields)})"
     rows = load.target().alias("t").where(wanted)
     keys = _keys(load)
     latest = rows.groupBy(*map(functions.expr, _as(_columns(load), keys))).agg(
@@ -347,6 +352,7 @@ def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
         f"state.hash as {_CONTENT}_0",
         f"not state.is_open as {_IS_DELETED}",
         f"state.sequence as {_SEQUENCE}",
+        *(f"state.{name} as {name}" for name in place),
     )
 
 
@@ -368,6 +374,7 @@ def _changed(load: SliceLoad, labelled: DataFrame, content: _Content) -> DataFra
     changed = with_columns(changed, computed)
     changed = load.as_tombstones(changed) if load.keeps_tombstones else changed
     changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
+    place = (f"if({MATCH} is null, null, {name}) as {name}" for name in place_of(load))
     is_whole, patched = one_of_sql(ACTION, (INSERT, UPDATE)), _patched(load)
     columns = (
         (
@@ -376,7 +383,7 @@ def _changed(load: SliceLoad, labelled: DataFrame, content: _Content) -> DataFra
         )
         for name, sql in ((name, name_sql(name)) for name in load.fit.columns)
     )
-    return changed.selectExpr(*(f"{value} as {sql}" for sql, value in columns), ACTION, MATCH)
+    return changed.selectExpr(*(f"{value} as {sql}" for sql, value in columns), ACTION, MATCH, *place)
 
 
 def _patched(load: SliceLoad) -> dict[str, str]:
@@ -411,5 +418,6 @@ def _missing_rows(load: SliceLoad, missing: DataFrame) -> DataFrame:
     return missing.selectExpr(
         f"{text_sql(PATCH)} as {ACTION}",
         f"{name_sql(system.key)} as {MATCH}",
+        *place_of(load),
         *(f"{sql} as {name_sql(name)}" for name, sql in values.items()),
     )

@@ -20,7 +20,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.schema.sql import name_sql
 from lakewright.spark.engine import materialized
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.changes import ACTION, LABEL, LARGE_TARGET, MATCH, SMALL_SLICE, Changes
+from lakewright.strategies.changes import ACTION, LABEL, LARGE_TARGET, MATCH, SMALL_SLICE, Changes, place_of
 from lakewright.strategies.delete_inference import is_braked
 from lakewright.strategies.preparation import NUMBER, BadSlice, Fold, lookup_sql, with_columns_of
 from lakewright.strategies.rules import (
@@ -119,15 +119,15 @@ def _events(fold: Fold) -> DataFrame:
         return fold.rows
     system = load.system
     names = [name_sql(name) for name in (system.key, system.hash, system.deleted, system.last_seen)]
-    target = load.target().where(load.open_condition()).selectExpr(*names, f"{_OF_TABLE} as {NUMBER}")
+    place = place_of(load)
+    target = load.target().where(load.open_condition()).selectExpr(*names, f"{_OF_TABLE} as {NUMBER}", *place)
     if not _inferring(fold) and (load.state.rows is None or load.state.rows > LARGE_TARGET):
         keys = fold.rows.select(system.key).distinct()
         if load.statistics.records <= SMALL_SLICE:
             keys = functions.broadcast(keys)
         target = target.join(keys, system.key, "left_semi")
-    return fold.rows.unionByName(
-        with_columns_of(target, fold.rows.drop(NUMBER).schema, fold.load.prepared.form.zone)
-    )
+    schema, zone = fold.rows.drop(NUMBER).schema, fold.load.prepared.form.zone
+    return fold.rows.unionByName(with_columns_of(target, schema, zone, kept=place), allowMissingColumns=True)
 
 
 def _window(fold: Fold, rows: str | None = None) -> str:
@@ -236,8 +236,10 @@ def _last_states(fold: Fold, labelled: DataFrame) -> DataFrame:
     deleted, key = f"coalesce({name_sql(system.deleted)}, false)", name_sql(system.key)
     whole = [label for label, names in actions.items() if PATCH not in names]
     record = f"partition by {key}"
-    found = labelled.selectExpr(
+    place = place_of(fold.load)
+    found = labelled.drop(*place).selectExpr(
         "*",
+        *(f"max({name}) over ({record}) as {name}" for name in place),
         f"min({NUMBER}) over ({record}) as {_FIRST}",
         f"max(if({one_of_sql(LABEL, whole)}, {NUMBER}, null)) over ({record}) as {_WHOLE}",
         f"max(if({one_of_sql(LABEL, actions)}, {NUMBER}, null)) over ({record}) as {_SEEN}",
@@ -279,10 +281,10 @@ def _time(fold: Fold, number: str) -> str:
 
 
 def _written(fold: Fold, rows: DataFrame, values: Mapping[str, str], action: str, *, match: str) -> DataFrame:
-    """Return rows of the write: the table's columns, some with other values, `ACTION` and `MATCH`."""
+    """Return rows of the write: the table's columns, some with other values, `ACTION`, `MATCH`, `PLACE`."""
     given = {name.lower(): sql for name, sql in values.items()}
     columns = (f"{given.get(name.lower(), name_sql(name))} as {name_sql(name)}" for name in fold.columns)
-    return rows.selectExpr(*columns, f"{action} as {ACTION}", f"{match} as {MATCH}")
+    return rows.selectExpr(*columns, f"{action} as {ACTION}", f"{match} as {MATCH}", *place_of(fold.load))
 
 
 def _replacing(fold: Fold) -> tuple[tuple[Summary, ...], DataFrame | None]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import VOID
+from lakewright.spark.delta_files import delta_files
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.bad_rows import collect_bad_rows
 from lakewright.strategies.drift import Alignment, align, value_in
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lakewright.errors import TargetError
     from lakewright.lake.commit import Token
     from lakewright.lake.lake import Lake
+    from lakewright.spark.delta_files import DeltaFiles
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
 
@@ -192,6 +194,7 @@ def _loads(
     state, last = parts[0].opening.state, parts[-1].fit
     tuning = Tuning.of(state, size=size, columns=len(last.prepared.frame.columns))
     tuning.apply(session, lake)
+    files = _files(lake, session, entity, parts[0].opening)
     fitting = [
         (request, part.fit if place else part.opening, place == len(part.requests) - 1)
         for part in parts
@@ -211,12 +214,21 @@ def _loads(
             prepared=fit.prepared,
             statistics=own,
             alignment=fit.alignment,
-            is_small=tuning.is_small,
+            files=files,
             table=fit.table,
             bad_rows=bad,
         )
         for (request, fit, _), own, bad in zip(fitting, statistics, bad_rows, strict=True)
     ]
+
+
+def _files(lake: Lake, session: SparkSession, entity: Entity, fit: SchemaFit) -> DeltaFiles | None:
+    """Return the files of a table in which rows are looked for, if they are known."""
+    address, state = entity.places(lake.settings).silver, fit.state
+    if fit.prepared.shape is Strategy.FULL or address.location is None or not state.exists or state.is_empty:
+        return None
+    files = delta_files(session, address.location)
+    return files if files is not None and files.version == state.version else None
 
 
 def _statistics(entity: Entity, parts: Sequence[_Part], count: int) -> list[SliceStatistics]:
@@ -320,10 +332,10 @@ def _aligned(part: _Part, after: StructType) -> DataFrame:
     return with_columns_of(rows, after, fit.prepared.form.zone)
 
 
-def with_columns_of(rows: DataFrame, wanted: StructType, zone: str) -> DataFrame:
+def with_columns_of(rows: DataFrame, wanted: StructType, zone: str, *, kept: Sequence[str] = ()) -> DataFrame:
     """Return rows, with `NUMBER`, with the columns of another schema; columns that they lack are null.
 
-    Times without an offset are in the zone.
+    Times without an offset are in the zone. The columns in `kept` stay as they are.
     """
     present = column_types(rows.schema)
     columns = []
@@ -331,7 +343,7 @@ def with_columns_of(rows: DataFrame, wanted: StructType, zone: str) -> DataFrame
         found = find_name(present, own)
         sql = value_in(found, present.get(found or "", VOID), kind, column=own, zone=zone)
         columns.append(f"{sql} as {name_sql(own)}")
-    return rows.selectExpr(*columns, NUMBER)
+    return rows.selectExpr(*columns, NUMBER, *kept)
 
 
 def _alignment(after: StructType, first: SchemaFit) -> Alignment | None:

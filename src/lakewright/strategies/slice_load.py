@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from lakewright.lake.lake import Lake
+    from lakewright.spark.delta_files import DeltaFiles
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
     from lakewright.transform.system_columns import SystemColumns
@@ -82,7 +83,7 @@ class SliceLoad:
         session: A Spark session in ANSI mode, for this load alone.
         alignment: How the slice's columns fit the table's; None if there is no table yet.
         bad_rows: Rows of the slice that are put aside.
-        is_small: Whether slice and table are so small that the number of queries costs more than their rows.
+        files: The table's files, by whose places rows are found again; None if only Delta's reader has them.
         table: The table's columns as Spark reads them; None if there is no table yet.
         properties: Table properties to set with the commit, besides those that follow from the slice.
     """
@@ -95,7 +96,7 @@ class SliceLoad:
     prepared: PreparedSlice
     statistics: SliceStatistics = field(default_factory=SliceStatistics)
     alignment: Alignment | None = None
-    is_small: bool = False
+    files: DeltaFiles | None = None
     table: StructType | None = None
     bad_rows: tuple[BadRow, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -154,8 +155,8 @@ class SliceLoad:
         return self.alignment.drift if self.alignment is not None and self.alignment.drift else None
 
     def target(self) -> DataFrame:
-        """Return the rows of the table."""
-        return read_table(self.session, self.address)
+        """Return the rows of the table, with `PLACE` if its files are known."""
+        return read_table(self.session, self.address) if self.files is None else self.files.rows()
 
     @property
     def matched(self) -> tuple[str, ...]:
@@ -189,6 +190,11 @@ class SliceLoad:
         own = {each.name.lower(): each.dataType for each in prepared.frame.schema.fields}
         names = (prepared.names[each.name].lower() for each in prepared.hashed)
         return all(name in own and known.get(name) == own[name] for name in names)
+
+    @property
+    def has_padded_columns(self) -> bool:
+        """Whether a column of the table is a text of a declared length."""
+        return bool(self._padded)
 
     @property
     def _padded(self) -> frozenset[str]:

@@ -58,6 +58,8 @@ TRANSFORMATIONS = "transformations"
 GIVEN = "-D"
 """Name under which the digests of entries stand that `-D` overrode when the table was built."""
 
+DELETION_VECTORS = "delta.enableDeletionVectors"
+
 INDEXED = 32
 """Number of columns, from the first on, for which Delta collects statistics by default."""
 
@@ -65,7 +67,7 @@ INDEXED = 32
 def silver_properties(entity: Entity, prepared: PreparedSlice) -> dict[str, str]:
     """Return the properties of a new silver table; those that the entity declares win."""
     properties = {
-        "delta.enableDeletionVectors": "true",
+        DELETION_VECTORS: "true",
         **own_properties(prepared),
         **declared_properties(entity, prepared.form.zone),
     }

@@ -20,6 +20,7 @@ from lakewright.lake.observation import local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
 from lakewright.manifest.payload import MAY_SKIP, PERMITTED_BY
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.delta_files import PLACE
 from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
@@ -27,12 +28,12 @@ from lakewright.strategies.changes import ACTION, MATCH, Changes, compare
 from lakewright.strategies.delete_inference import check_delete_brake, written_condition
 from lakewright.strategies.rules import INSERT, PATCH, UPDATE, measures, patch_of
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.table_properties import followed_by, silver_properties
+from lakewright.strategies.table_properties import DELETION_VECTORS, followed_by, silver_properties
 from lakewright.transform.sequence import is_outdated_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriterV2
+    from pyspark.sql import Column, DataFrame, DataFrameWriterV2
 
     from lakewright.strategies.slice_load import SliceLoad
 
@@ -55,6 +56,9 @@ docs/benchmarks.md compares a slice on a table of 30,000 rows: 3.2 s rewritten, 
 
 SMALL_TABLE_BYTES = 8 << 20
 """Size in bytes up to which this applies: the rows of wide tables are not cheap to write again."""
+
+MOST_MARKED = 200_000
+"""Rows up to which their places go through this process; not measured."""
 
 _DELETION_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
 
@@ -252,6 +256,8 @@ def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
     target = f"{load.open_condition('t')} and {written_condition(load, changes.inferred_deletes)}"
     if _is_rewritten(load, matches):
         return _rewrite(load, changes, effects, target)
+    if _is_marked(load, matches):
+        return _mark(load, changes, effects)
     condition = f"{_key_condition(changes)} and {target}"
 
     def write() -> None:
@@ -266,6 +272,50 @@ def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
             clauses.append(Clause("insert", f"s.{ACTION} = {text_sql(INSERT)}", whole_row))
         evolves = load.fit.evolves
         merge_rows(load.session, load.address, source, clauses, condition=condition, evolves=evolves)
+
+    return write
+
+
+def _is_marked(load: SliceLoad, matches: int) -> bool:
+    """Return whether the changed rows are marked at their places, which the comparison has found.
+
+    MERGE looks for them again, by three queries. It is used where Delta's files are not known, where the
+    commit changes columns, where a table's readers follow single rows, and for texts of a declared length,
+    which Spark checks for statements alone.
+    """
+    files, properties = load.files, load.state.properties
+    if files is None or matches > MOST_MARKED or _is_mostly_changed(load, matches) or load.fit.evolves:
+        return False
+    is_plain = not followed_by(properties) and not load.has_padded_columns
+    return is_plain and properties.get(DELETION_VECTORS, "").lower() == "true" and files.is_markable
+
+
+def _mark(load: SliceLoad, changes: Changes, effects: Mapping[str, Mapping[str, str]]) -> Callable[[], None]:
+    """Return the write that marks the former rows of changed records, and appends their new ones."""
+    from pyspark.sql import functions
+
+    files, token = load.files, load.request.token
+    if files is None or load.table is None:
+        raise RuntimeError("the files of the table are not known")
+    types = {each.name.lower(): each.dataType for each in load.table.fields}
+
+    def columns(values: Mapping[str, str]) -> list[Column]:
+        sql = {name: functions.expr(values[name_sql(name)]) for name in load.fit.columns}
+        return [value.cast(types[name.lower()]).alias(name) for name, value in sql.items()]
+
+    def write() -> None:
+        rows = changes.rows
+        places = [row[0] for row in rows.where(f"{PLACE} is not null").select(PLACE).collect()]
+        own = {name: name for name in map(name_sql, load.fit.columns)}
+        written = rows.where(f"{ACTION} <> {text_sql(PATCH)}").select(*columns(own))
+        if PATCH in changes.actions:
+            patches = functions.broadcast(rows.where(f"{ACTION} = {text_sql(PATCH)}")).alias("s")
+            held = files.rows_of(places).alias("t").join(patches, functions.expr(f"t.{PLACE} = s.{PLACE}"))
+            given = {name.lower(): sql for name, sql in effects[PATCH].items()}
+            patched = held.select(*columns({name: given.get(name.lower(), f"t.{name}") for name in own}))
+            written = patched if changes.actions.keys() == {PATCH} else written.unionByName(patched)
+        inserted = changes.actions.get(INSERT, 0)
+        files.replace(places, written, app_id=token.app_id, number=token.number, inserted=inserted)
 
     return write
 

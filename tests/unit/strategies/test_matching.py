@@ -34,7 +34,6 @@ def matched(slice_: dict[str, DataType], table: dict[str, DataType], **settings:
         entity=cast("Any", SimpleNamespace(settings=EntitySettings(**settings))),
         state=TableState(exists=True),
         prepared=cast("Any", SimpleNamespace(system=system, identity=tuple(slice_), frame=frame)),
-        is_small=False,
         table=schema_of(table),
     )
     return load.matched

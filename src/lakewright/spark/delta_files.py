@@ -1,0 +1,262 @@
+"""The files of a Delta table at one version: their rows with their places, and a commit that replaces rows.
+
+Delta's own reader asks Spark for the list of files, three to six jobs for each query of a table with deletion
+vectors, and MERGE looks for the rows again that the comparison has already found: three queries more. Where a
+version's checksum file has the list, both are left out: rows are read from these files, and a commit marks
+the places that it is given. It is Delta's transaction that commits, with its checks of conflicts, statistics,
+checkpoints and history (docs/decisions/032-rows-by-place.md).
+
+Source: Delta's protocol, "Deletion Vectors" and "Version Checksum File".
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lakewright.spark.engine import Jvm, jvm_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+PLACE = "_lakewright_place"
+"""Column with the place of a row: the number of its file in the upper 32 bits, its index in the lower."""
+
+_PLACE_SQL = "shiftleft(crc32(cast(_metadata.file_path as binary)), 32) | _metadata.row_index"
+
+TESTED = ("4.4.",)
+"""Beginnings of the versions of Delta whose classes were tried; others read and merge by SQL."""
+
+_DELTA = "org.apache.spark.sql.delta"
+
+
+@dataclass(frozen=True)
+class DeltaFiles:
+    """The files of a table at one version.
+
+    Attributes:
+        version: The version.
+    """
+
+    version: int
+    _session: SparkSession
+    _jvm: Jvm
+    _log: Any
+    _snapshot: Any
+    _files: tuple[Any, ...]
+
+    def rows(self) -> DataFrame:
+        """Return the rows of the table with the column `PLACE`."""
+        return self._rows(self._files)
+
+    def rows_of(self, places: Iterable[int]) -> DataFrame:
+        """Return the rows, with `PLACE`, of the files in which these places are."""
+        known = self._by_number or {}
+        return self._rows([known[number] for number in dict.fromkeys(place >> 32 & _LOW for place in places)])
+
+    @property
+    def is_markable(self) -> bool:
+        """Whether rows can be marked: each file has a number of its own, and says how many rows it has."""
+        return self._by_number is not None
+
+    def replace(
+        self, places: Iterable[int], rows: DataFrame, *, app_id: str, number: int, inserted: int
+    ) -> None:
+        """Commit a version without the rows at these places, and with others.
+
+        Args:
+            places: The places of rows of this version.
+            rows: Rows with the table's columns in its types.
+            app_id: The application whose number the commit carries.
+            number: That number.
+            inserted: How many of the rows have no place, for the table's history.
+        """
+        packages = self._jvm.packages
+        delta = packages.org.apache.spark.sql.delta
+        none, some = packages.scala.Option.empty(), packages.scala.Option.apply
+        found = list(places)
+        with _active(self._jvm):
+            transaction = self._log.startTransaction(none, some(self._snapshot))
+            transaction.readWholeTable()
+            removed = self._marked(found)
+            added = list(_items(self._jvm, transaction.writeFiles(_java(rows))))
+            now = some(packages.java.lang.System.currentTimeMillis())
+            actions = [delta.actions.SetTransaction(app_id, number, now), *removed, *added]
+            counts = {
+                "operationNumSourceRows": inserted + len(found),
+                "numTargetRowsInserted": inserted,
+                "numTargetRowsUpdated": len(found),
+                "numTargetRowsCopied": 0,
+                "numTargetFilesAdded": len(added),
+            }
+            transaction.registerSQLMetrics(self._jvm.session, _metrics(self._jvm, counts))
+            nothing = _sequence(self._jvm, ())
+            merge = getattr(delta, "DeltaOperations$Merge")
+            operation = merge(none, none, none, none, nothing, nothing, nothing)
+            transaction.commit(_sequence(self._jvm, actions), operation)
+
+    def _rows(self, files: Sequence[Any]) -> DataFrame:
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+        none = self._jvm.packages.scala.Option.empty()
+        with _active(self._jvm):
+            frame = self._log.createDataFrame(self._snapshot, _sequence(self._jvm, files), False, none)
+        return ClassicFrame(frame, self._session).selectExpr("*", f"{_PLACE_SQL} as {PLACE}")
+
+    @cached_property
+    def _by_number(self) -> Mapping[int, Any] | None:
+        """The files by the numbers in places of their rows; None if rows cannot be marked."""
+        packages = self._jvm.packages
+        absolute = packages.org.apache.spark.sql.delta.util.DeltaFileOperations.absolutePath
+        folder, spark_path = self._log.dataPath().toString(), packages.org.apache.spark.paths.SparkPath
+        found = {
+            zlib.crc32(spark_path.fromPath(absolute(folder, file.path())).urlEncoded().encode()): file
+            for file in self._files
+        }
+        is_known = all(file.numPhysicalRecords().isDefined() for file in self._files)
+        return found if is_known and len(found) == len(self._files) else None
+
+    def _marked(self, places: Iterable[int]) -> list[Any]:
+        """Write a file of deletion vectors; return the actions that put them in the place of former ones."""
+        # Looked up once: each look at a package or a class is a call to the JVM.
+        packages, known = self._jvm.packages, self._by_number or {}
+        longs = _Longs(self._jvm)
+        vectors = _module(self._jvm, f"{_DELTA}.deletionvectors.RoaringBitmapArray")
+        portable = _module(self._jvm, f"{_DELTA}.deletionvectors.RoaringBitmapArrayFormat").Portable()
+        descriptors = _module(self._jvm, f"{_DELTA}.actions.DeletionVectorDescriptor")
+        stores = _module(self._jvm, f"{_DELTA}.storage.dv.DeletionVectorStore")
+        store, folder = stores.createInstance(self._log.newDeltaHadoopConf()), self._log.dataPath()
+        writers = _module(self._jvm, f"{_DELTA}.commands.DeletionVectorWriter")
+        opened = writers.createWriter(store, store.pathWithFileSystem(folder), "")
+        writer, file_id = opened._1(), opened._2()
+        none, some = packages.scala.Option.empty(), packages.scala.Option.apply
+        now = packages.java.lang.System.currentTimeMillis()
+        indexes: dict[int, list[int]] = defaultdict(list)
+        for place in places:
+            indexes[place >> 32 & _LOW].append(place & _LOW)
+        actions: list[Any] = []
+        try:
+            for number, of_file in indexes.items():
+                file = known[number]
+                vector, former = vectors.apply(longs.of(of_file)), file.deletionVector()
+                if former is not None:
+                    vector.merge(store.read(former, folder))
+                rows = vector.cardinality()
+                if rows == file.numPhysicalRecords().get():
+                    actions.append(file.removeWithTimestamp(now, True))
+                    continue
+                content = vector.serializeAsByteArray(portable)
+                offset = some(writer.write(content).offset())
+                descriptor = descriptors.onDiskWithRelativePath(file_id, "", len(content), rows, offset, none)
+                pair = file.removeRows(descriptor, True, True)
+                actions += [pair._1(), pair._2()]
+        finally:
+            writer.close()
+        return actions
+
+
+_LOW = 0xFFFFFFFF
+
+
+def delta_files(session: SparkSession, location: str) -> DeltaFiles | None:
+    """Return the files of the newest version of a table, or None where they must be read by Delta's reader.
+
+    That is so with Spark Connect, a version of Delta that was not tried, and a table whose newest version has
+    no checksum file that lists its files: Delta writes it for up to 50 files, other writers do not.
+
+    Args:
+        session: The session in which the rows are read.
+        location: The table's folder.
+    """
+    jvm = jvm_of(session)
+    if jvm is None or not _is_tested(jvm):
+        return None
+    none = jvm.packages.scala.Option.empty()
+    with _active(jvm):
+        log = jvm.packages.org.apache.spark.sql.delta.DeltaLog.forTable(jvm.session, location)
+        snapshot = log.update(False, none, none)
+        checksum = snapshot.checksumOpt()
+        listed = checksum.get().allFiles() if checksum.isDefined() else none
+    if not listed.isDefined():
+        return None
+    files = tuple(_items(jvm, listed.get()))
+    return DeltaFiles(snapshot.version(), session, jvm, log, snapshot, files)
+
+
+def _is_tested(jvm: Jvm) -> bool:
+    version = getattr(jvm.packages.io.delta, "package").VERSION  # noqa: B009 - a word of Scala
+    return callable(version) and str(version()).startswith(TESTED)
+
+
+@contextmanager
+def _active(jvm: Jvm) -> Iterator[None]:
+    """Make the session the active one of this thread in the JVM, which Delta asks for it."""
+    sessions = jvm.packages.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(jvm.session)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
+def _java(frame: DataFrame) -> Any:
+    classic: Any = frame
+    return classic._jdf
+
+
+def _module(jvm: Jvm, name: str) -> Any:
+    """Return an object of Scala."""
+    found = jvm.packages
+    *packages, own = name.split(".")
+    for package in packages:
+        found = getattr(found, package)
+    return getattr(getattr(found, f"{own}$"), "MODULE$")
+
+
+def _sequence(jvm: Jvm, items: Iterable[Any]) -> Any:
+    """Return a list of Scala."""
+    found = jvm.packages.scala.collection.mutable.ListBuffer()
+    for item in items:
+        found.addOne(item)
+    return found.toList()
+
+
+def _items(jvm: Jvm, sequence: Any) -> Iterator[Any]:
+    return iter(jvm.packages.scala.jdk.javaapi.CollectionConverters.asJava(sequence))
+
+
+class _Longs:
+    """Makes sequences of Scala's `Long`, whose numbers go to the JVM at once and not one by one."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._array, self._kind = jvm.array, jvm.packages.long
+        self._wrapped_bytes = jvm.packages.java.nio.ByteBuffer.wrap
+        self._wrapped = jvm.packages.scala.runtime.ScalaRunTime.wrapLongArray
+
+    def of(self, values: Sequence[int]) -> Any:
+        """Return the sequence with these numbers."""
+        numbers = self._array(self._kind, len(values))
+        self._wrapped_bytes(struct.pack(f">{len(values)}q", *values)).asLongBuffer().get(numbers)
+        return self._wrapped(numbers)
+
+
+def _metrics(jvm: Jvm, counts: Mapping[str, int]) -> Any:
+    """Return counts as metrics of a query."""
+    made = _module(jvm, "org.apache.spark.sql.execution.metric.SQLMetrics")
+    found = _module(jvm, "scala.collection.immutable.Map").empty()
+    for name, count in counts.items():
+        metric = made.createMetric(jvm.context, name)
+        metric.set(count)
+        found = found.updated(name, metric)
+    return found
