@@ -32,6 +32,7 @@ from lakewright.lake.paths import is_stored, local_path
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.lake.storage_errors import lost_log_error
 from lakewright.schema.sql import name_sql
+from lakewright.spark.delta_files import delta_files
 from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.places import Address
 from lakewright.transform.steps import instant_sql
@@ -256,6 +257,10 @@ def files_gone(folder: Path, table: DeltaFile) -> list[str]:
 
 def read_table(spark: SparkSession, address: Address, version: int | None = None) -> DataFrame:
     """Return the rows of the table's last version, or of an earlier one."""
+    if version is None and address.location is not None:
+        files = delta_files(spark, address.location)
+        if files is not None:
+            return files.frame()
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", str(version))

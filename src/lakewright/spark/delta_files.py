@@ -52,14 +52,20 @@ class DeltaFiles:
     _snapshot: Any
     _files: tuple[Any, ...]
 
+    def frame(self) -> DataFrame:
+        """Return the rows of the table."""
+        return self._frame(self._files)
+
     def rows(self) -> DataFrame:
         """Return the rows of the table with the column `PLACE`."""
-        return self._rows(self._files)
+        return self._placed(self._files)
 
     def rows_of(self, places: Iterable[int]) -> DataFrame:
         """Return the rows, with `PLACE`, of the files in which these places are."""
         known = self._by_number or {}
-        return self._rows([known[number] for number in dict.fromkeys(place >> 32 & _LOW for place in places)])
+        return self._placed(
+            [known[number] for number in dict.fromkeys(place >> 32 & _LOW for place in places)]
+        )
 
     @property
     def is_markable(self) -> bool:
@@ -102,13 +108,16 @@ class DeltaFiles:
             operation = merge(none, none, none, none, nothing, nothing, nothing)
             transaction.commit(_sequence(self._jvm, actions), operation)
 
-    def _rows(self, files: Sequence[Any]) -> DataFrame:
+    def _placed(self, files: Sequence[Any]) -> DataFrame:
+        return self._frame(files).selectExpr("*", f"{_PLACE_SQL} as {PLACE}")
+
+    def _frame(self, files: Sequence[Any]) -> DataFrame:
         from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
         none = self._jvm.packages.scala.Option.empty()
         with _active(self._jvm):
             frame = self._log.createDataFrame(self._snapshot, _sequence(self._jvm, files), False, none)
-        return ClassicFrame(frame, self._session).selectExpr("*", f"{_PLACE_SQL} as {PLACE}")
+        return ClassicFrame(frame, self._session)
 
     @cached_property
     def _by_number(self) -> Mapping[int, Any] | None:

@@ -48,15 +48,6 @@ docs/benchmarks.md brackets it: with 10 % changed a MERGE writes a tenth of the 
 takes 17.9 s of CPU time and a MERGE by hand 19.9 s. The point between them was chosen, not measured.
 """
 
-SMALL_TABLE = 50_000
-"""Rows up to which a table is always rewritten: each of the three queries of a MERGE costs more.
-
-docs/benchmarks.md compares a slice on a table of 30,000 rows: 3.2 s rewritten, 3.4 s with a MERGE by hand.
-"""
-
-SMALL_TABLE_BYTES = 8 << 20
-"""Size in bytes up to which this applies: the rows of wide tables are not cheap to write again."""
-
 MOST_MARKED = 200_000
 """Rows up to which their places go through this process; not measured."""
 
@@ -334,13 +325,10 @@ def _is_rewritten(load: SliceLoad, matches: int) -> bool:
     other writers out between the read and the commit: an overwrite replaces all rows of the table at that
     time.
     """
-    rows, size, properties = load.state.rows, load.state.size, load.state.properties
     is_plain = not load.fit.evolves and all(column.nullable for column in load.state.columns)
-    if not is_plain or followed_by(properties):  # a rewrite would report every row as changed
+    if not is_plain or followed_by(load.state.properties):  # a rewrite would report every row as changed
         return False
-    is_small = rows is not None and rows <= SMALL_TABLE and size is not None and size <= SMALL_TABLE_BYTES
-    is_worth_it = is_small or _is_mostly_changed(load, matches)
-    return is_worth_it and local_table_path(load.lake, load.address) is not None
+    return _is_mostly_changed(load, matches) and local_table_path(load.lake, load.address) is not None
 
 
 def _rewrite(

@@ -45,17 +45,18 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 
-_MARKED = {"writing.SMALL_TABLE": 0, "writing.REWRITTEN_SHARE": 2.0}
-WAYS: Mapping[str, Mapping[str, float]] = {
-    "written anew": {},
+_MARKED = {"writing.REWRITTEN_SHARE": 2.0}
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "written anew": {"writing.REWRITTEN_SHARE": -1.0},
     "marked": _MARKED,
+    "merged": {**_MARKED, "preparation.delta_files": lambda session, location: None},
     "sorted, compared by key first": {
         **_MARKED,
         **dict.fromkeys(("changes.LARGE_TARGET", "changes.SMALL_SLICE"), 0),
         **dict.fromkeys(("changes.FEW_CHANGES", "writing.SMALL_SOURCE"), 0),
     },
 }
-"""Ways in which slices are compared and written, by the sizes from which on they are."""
+"""Ways in which slices are compared and written, by what leads to them."""
 
 
 def hours(count: float) -> datetime:

@@ -77,10 +77,11 @@ def test_a_slice_of_changes_alone_costs_no_more(lake: SmallLake) -> None:
     ("strategy", "way", "most"),
     [
         ("full", "written anew", 4),
-        ("merge", "marked", 14),
-        ("historic", "written anew", 10),
-        pytest.param("merge", "written anew", 10, marks=pytest.mark.nightly),
-        pytest.param("historic", "marked", 18, marks=pytest.mark.nightly),
+        ("merge", "marked", 6),
+        ("historic", "written anew", 6),
+        ("merge", "merged", 14),
+        pytest.param("merge", "written anew", 6, marks=pytest.mark.nightly),
+        pytest.param("historic", "marked", 6, marks=pytest.mark.nightly),
     ],
 )
 def test_the_second_slice_of_a_small_table_takes_few_jobs(

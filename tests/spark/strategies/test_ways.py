@@ -29,13 +29,13 @@ SLICES: list[Rows] = [
 ]
 
 
-ANEW, MARKED, SORTED = WAYS
+ANEW, MARKED, MERGED, SORTED = WAYS
 
 
 @pytest.mark.nightly  # the models of test_model compare each way with plain Python
 @pytest.mark.parametrize(
     ("strategy", "ways", "slices"),
-    [("merge", [ANEW, MARKED, SORTED], SLICES), ("historic", [ANEW, MARKED, SORTED], SLICES)],
+    [("merge", [ANEW, MARKED, MERGED, SORTED], SLICES), ("historic", [ANEW, MARKED, MERGED, SORTED], SLICES)],
 )
 def test_every_way_comes_to_the_same(
     lake: SmallLake, strategy: str, ways: Sequence[str], slices: Sequence[Rows]
