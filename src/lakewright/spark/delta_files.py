@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,60 +56,63 @@ class DeltaFiles:
         """Return the rows of the table."""
         return self._frame(self._files)
 
-    def rows(self) -> DataFrame:
-        """Return the rows of the table with the column `PLACE`."""
-        return self._placed(self._files)
-
-    def rows_of(self, places: Iterable[int]) -> DataFrame:
-        """Return the rows, with `PLACE`, of the files in which these places are."""
+    def rows(self, numbers: Collection[int] | None = None) -> DataFrame:
+        """Return the rows with the column `PLACE`; with numbers of files, only their rows."""
         known = self._by_number or {}
-        return self._placed(
-            [known[number] for number in dict.fromkeys(place >> 32 & _LOW for place in places)]
-        )
+        files = self._files if numbers is None else [known[number] for number in numbers]
+        return self._frame(files).selectExpr("*", f"{_PLACE_SQL} as {PLACE}")
 
     @property
-    def is_markable(self) -> bool:
-        """Whether rows can be marked: each file has a number of its own, and says how many rows it has."""
+    def has_places(self) -> bool:
+        """Whether places lead to files: each has a number of its own, and says how many rows it has."""
         return self._by_number is not None
 
     def replace(
-        self, places: Iterable[int], rows: DataFrame, *, app_id: str, number: int, inserted: int
+        self,
+        rows: DataFrame,
+        *,
+        marked: Collection[int],
+        removed: Collection[int],
+        app_id: str,
+        number: int,
+        counts: tuple[int, int],
     ) -> None:
-        """Commit a version without the rows at these places, and with others.
+        """Commit a version without the rows at some places or in some files, and with other rows.
 
         Args:
-            places: The places of rows of this version.
             rows: Rows with the table's columns in its types.
+            marked: The places of rows of this version that are marked as deleted.
+            removed: The numbers of files of this version that are removed.
             app_id: The application whose number the commit carries.
             number: That number.
-            inserted: How many of the rows have no place, for the table's history.
+            counts: How many rows are inserted and how many updated, for the table's history.
+
+        Raises:
+            Py4JJavaError: Another commit came between.
         """
         packages = self._jvm.packages
         delta = packages.org.apache.spark.sql.delta
         none, some = packages.scala.Option.empty(), packages.scala.Option.apply
-        found = list(places)
+        inserted, updated = counts
         with _active(self._jvm):
             transaction = self._log.startTransaction(none, some(self._snapshot))
             transaction.readWholeTable()
-            removed = self._marked(found)
+            ended = [*self._marked(marked), *self._removed(removed)]
             added = list(_items(self._jvm, transaction.writeFiles(_java(rows))))
             now = some(packages.java.lang.System.currentTimeMillis())
-            actions = [delta.actions.SetTransaction(app_id, number, now), *removed, *added]
-            counts = {
-                "operationNumSourceRows": inserted + len(found),
+            actions = [delta.actions.SetTransaction(app_id, number, now), *ended, *added]
+            metrics = {
+                "operationNumSourceRows": inserted + updated,
                 "numTargetRowsInserted": inserted,
-                "numTargetRowsUpdated": len(found),
+                "numTargetRowsUpdated": updated,
                 "numTargetRowsCopied": 0,
                 "numTargetFilesAdded": len(added),
             }
-            transaction.registerSQLMetrics(self._jvm.session, _metrics(self._jvm, counts))
+            transaction.registerSQLMetrics(self._jvm.session, _metrics(self._jvm, metrics))
             nothing = _sequence(self._jvm, ())
             merge = getattr(delta, "DeltaOperations$Merge")
             operation = merge(none, none, none, none, nothing, nothing, nothing)
             transaction.commit(_sequence(self._jvm, actions), operation)
-
-    def _placed(self, files: Sequence[Any]) -> DataFrame:
-        return self._frame(files).selectExpr("*", f"{_PLACE_SQL} as {PLACE}")
 
     def _frame(self, files: Sequence[Any]) -> DataFrame:
         from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
@@ -132,6 +135,11 @@ class DeltaFiles:
         is_known = all(file.numPhysicalRecords().isDefined() for file in self._files)
         return found if is_known and len(found) == len(self._files) else None
 
+    def _removed(self, numbers: Iterable[int]) -> list[Any]:
+        """Return the actions that remove files."""
+        now, known = self._jvm.packages.java.lang.System.currentTimeMillis(), self._by_number or {}
+        return [known[number].removeWithTimestamp(now, True) for number in numbers]
+
     def _marked(self, places: Iterable[int]) -> list[Any]:
         """Write a file of deletion vectors; return the actions that put them in the place of former ones."""
         # Looked up once: each look at a package or a class is a call to the JVM.
@@ -149,7 +157,7 @@ class DeltaFiles:
         now = packages.java.lang.System.currentTimeMillis()
         indexes: dict[int, list[int]] = defaultdict(list)
         for place in places:
-            indexes[place >> 32 & _LOW].append(place & _LOW)
+            indexes[file_number(place)].append(place & _LOW)
         actions: list[Any] = []
         try:
             for number, of_file in indexes.items():
@@ -172,6 +180,21 @@ class DeltaFiles:
 
 
 _LOW = 0xFFFFFFFF
+
+
+def file_number(place: int) -> int:
+    """Return the number of the file in which a place is.
+
+    Example:
+        >>> file_number(-1), file_number((7 << 32) + 3)
+        (4294967295, 7)
+    """
+    return place >> 32 & _LOW
+
+
+def file_number_sql(place: str) -> str:
+    """Return SQL of the same."""
+    return f"shiftright({place}, 32) & {_LOW}L"
 
 
 def delta_files(session: SparkSession, location: str) -> DeltaFiles | None:

@@ -11,35 +11,32 @@ docs/decisions/010-rewriting-tables.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, DataLossError
 from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.delta_sql import Clause, merge_rows
-from lakewright.lake.observation import local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
 from lakewright.manifest.payload import MAY_SKIP, PERMITTED_BY
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.spark.delta_files import PLACE
 from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.changes import ACTION, MATCH, Changes, compare
 from lakewright.strategies.delete_inference import check_delete_brake, written_condition
+from lakewright.strategies.found_rows import SMALL_SOURCE, FoundRows
 from lakewright.strategies.rules import INSERT, PATCH, UPDATE, measures, patch_of
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.table_properties import DELETION_VECTORS, followed_by, silver_properties
+from lakewright.strategies.table_properties import silver_properties
 from lakewright.transform.sequence import is_outdated_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, DataFrameWriterV2
+    from pyspark.sql import DataFrame, DataFrameWriterV2
 
     from lakewright.strategies.slice_load import SliceLoad
 
-
-SMALL_SOURCE = 100_000
-"""Number of rows up to which changes are broadcast, so that the table is not sorted; not measured."""
 
 REWRITTEN_SHARE = 0.3
 """Share of a table's rows above which rewriting files costs less than marking rows in them.
@@ -48,7 +45,7 @@ docs/benchmarks.md brackets it: with 10 % changed a MERGE writes a tenth of the 
 takes 17.9 s of CPU time and a MERGE by hand 19.9 s. The point between them was chosen, not measured.
 """
 
-MOST_MARKED = 200_000
+MOST_MARKED = 1_000_000
 """Rows up to which their places go through this process; not measured."""
 
 _DELETION_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
@@ -219,96 +216,27 @@ def _evolving(load: SliceLoad, rows: DataFrame) -> DataFrameWriterV2:
     return writer.option("mergeSchema", "true") if load.fit.evolves else writer
 
 
-def _key_condition(changes: Changes, first: str | None = None) -> str:
-    """Return the condition that a row of the table, `t`, is the one that a row to write, `s`, is about.
-
-    Args:
-        changes: The rows to write.
-        first: SQL of the first key of the table's row; by default the column itself.
-    """
+def _key_condition(changes: Changes) -> str:
+    """Return the condition that a row of the table, `t`, is the one that a row to write, `s`, is about."""
     own, *others = map(name_sql, changes.keys)
-    return " and ".join((f"{first or f't.{own}'} = s.{MATCH}", *(f"t.{name} = s.{name}" for name in others)))
+    return " and ".join((f"t.{own} = s.{MATCH}", *(f"t.{name} = s.{name}" for name in others)))
 
 
 def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
-    """Return the write that applies changes: an append if no row matches, else a rewrite or a MERGE."""
-    from pyspark.sql import functions
-
+    """Return the write that applies changes: an append if no row matches, else at their places or a MERGE."""
     columns = [name_sql(name) for name in load.fit.columns]
-    inserts = changes.actions.get(INSERT, 0)
-    matches = sum(changes.actions.values()) - inserts
+    matches = sum(changes.actions.values()) - changes.actions.get(INSERT, 0)
     if not matches:
         return append(load, changes.rows.selectExpr(*columns))
-    whole_row = {column: f"s.{column}" for column in columns}
     # Each action makes the queries longer to compile, even if no row has it.
-    effects = {UPDATE: whole_row, PATCH: patch_of(load)}
+    effects = {UPDATE: {column: f"s.{column}" for column in columns}, PATCH: patch_of(load)}
     effects = {action: effects[action] for action in effects if action in changes.actions}
-    # The end is compared, not the flag: Delta skips files by counts of nulls, but not by booleans.
-    target = f"{load.open_condition('t')} and {written_condition(load, changes.inferred_deletes)}"
-    if _is_rewritten(load, matches):
-        return _rewrite(load, changes, effects, target)
-    if _is_marked(load, matches):
-        return _mark(load, changes, effects)
-    condition = f"{_key_condition(changes)} and {target}"
-
-    def write() -> None:
-        load.session.conf.set(_DELETION_VECTORS, "false" if _is_mostly_changed(load, matches) else "true")
-        is_small = inserts + matches <= SMALL_SOURCE
-        source = functions.broadcast(changes.rows) if is_small else changes.rows
-        clauses = [
-            Clause("update", f"s.{ACTION} = {text_sql(action)}", assignments)
-            for action, assignments in effects.items()
-        ]
-        if inserts:
-            clauses.append(Clause("insert", f"s.{ACTION} = {text_sql(INSERT)}", whole_row))
-        evolves = load.fit.evolves
-        merge_rows(load.session, load.address, source, clauses, condition=condition, evolves=evolves)
-
-    return write
-
-
-def _is_marked(load: SliceLoad, matches: int) -> bool:
-    """Return whether the changed rows are marked at their places, which the comparison has found.
-
-    MERGE looks for them again, by three queries. It is used where Delta's files are not known, where the
-    commit changes columns, where a table's readers follow single rows, and for texts of a declared length,
-    which Spark checks for statements alone.
-    """
-    files, properties = load.files, load.state.properties
-    if files is None or matches > MOST_MARKED or _is_mostly_changed(load, matches) or load.fit.evolves:
-        return False
-    is_plain = not followed_by(properties) and not load.has_padded_columns
-    return is_plain and properties.get(DELETION_VECTORS, "").lower() == "true" and files.is_markable
-
-
-def _mark(load: SliceLoad, changes: Changes, effects: Mapping[str, Mapping[str, str]]) -> Callable[[], None]:
-    """Return the write that marks the former rows of changed records, and appends their new ones."""
-    from pyspark.sql import functions
-
-    files, token = load.files, load.request.token
-    if files is None or load.table is None:
-        raise RuntimeError("the files of the table are not known")
-    types = {each.name.lower(): each.dataType for each in load.table.fields}
-
-    def columns(values: Mapping[str, str]) -> list[Column]:
-        sql = {name: functions.expr(values[name_sql(name)]) for name in load.fit.columns}
-        return [value.cast(types[name.lower()]).alias(name) for name, value in sql.items()]
-
-    def write() -> None:
-        rows = changes.rows
-        places = [row[0] for row in rows.where(f"{PLACE} is not null").select(PLACE).collect()]
-        own = {name: name for name in map(name_sql, load.fit.columns)}
-        written = rows.where(f"{ACTION} <> {text_sql(PATCH)}").select(*columns(own))
-        if PATCH in changes.actions:
-            patches = functions.broadcast(rows.where(f"{ACTION} = {text_sql(PATCH)}")).alias("s")
-            held = files.rows_of(places).alias("t").join(patches, functions.expr(f"t.{PLACE} = s.{PLACE}"))
-            given = {name.lower(): sql for name, sql in effects[PATCH].items()}
-            patched = held.select(*columns({name: given.get(name.lower(), f"t.{name}") for name in own}))
-            written = patched if changes.actions.keys() == {PATCH} else written.unionByName(patched)
-        inserted = changes.actions.get(INSERT, 0)
-        files.replace(places, written, app_id=token.app_id, number=token.number, inserted=inserted)
-
-    return write
+    found = FoundRows.of(load, changes, effects)
+    if found is not None and (_is_mostly_changed(load, matches) or not found.can_mark):
+        return found.copy
+    if found is not None and matches <= MOST_MARKED:
+        return found.mark
+    return partial(_merge, load, changes, effects)
 
 
 def _is_mostly_changed(load: SliceLoad, matches: int) -> bool:
@@ -317,50 +245,23 @@ def _is_mostly_changed(load: SliceLoad, matches: int) -> bool:
     return rows is not None and matches > REWRITTEN_SHARE * rows
 
 
-def _is_rewritten(load: SliceLoad, matches: int) -> bool:
-    """Return whether the whole table is rewritten by one query.
-
-    A table is not rewritten if the commit changes its columns, if a column is not nullable, or if its readers
-    follow single rows. Only a table on this machine is rewritten, where the lock that guards commits keeps
-    other writers out between the read and the commit: an overwrite replaces all rows of the table at that
-    time.
-    """
-    is_plain = not load.fit.evolves and all(column.nullable for column in load.state.columns)
-    if not is_plain or followed_by(load.state.properties):  # a rewrite would report every row as changed
-        return False
-    return _is_mostly_changed(load, matches) and local_table_path(load.lake, load.address) is not None
-
-
-def _rewrite(
-    load: SliceLoad, changes: Changes, effects: Mapping[str, Mapping[str, str]], target: str
-) -> Callable[[], None]:
-    """Return the write that replaces all rows of the table by one full join of its rows with their changes.
-
-    A MERGE that changes most of a table joins twice.
-    """
+def _merge(load: SliceLoad, changes: Changes, effects: Mapping[str, Mapping[str, str]]) -> None:
+    """Apply changes by Delta's MERGE, which finds their rows by their keys."""
     from pyspark.sql import functions
 
-    key, match = name_sql(changes.keys[0]), "_lakewright_matched"
-    columns = [name_sql(name) for name in load.fit.columns]
-
-    def write() -> None:
-        rows = load.target().alias("t").selectExpr("*", f"if({target}, t.{key}, null) as {match}").alias("t")
-        joined = rows.join(
-            changes.rows.alias("s"), functions.expr(_key_condition(changes, f"t.{match}")), "full"
-        )
-        written = joined.selectExpr(*(f"{_written_sql(column, effects)} as {column}" for column in columns))
-        # Static, whatever the user's settings say: a partition without remaining rows must be removed.
-        writer = written.writeTo(load.address.sql).option("partitionOverwriteMode", "static")
-        writer.overwrite(functions.lit(True))
-
-    return write
-
-
-def _written_sql(column: str, effects: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the SQL of a column's value after the change, if there is one, was applied to the row."""
-    cases = [f"when {text_sql(INSERT)} then s.{column}"]
-    for action, assignments in effects.items():
-        value = next((sql for name, sql in assignments.items() if name.lower() == column.lower()), None)
-        if value is not None:
-            cases.append(f"when {text_sql(action)} then {value}")
-    return f"case s.{ACTION} {' '.join(cases)} else t.{column} end"
+    inserts, count = changes.actions.get(INSERT, 0), sum(changes.actions.values())
+    copies = _is_mostly_changed(load, count - inserts)
+    load.session.conf.set(_DELETION_VECTORS, "false" if copies else "true")
+    source = functions.broadcast(changes.rows) if count <= SMALL_SOURCE else changes.rows
+    clauses = [
+        Clause("update", f"s.{ACTION} = {text_sql(action)}", assignments)
+        for action, assignments in effects.items()
+    ]
+    if inserts:
+        whole_row = {column: f"s.{column}" for column in map(name_sql, load.fit.columns)}
+        clauses.append(Clause("insert", f"s.{ACTION} = {text_sql(INSERT)}", whole_row))
+    # The end is compared, not the flag: Delta skips files by counts of nulls, but not by booleans.
+    target = f"{load.open_condition('t')} and {written_condition(load, changes.inferred_deletes)}"
+    condition = f"{_key_condition(changes)} and {target}"
+    evolves = load.fit.evolves
+    merge_rows(load.session, load.address, source, clauses, condition=condition, evolves=evolves)

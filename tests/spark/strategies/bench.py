@@ -53,7 +53,7 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "sorted, compared by key first": {
         **_MARKED,
         **dict.fromkeys(("changes.LARGE_TARGET", "changes.SMALL_SLICE"), 0),
-        **dict.fromkeys(("changes.FEW_CHANGES", "writing.SMALL_SOURCE"), 0),
+        **dict.fromkeys(("changes.FEW_CHANGES", "found_rows.SMALL_SOURCE", "writing.SMALL_SOURCE"), 0),
     },
 }
 """Ways in which slices are compared and written, by what leads to them."""
