@@ -171,6 +171,10 @@ def _feature(version: str) -> int:
     return int(rest.partition(".")[0]) if first == "1" else int(first)
 
 
+USUAL_WORK = "2"
+"""Names the work whose classes are in an archive (`warmup.do_usual_work`); changed together with it."""
+
+
 def archive_path(java: Java) -> Path:
     """Return the path of the archive for this Java and this environment's jars; it need not exist."""
     try:
@@ -179,6 +183,7 @@ def archive_path(java: Java) -> Path:
         release = ""
     spark = find_spec("pyspark")
     parts = [
+        USUAL_WORK,
         str(java.executable),
         release,
         str(spark and spark.origin),

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled
 from lakewright.spark.conf import SessionSettings
+from lakewright.spark.delta_files import PLACE, delta_files
+from lakewright.spark.engine import materialized
 from lakewright.spark.java import QUIET, Java, archive_path, find_java
 from lakewright.spark.session_builder import build_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 DUMP_SECONDS = 300
@@ -65,20 +67,41 @@ def _create_base_archive(java: Java) -> None:
 
 
 def do_usual_work(spark: SparkSession, folder: Path) -> None:
-    """Do the work of a typical run: CSV, Delta writes, a MERGE, windows, hashes, the history of a table."""
+    """Do the work of a typical run: CSV, Delta writes, changed rows, windows, hashes, a table's history."""
     source, table = str(folder / "csv"), str(folder / "table")
     spark.range(100).selectExpr("id", "cast(id as string) v").write.option("header", True).csv(source)
     read = spark.read.option("header", True).schema("id long, v string").csv(source)
     hashed = read.selectExpr("*", "sha2(v, 256) h", "row_number() over (partition by id order by v) n")
-    hashed.write.format("delta").save(table)
-    hashed.selectExpr("id + 50 id", "v", "h", "n").createOrReplaceTempView("s")
+    writer = hashed.write.format("delta").option("delta.enableDeletionVectors", "true")
+    writer.save(table)
+    _change_rows(spark, hashed.selectExpr("id + 50 id", "v", "h", "n"), table)
+    hashed.limit(1).write.format("delta").mode("append").save(table)
+    spark.sql(f"DESCRIBE HISTORY delta.`{table}` LIMIT 1").collect()
+    spark.read.format("delta").load(table).groupBy("n").count().collect()
+
+
+def _change_rows(spark: SparkSession, source: DataFrame, table: str) -> None:
+    """Change rows as a slice does, and merge others as it does where their places are not known."""
+    from pyspark.sql import Observation, functions
+
+    files = delta_files(spark, table)
+    if files is not None:
+        held = files.rows().selectExpr("id as k", "xxhash64(h, n) as x", PLACE)
+        joined = source.join(held, functions.expr("id = k"), "left").where("not (xxhash64(h, n) <=> x)")
+        seen = Observation()
+        changed = materialized(joined.observe(seen, functions.expr("count(1) as rows")))
+        places = changed.where(f"{PLACE} is not null").select(PLACE).toArrow().column(0).to_pylist()
+        patched = files.rows().alias("t").join(functions.broadcast(changed).alias("s"), PLACE)
+        rows = patched.selectExpr("t.id", "t.v", "t.h", "t.n").unionByName(
+            changed.select("id", "v", "h", "n")
+        )
+        counts = (0, len(places))
+        files.replace(rows, marked=places, removed=(), app_id="usual", number=1, counts=counts)
+    source.where("id > 120").createOrReplaceTempView("s")
     spark.sql(
         f"MERGE INTO delta.`{table}` t USING s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
-    hashed.limit(1).write.format("delta").mode("append").save(table)
-    spark.sql(f"DESCRIBE HISTORY delta.`{table}` LIMIT 1").collect()
-    spark.read.format("delta").load(table).groupBy("n").count().collect()
 
 
 def _end(spark: SparkSession) -> None:
