@@ -210,8 +210,8 @@ def local_conf(cores: int, users: Mapping[str, str]) -> dict[str, str]:
         # Spark's default is 200. With two tasks for each core, one that finishes early has more work.
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * cores),
-        # Spark's default is 10 MiB, for broadcasts over a network. In one JVM they cost only memory. The keys,
-        # digests and places of 2,000,000 rows fit.
+        # Spark's default is 10 MiB, for broadcasts over a network. In one JVM they cost only memory.
+        # The keys, digests and places of 2,000,000 rows fit.
         "spark.sql.autoBroadcastJoinThreshold": "80m",
         # Partitions up to this are joined by a hash table: sorting long keys takes longer than the join.
         # It counts only if adaptive planning joins small partitions to none that is larger.

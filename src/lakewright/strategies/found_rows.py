@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakewright.lake.delta_log import DECLARED_LENGTH
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.delta_files import PLACE, file_number, file_number_sql
 from lakewright.strategies.changes import ACTION, Changes
@@ -17,6 +18,7 @@ from lakewright.strategies.table_properties import DELETION_VECTORS, followed_by
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
     from lakewright.spark.delta_files import DeltaFiles
     from lakewright.strategies.slice_load import SliceLoad
@@ -35,12 +37,14 @@ class FoundRows:
         effects: Action to what it assigns: quoted column to SQL over the row to write, `s`, and the table's
             row, `t`.
         files: The table's files.
+        types: The types of its columns by their names in lower case.
     """
 
     load: SliceLoad
     changes: Changes
     effects: Mapping[str, Mapping[str, str]]
     files: DeltaFiles
+    types: Mapping[str, DataType]
 
     @classmethod
     def of(
@@ -52,10 +56,12 @@ class FoundRows:
         table's readers follow single rows, and for texts of a declared length, which only statements check.
         """
         files = load.files
-        is_plain = not load.fit.evolves and not followed_by(load.state.properties)
-        if files is None or not is_plain or load.has_padded_columns or not files.has_places:
+        if files is None or not files.has_places or load.fit.evolves or followed_by(load.state.properties):
             return None
-        return cls(load, changes, effects, files)
+        fields = files.frame().schema.fields
+        if any(DECLARED_LENGTH in each.metadata for each in fields):
+            return None
+        return cls(load, changes, effects, files, {each.name.lower(): each.dataType for each in fields})
 
     @property
     def can_mark(self) -> bool:
@@ -113,9 +119,8 @@ class FoundRows:
         """Return columns with these values, in SQL, in the types of the table's columns."""
         from pyspark.sql import functions
 
-        table = self.load.table
-        types = {} if table is None else {each.name.lower(): each.dataType for each in table.fields}
-        return [functions.expr(sql).cast(types[name.lower()]).alias(name) for name, sql in values.items()]
+        cast = {name: functions.expr(sql).cast(self.types[name.lower()]) for name, sql in values.items()}
+        return [value.alias(name) for name, value in cast.items()]
 
     def _changed(self, name: str) -> str:
         """Return SQL of the value that a column has after the change, if there is one, was applied."""

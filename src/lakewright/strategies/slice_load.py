@@ -192,11 +192,6 @@ class SliceLoad:
         return all(name in own and known.get(name) == own[name] for name in names)
 
     @property
-    def has_padded_columns(self) -> bool:
-        """Whether a column of the table is a text of a declared length."""
-        return bool(self._padded)
-
-    @property
     def _padded(self) -> frozenset[str]:
         """Names of the table's columns that may give values back with other spaces than were written."""
         fields = () if self.table is None else self.table.fields
