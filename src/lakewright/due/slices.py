@@ -6,9 +6,11 @@ in their order. The table goes back to what both have in common, and the rest is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from enum import Enum, auto
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from lakewright.due.facts import (
     Effect,
@@ -31,6 +33,47 @@ from lakewright.spec.grants import Grant
 LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
 CHANGED = (Verb.TAKE, Verb.KEEP)
 """What a person may decide about a late slice, and about one whose files have changed."""
+
+
+class Standing(Enum):
+    """What becomes of a slice that a table lacks: it is applied, is held by itself, or waits for another."""
+
+    DUE = auto()
+    LATE = auto()
+    HELD = auto()
+    WAITS = auto()
+
+
+_Candidate = TypeVar("_Candidate")
+
+
+def line_up(
+    slices: Iterable[_Candidate],
+    key: Callable[[_Candidate], Any],
+    newest: object | None,
+    is_held: Callable[[_Candidate, bool], bool],
+) -> Iterator[tuple[_Candidate, Standing]]:
+    """Yield the slices that a table lacks in their order, each with what becomes of it in plans and runs.
+
+    Those that follow a slice which is held wait for it. A late slice holds back no other.
+
+    Args:
+        slices: The slices.
+        key: Returns the place of a slice in the order.
+        newest: The place of the newest slice that the table holds; None if it holds none.
+        is_held: Returns whether a slice can't be applied now, given whether it is late; not asked of slices
+            that wait.
+    """
+    is_waiting = False
+    for each in sorted(slices, key=key):
+        is_late = newest is not None and key(each) < newest
+        if is_waiting and not is_late:
+            yield each, Standing.WAITS
+        elif is_held(each, is_late):
+            is_waiting = not is_late
+            yield each, Standing.HELD
+        else:
+            yield each, Standing.LATE if is_late else Standing.DUE
 
 
 def entity_plan(
@@ -237,14 +280,14 @@ class _Planning:
         return held
 
     def _candidates(self) -> Iterator[Slice]:
-        """Yield the slices that the table lacks and should hold, in their order."""
+        """Yield the slices that the table lacks and should hold."""
         entity, kept = self.entity, {each.name for each in self._kept()}
         gone = (
             Slice(name, record.content, record.place)
             for name, record in entity.records.items()
             if record.state is not RecordState.SKIPPED and name not in entity.bronze
         )
-        for each in sorted((*entity.bronze.values(), *gone), key=lambda each: each.key):
+        for each in (*entity.bronze.values(), *gone):
             if each.name in kept:
                 continue
             if self._is_skipped(each):
@@ -270,25 +313,24 @@ class _Planning:
         """Add the slices that the table lacks; return those that wait for one of them."""
         newest = max((each.key for each in self._kept()), default=None)
         waiting: list[Slice] = []
-        for each in list(self._candidates()):
-            is_late = newest is not None and each.key < newest
-            if waiting and not is_late:
+        for each, standing in line_up(self._candidates(), attrgetter("key"), newest, self._is_held):
+            if standing is Standing.WAITS:
                 waiting += [] if self._is_gone(each) else [each]
-            elif self._is_held(each) or (not is_late and self._is_unclaimed(each)):
-                waiting += [] if is_late else [each]
-            elif is_late:
+            elif standing is Standing.LATE:
                 self._add_late(each)
-            else:
+            elif standing is Standing.DUE:
                 self.wanted.append(each)
-        return waiting[1:]
+        return waiting
 
-    def _is_held(self, slice_: Slice) -> bool:
+    def _is_held(self, slice_: Slice, is_late: bool) -> bool:
         """Return whether a slice can't be applied now, and add the step that says why."""
         return (
             self._is_damaged(slice_.name)
             or self._is_locked(slice_.name)
             or self._has_failed(slice_)
             or self._is_gone(slice_)
+            # Whether an unclaimed late slice is held depends on what is decided about it.
+            or (not is_late and self._is_unclaimed(slice_))
         )
 
     def _is_damaged(self, name: str) -> bool:

@@ -366,11 +366,6 @@ def place_of(item: Item) -> Place:
     return natural_key(slice_name(item))
 
 
-def is_late(item: Item, last: Place | None) -> bool:
-    """Return whether an item's slice comes before the last processed one."""
-    return last is not None and place_of(item) < last
-
-
 def last_processed(
     store: Store, application: Application, bronze: str, present: Mapping[str, Item] | None = None
 ) -> Place | None:

@@ -32,7 +32,7 @@ from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.attempt import slice_error, slice_request
-from lakewright.slices.chain import is_late
+from lakewright.slices.chain import place_of
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
 from lakewright.slices.discovery import (
@@ -231,7 +231,7 @@ class _Attempt:
         if future := future_warning(at, context.clock(), context.strategy_for(self.entity)):
             warn(future)
         last = context.chain(self.entity).last_processed()
-        comes_late = is_late(self.item, last)
+        comes_late = last is not None and place_of(self.item) < last
         if comes_late and not is_late_allowed(context, self.entity, self.item):
             by = context.strategy_for(self.entity)
             self.errors.append(late_error(self.entity, by, self.slice.name, last))

@@ -9,8 +9,9 @@ from tests.unit.slices.test_pending import PROCESSED, US, item
 
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import State
-from lakewright.slices.chain import is_late, last_processed, place_of
+from lakewright.slices.chain import last_processed, place_of
 from lakewright.slices.discovery import natural_key, slice_name
+from lakewright.slices.pending_slices import sort_pending
 
 
 class Recorded:
@@ -52,9 +53,7 @@ def test_only_the_last_slice_that_has_left_bronze_is_read(
     place = last_processed(store, US, "/bronze", there)
     assert place == natural_key(last)
     assert [each.rpartition("/")[2] for each in store.read_ids] == read
-    assert is_late(item("9b"), place)
-    assert not is_late(item("11"), place)
-    assert not is_late(item("0"), None)
+    assert sort_pending([item("9b"), item("11")], US, last=place).late == {item("9b").item_id}
     assert place_of(item("10")) == place
 
 
