@@ -38,7 +38,7 @@ from lakewright.slices.discovery import find_unchanged_slice, slice_name
 from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.processing_time import TICK, future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
-from lakewright.slices.reading import read_slice, table_types
+from lakewright.slices.reading import read_slice
 from lakewright.slices.result import SliceResult, is_slice_at_fault, metrics_content, summary_from_commit
 from lakewright.slices.time_check import check_column_time, is_late_allowed
 from lakewright.spark.jvm import full_text
@@ -271,8 +271,7 @@ class SliceProcessor:
         request = self.request(claim, slice_, check_lease)
         lake = self.context.lake
         try:
-            known = table_types(lake, self.entity)
-            frame = read_slice(lake, self.session, slice_, self.entity, known=known, note=self.note)
+            frame = read_slice(lake, self.session, slice_, self.entity, note=self.note)
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:

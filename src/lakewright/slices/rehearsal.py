@@ -46,7 +46,7 @@ from lakewright.slices.discovery import (
 from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.processing_time import future_warning
-from lakewright.slices.reading import read_slice, table_types
+from lakewright.slices.reading import read_slice
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
 from lakewright.slices.time_check import check_column_time, check_processing_times, is_late_allowed
 from lakewright.spec.models.places import Address
@@ -326,7 +326,7 @@ class _Attempt:
 
     def _apply(self, request: LoadRequest) -> Summary:
         lake, session, side = self.context.lake, strict_session(self.context.lake), self.side
-        frame = read_slice(lake, session, self.slice, side, known=table_types(lake, side))
+        frame = read_slice(lake, session, self.slice, side)
         adopted = adopt_first(lake, session, side, frame, request)
         if adopted is not None:
             self.warnings.append(f"the table would be adopted first, {counted(adopted['rows'], 'row')}")
