@@ -38,7 +38,7 @@ from lakewright.slices.reading import (
     table_types,
     with_types_of,
 )
-from lakewright.slices.result import SliceReport, SliceResult, metrics_content
+from lakewright.slices.result import SliceReport, SliceResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption import is_adoptable
@@ -222,9 +222,9 @@ def _attempt(
     for number, (each, load, summary) in enumerate(zip(claimed, loads, summaries, strict=True)):
         whole = replace(summary, delta_version=version, seconds=seconds)
         reach_failpoint("before_processed")
-        content = {**processor.record_content(each.slice_, load), "folded": len(claimed)}
+        content = {**processor.record_content(each.slice_, load, whole), "folded": len(claimed)}
         try:
-            processor.context.ledger.processed(each.claim, {**content, **metrics_content(whole)})
+            processor.context.ledger.processed(each.claim, content)
         except StoreUnavailable as error:
             return FoldResult(tuple(done), version=version, unrecorded=_names(claims[number:]), error=error)
         heartbeat.drop(each.claim.lease)
