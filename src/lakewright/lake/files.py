@@ -15,7 +15,7 @@ import shutil
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -87,8 +87,13 @@ class Files(ABC):
 
     def listed(self, path: str) -> Iterator[FileEntry]:
         """Yield the files at or below `path`, sorted by name; none if it doesn't exist."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            yield from self.entry(path).files
+        try:
+            found = self.entry(path).files
+        except (FileNotFoundError, NotADirectoryError):
+            if self.exists(path):  # something below it is gone, and the rest of it is not all
+                raise
+            return
+        yield from found
 
     @abstractmethod
     def matching(self, pattern: str) -> list[str]:
@@ -348,13 +353,13 @@ class HadoopFiles(Files):
         name = str(place.getName())
         if not status.isDirectory():
             return FolderEntry(name, (_hadoop_file(status, name),))
+        inside = (str(each.getPath().getName()) for each in system.listStatus(place))
+        marks = frozenset(each for each in inside if not is_visible(each))
         root = str(system.resolvePath(place).toUri().getPath()).rstrip("/")
         found, files = system.listFiles(place, True), []
         while found.hasNext():
             each = found.next()
             files.append(_hadoop_file(each, str(each.getPath().toUri().getPath()).removeprefix(f"{root}/")))
-        inside = (str(each.getPath().getName()) for each in system.listStatus(place))
-        marks = frozenset(each for each in inside if not is_visible(each))
         return FolderEntry(name, _visible(files), marks, is_folder=True)
 
     def matching(self, pattern: str) -> list[str]:
@@ -408,6 +413,8 @@ def _folder_entry(place: Path | os.DirEntry[str]) -> FolderEntry:
     if not stat.S_ISDIR(status.st_mode):
         return FolderEntry(place.name, (FileEntry(place.name, status.st_size, status.st_mtime_ns),))
     root, files = Path(place), list[FileEntry]()
+    # Before the files: a writer removes its mark once they are complete.
+    marks = frozenset(each.name for each in os.scandir(root) if not is_visible(each.name))
     # Links to folders are followed, as Spark does.
     for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
         folders[:] = [name for name in folders if not is_hidden(name)]
@@ -415,7 +422,6 @@ def _folder_entry(place: Path | os.DirEntry[str]) -> FolderEntry:
             status = file.stat()
             name = file.relative_to(root).as_posix()
             files.append(FileEntry(name, status.st_size, status.st_mtime_ns))
-    marks = frozenset(each.name for each in os.scandir(root) if not is_visible(each.name))
     return FolderEntry(place.name, _visible(files), marks, is_folder=True)
 
 
