@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from lakewright.due.facts import (
     Effect,
@@ -35,27 +34,28 @@ CHANGED = (Verb.TAKE, Verb.KEEP)
 """What a person may decide about a late slice, and about one whose files have changed."""
 
 
-class Standing(Enum):
-    """What becomes of a slice that a table lacks: it is applied, is held by itself, or waits for another."""
-
-    DUE = auto()
-    LATE = auto()
-    HELD = auto()
-    WAITS = auto()
+_Each = TypeVar("_Each")
 
 
-_Candidate = TypeVar("_Candidate")
+class Line(NamedTuple, Generic[_Each]):
+    """The slices that a table lacks, each list in their order: those to apply, and those that can't be.
+
+    A slice is late if the table holds a newer one. Those that wait follow one that is held, and is not late.
+    """
+
+    late: list[_Each]
+    due: list[_Each]
+    held: list[_Each]
+    waiting: list[_Each]
 
 
 def line_up(
-    slices: Iterable[_Candidate],
-    key: Callable[[_Candidate], Any],
+    slices: Iterable[_Each],
+    key: Callable[[_Each], Any],
     newest: object | None,
-    is_held: Callable[[_Candidate, bool], bool],
-) -> Iterator[tuple[_Candidate, Standing]]:
-    """Yield the slices that a table lacks in their order, each with what becomes of it in plans and runs.
-
-    Those that follow a slice which is held wait for it. A late slice holds back no other.
+    is_held: Callable[[_Each, bool], bool],
+) -> Line[_Each]:
+    """Return what becomes of the slices that a table lacks, in plans and in runs.
 
     Args:
         slices: The slices.
@@ -64,16 +64,17 @@ def line_up(
         is_held: Returns whether a slice can't be applied now, given whether it is late; not asked of slices
             that wait.
     """
-    is_waiting = False
+    line, is_stopped = Line[_Each]([], [], [], []), False
     for each in sorted(slices, key=key):
         is_late = newest is not None and key(each) < newest
-        if is_waiting and not is_late:
-            yield each, Standing.WAITS
+        if is_stopped:
+            line.waiting.append(each)
         elif is_held(each, is_late):
-            is_waiting = not is_late
-            yield each, Standing.HELD
+            line.held.append(each)
+            is_stopped = not is_late
         else:
-            yield each, Standing.LATE if is_late else Standing.DUE
+            (line.late if is_late else line.due).append(each)
+    return line
 
 
 def entity_plan(
@@ -312,15 +313,11 @@ class _Planning:
     def _add_new(self) -> list[Slice]:
         """Add the slices that the table lacks; return those that wait for one of them."""
         newest = max((each.key for each in self._kept()), default=None)
-        waiting: list[Slice] = []
-        for each, standing in line_up(self._candidates(), attrgetter("key"), newest, self._is_held):
-            if standing is Standing.WAITS:
-                waiting += [] if self._is_gone(each) else [each]
-            elif standing is Standing.LATE:
-                self._add_late(each)
-            elif standing is Standing.DUE:
-                self.wanted.append(each)
-        return waiting
+        line = line_up(self._candidates(), attrgetter("key"), newest, self._is_held)
+        for each in line.late:
+            self._add_late(each)
+        self.wanted += line.due
+        return [each for each in line.waiting if not self._is_gone(each)]
 
     def _is_held(self, slice_: Slice, is_late: bool) -> bool:
         """Return whether a slice can't be applied now, and add the step that says why."""

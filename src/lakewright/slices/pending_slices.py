@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
-from lakewright.due.slices import Standing, line_up
+from lakewright.due.slices import line_up
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.applications import known_names, unknown_warnings
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 5
-
-_STOPPED = (Standing.HELD, Standing.WAITS)
 
 COMPARED = 8
 """Bytes of a slice that is compared with its table which are as much work as a byte of one that is loaded.
@@ -297,6 +295,7 @@ def sort_pending(
     found, unwritten = list(items), set(map(natural_key, unsettled))
     done = (place_of(item) for item in found if item.verdict(application) is Verdict.PROCESSED)
     newest = max((*done, *(() if last is None else (last,))), default=None)
+    until = min((place for place in unwritten if newest is None or place > newest), default=None)
     still_open = (
         item for item in found if item.verdict(application) is Verdict.READY or item.holds_back(application)
     )
@@ -304,23 +303,18 @@ def sort_pending(
     def is_free(item: Item) -> bool:
         return item.blocked is None or item.item_id in takeable
 
-    def is_held(candidate: tuple[Place, Item | None], _: bool) -> bool:
-        place, item = candidate
-        return item is None or place in unwritten or not is_free(item) or bool(awaited_of(item, after))
+    def is_held(item: Item, _: bool) -> bool:
+        place = place_of(item)
+        is_unwritten = place in unwritten or (until is not None and place > until)
+        return is_unwritten or not is_free(item) or bool(awaited_of(item, after))
 
-    candidates = [*((place_of(item), item) for item in still_open), *((place, None) for place in unwritten)]
-    line = [
-        (item, standing)
-        for (_, item), standing in line_up(candidates, itemgetter(0), newest, is_held)
-        if item is not None
-    ]
-    first = [item for item, standing in line if standing is Standing.HELD]
+    line = line_up(still_open, place_of, newest, is_held)
     return Pending(
-        ready=tuple(item for item, standing in line if standing not in _STOPPED),
-        waiting=tuple(item for item, standing in line if standing in _STOPPED and is_free(item)),
-        held=next((item for item in first if not is_free(item)), None),
-        late=frozenset(item.item_id for item, standing in line if standing is Standing.LATE),
-        awaited=next((item for item in first if is_free(item) and awaited_of(item, after)), None),
+        ready=(*line.late, *line.due),
+        waiting=tuple(filter(is_free, (*line.held, *line.waiting))),
+        held=next(filterfalse(is_free, line.held), None),
+        late=frozenset(item.item_id for item in line.late),
+        awaited=next((item for item in filter(is_free, line.held) if awaited_of(item, after)), None),
     )
 
 
