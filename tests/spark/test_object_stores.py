@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
@@ -20,8 +22,9 @@ from tests.stores.clouds import CLOUDS, Cloud
 from lakewright.errors import StorageUnavailable
 from lakewright.lake.files import ObjectFiles
 from lakewright.lake.object_storage import Bucket, ObjectStorage, check_stores
-from lakewright.slices.discovery import list_objects
+from lakewright.slices.discovery import list_slices
 from lakewright.spark.releases import installed_release, store_jars
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.storage import StorageSettings
 
 pytestmark = pytest.mark.nightly
@@ -118,7 +121,8 @@ def test_slices_become_tables_and_all_but_processing_needs_no_spark(tmp_path: Pa
         table = DeltaTable(silver, storage_options=store.storage.options(silver))
         assert rows_of(table, "SELECT id, name FROM t") == {1: "A", 2: "b", 3: "c"}
         # The folders of Hadoop are no slices, and no files of one.
-        _, slices = list_objects(f"{url}/{bronze}", store.storage)
+        lake: Any = SimpleNamespace(storage=store.storage)
+        slices = list_slices(SliceFolder(f"{url}/{bronze}"), lake)
         assert [(each.name, len(each.files)) for each in slices] == [("d1.csv", 1), ("d2", 2)]
         store.put_at(bucket, f"{bronze}/d3.csv", "id,name\n9,z\n")
         driver.begin(["regions"])

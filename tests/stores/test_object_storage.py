@@ -11,6 +11,7 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from threading import Barrier
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -37,7 +38,8 @@ from lakewright.plan.status import Planned
 from lakewright.reader.parquet import read_footers
 from lakewright.reader.source import Source
 from lakewright.run.request import JobRequest
-from lakewright.slices.discovery import list_objects
+from lakewright.slices.discovery import Listing, find_slice, list_bronze
+from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.storage import S3Storage, StorageSettings
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.usecases.run_job import plan_job
@@ -94,6 +96,14 @@ class TestFooters:
             read_footers(ObjectFiles(store.storage), source)
 
 
+def lake_in(storage: ObjectStorage) -> Any:
+    return SimpleNamespace(storage=storage)
+
+
+def listing(folder: str, storage: ObjectStorage) -> Listing:
+    return list_bronze(SliceFolder(folder), lake_in(storage))
+
+
 class TestSlices:
     def test_files_folders_marks_and_partitions_are_those_of_a_disk(self, store: Store, bucket: str) -> None:
         names = ("d10.csv", "d9.csv", "d3/a.csv", "d3/_SUCCESS", "d3/_p=1/b.csv", "d3/.tmp/c.csv", "_x/y.csv")
@@ -101,15 +111,15 @@ class TestSlices:
             store.put_at(bucket, f"bronze/shop/{name}", "x")
         store.put_at(bucket, "bronze/shopping/other.csv", "x")
 
-        exists, found = list_objects(f"s3a://{bucket}/bronze/shop/", store.storage)
+        found = listing(f"s3a://{bucket}/bronze/shop", store.storage)
 
-        assert exists
-        assert {slice_.name: [file.name for file in slice_.files] for slice_ in found} == {
+        assert found.exists
+        assert {slice_.name: [file.name for file in slice_.files] for slice_ in found.slices} == {
             "d10.csv": ["d10.csv"],
             "d3": ["_p=1/b.csv", "a.csv"],
             "d9.csv": ["d9.csv"],
         }
-        folder = next(slice_ for slice_ in found if slice_.is_folder)
+        folder = next(slice_ for slice_ in found.slices if slice_.is_folder)
         assert folder.marks >= {"_SUCCESS", ".tmp"}
         assert folder.path == f"s3a://{bucket}/bronze/shop/d3"
 
@@ -124,11 +134,10 @@ class TestSlices:
             ("in/empty", ""),
         ):
             store.put_at(bucket, key, text)
-        _, found = list_objects(f"s3://{bucket}/in", store.storage)
+        found = listing(f"s3://{bucket}/in", store.storage).slices
         assert {slice_.name: [file.size for file in slice_.files] for slice_ in found} == {
             "day": [1],
             "empty": [0],
-            "none": [],
         }
 
     @pytest.mark.parametrize("name", ["day 1.csv", "a%20b.csv", "ä#?.csv", "x=1"])
@@ -137,17 +146,18 @@ class TestSlices:
     ) -> None:
         for key in (name, f"{name}x", "other"):
             store.put_at(bucket, f"b/{key}", "x")
-        _, found = list_objects(f"s3://{bucket}/b", store.storage, name)
-        assert [slice_.name for slice_ in found] == [name]
+        found = find_slice(SliceFolder(f"s3://{bucket}/b"), name, lake_in(store.storage))
+        assert found is not None
+        assert (found.name, [file.name for file in found.files]) == (name, [name])
 
     def test_a_bucket_that_is_not_there_is_told_in_one_line(self, store: Store) -> None:
         with pytest.raises(
             StorageUnavailable, match=r"s3://nowhere.* at http.*: there is no such bucket .NoSuchBucket"
         ) as raised:
-            list_objects("s3://nowhere/bronze", store.storage)
+            listing("s3://nowhere/bronze", store.storage)
         assert raised.value.message.startswith("s3://nowhere/bronze at http://")
         assert raised.value.message.endswith("can't be listed: there is no such bucket (NoSuchBucket)")
-        assert list_objects(f"s3://{store.new_bucket()}/bronze", store.storage) == (False, [])
+        assert not listing(f"s3://{store.new_bucket()}/bronze", store.storage).exists
 
 
 class TestFiles:
@@ -193,12 +203,12 @@ class TestFaults:
             storage = self.through(store, proxy)
             proxy.cut_answers("GET", 1)
             try:
-                names = [slice_.name for slice_ in list_objects(f"s3://{bucket}/b", storage)[1]]
+                names = [slice_.name for slice_ in listing(f"s3://{bucket}/b", storage).slices]
             except StorageUnavailable:
                 names = []
             assert proxy.cut == 1
             assert len(names) in (0, 20)
-            assert len(list_objects(f"s3://{bucket}/b", storage)[1]) == 20
+            assert len(listing(f"s3://{bucket}/b", storage).slices) == 20
 
     @pytest.mark.parametrize(
         ("status", "answer", "told"),
@@ -212,11 +222,11 @@ class TestFaults:
             storage = self.through(store, proxy)
             proxy.refuse("GET", status, answer)
             with pytest.raises(StorageUnavailable) as raised:
-                list_objects(f"s3://{bucket}/b", storage)
+                listing(f"s3://{bucket}/b", storage)
             assert told in str(raised.value.remedy)
             assert "\n" not in raised.value.message
             proxy.accept()
-            assert list_objects(f"s3://{bucket}/b", storage)[0]
+            assert listing(f"s3://{bucket}/b", storage).exists
 
 
 class TestTables:

@@ -6,9 +6,10 @@ in their order. The table goes back to what both have in common, and the rest is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from lakewright.due.facts import (
     Effect,
@@ -31,6 +32,49 @@ from lakewright.spec.grants import Grant
 LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
 CHANGED = (Verb.TAKE, Verb.KEEP)
 """What a person may decide about a late slice, and about one whose files have changed."""
+
+
+_Each = TypeVar("_Each")
+
+
+class Line(NamedTuple, Generic[_Each]):
+    """The slices that a table lacks, each list in their order: those to apply, and those that can't be.
+
+    A slice is late if the table holds a newer one. Those that wait follow one that is held, and is not late.
+    """
+
+    late: list[_Each]
+    due: list[_Each]
+    held: list[_Each]
+    waiting: list[_Each]
+
+
+def line_up(
+    slices: Iterable[_Each],
+    key: Callable[[_Each], Any],
+    newest: object | None,
+    is_held: Callable[[_Each, bool], bool],
+) -> Line[_Each]:
+    """Return what becomes of the slices that a table lacks, in plans and in runs.
+
+    Args:
+        slices: The slices.
+        key: Returns the place of a slice in the order.
+        newest: The place of the newest slice that the table holds; None if it holds none.
+        is_held: Returns whether a slice can't be applied now, given whether it is late; not asked of slices
+            that wait.
+    """
+    line, is_stopped = Line[_Each]([], [], [], []), False
+    for each in sorted(slices, key=key):
+        is_late = newest is not None and key(each) < newest
+        if is_stopped:
+            line.waiting.append(each)
+        elif is_held(each, is_late):
+            line.held.append(each)
+            is_stopped = not is_late
+        else:
+            (line.late if is_late else line.due).append(each)
+    return line
 
 
 def entity_plan(
@@ -237,14 +281,14 @@ class _Planning:
         return held
 
     def _candidates(self) -> Iterator[Slice]:
-        """Yield the slices that the table lacks and should hold, in their order."""
+        """Yield the slices that the table lacks and should hold."""
         entity, kept = self.entity, {each.name for each in self._kept()}
         gone = (
             Slice(name, record.content, record.place)
             for name, record in entity.records.items()
             if record.state is not RecordState.SKIPPED and name not in entity.bronze
         )
-        for each in sorted((*entity.bronze.values(), *gone), key=lambda each: each.key):
+        for each in (*entity.bronze.values(), *gone):
             if each.name in kept:
                 continue
             if self._is_skipped(each):
@@ -269,26 +313,21 @@ class _Planning:
     def _add_new(self) -> list[Slice]:
         """Add the slices that the table lacks; return those that wait for one of them."""
         newest = max((each.key for each in self._kept()), default=None)
-        waiting: list[Slice] = []
-        for each in list(self._candidates()):
-            is_late = newest is not None and each.key < newest
-            if waiting and not is_late:
-                waiting += [] if self._is_gone(each) else [each]
-            elif self._is_held(each) or (not is_late and self._is_unclaimed(each)):
-                waiting += [] if is_late else [each]
-            elif is_late:
-                self._add_late(each)
-            else:
-                self.wanted.append(each)
-        return waiting[1:]
+        line = line_up(self._candidates(), attrgetter("key"), newest, self._is_held)
+        for each in line.late:
+            self._add_late(each)
+        self.wanted += line.due
+        return [each for each in line.waiting if not self._is_gone(each)]
 
-    def _is_held(self, slice_: Slice) -> bool:
+    def _is_held(self, slice_: Slice, is_late: bool) -> bool:
         """Return whether a slice can't be applied now, and add the step that says why."""
         return (
             self._is_damaged(slice_.name)
             or self._is_locked(slice_.name)
             or self._has_failed(slice_)
             or self._is_gone(slice_)
+            # Whether an unclaimed late slice is held depends on what is decided about it.
+            or (not is_late and self._is_unclaimed(slice_))
         )
 
     def _is_damaged(self, name: str) -> bool:

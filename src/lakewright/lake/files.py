@@ -12,10 +12,14 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -37,6 +41,24 @@ _AT_CURRENT_FOLDER = -100
 _EXCHANGE = 2
 
 
+@dataclass(frozen=True, slots=True)
+class FolderEntry:
+    """What stands in a folder under one name: a file, or a folder with all that is in it.
+
+    Attributes:
+        files: The file, or the files of the folder that are visible, with names below it, in their order.
+        marks: The names in the folder that are hidden, such as `_SUCCESS`.
+        is_folder: Whether it is a folder.
+        error: Why it can't be read; None if it can.
+    """
+
+    name: str
+    files: tuple[FileEntry, ...] = ()
+    marks: frozenset[str] = frozenset()
+    is_folder: bool = False
+    error: OSError | None = None
+
+
 class Files(ABC):
     """A file system; paths are local paths or URIs."""
 
@@ -45,12 +67,33 @@ class Files(ABC):
         """Return whether a file or folder exists."""
 
     @abstractmethod
-    def listed(self, path: str) -> Iterator[FileEntry]:
-        """Yield the files at or below `path`, sorted by name; none if it doesn't exist.
+    def entry(self, path: str) -> FolderEntry:
+        """Return a file, or a folder with the files below it, sorted by name.
 
         Like Spark's readers, this skips names that start with `.`, and those that start with `_` unless they
         name the folder of a partition (`_year=2022`).
+
+        Raises:
+            FileNotFoundError: It doesn't exist.
         """
+
+    @abstractmethod
+    def entries(self, folder: str) -> Iterator[FolderEntry]:
+        """Yield what stands in a folder and is visible; what can't be read has its error.
+
+        Raises:
+            FileNotFoundError: There is no such folder.
+        """
+
+    def listed(self, path: str) -> Iterator[FileEntry]:
+        """Yield the files at or below `path`, sorted by name; none if it doesn't exist."""
+        try:
+            found = self.entry(path).files
+        except (FileNotFoundError, NotADirectoryError):
+            if self.exists(path):  # something below it is gone, and the rest of it is not all
+                raise
+            return
+        yield from found
 
     @abstractmethod
     def matching(self, pattern: str) -> list[str]:
@@ -172,18 +215,18 @@ class LocalFiles(Files):
         """Return whether a file or folder exists."""
         return _local(path).exists()
 
-    def listed(self, path: str) -> Iterator[FileEntry]:
-        """Yield the files at or below `path`, sorted by name."""
-        root = _local(path)
-        if root.is_file():
-            yield _entry(root, root.name)
-            return
-        for folder, folders, names in os.walk(root):
-            folders[:] = sorted(name for name in folders if not is_hidden(name))
-            for name in sorted(names):
-                if is_visible(name):
-                    file = Path(folder, name)
-                    yield _entry(file, file.relative_to(root).as_posix())
+    def entry(self, path: str) -> FolderEntry:
+        """Return a file, or a folder with the files below it."""
+        return _folder_entry(_local(path))
+
+    def entries(self, folder: str) -> Iterator[FolderEntry]:
+        """Yield what stands in a folder and is visible; what can't be read has its error."""
+        for place in list(os.scandir(_local(folder))):
+            if is_visible(place.name):
+                try:
+                    yield _folder_entry(place)
+                except OSError as error:
+                    yield FolderEntry(place.name, error=error)
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths that match a pattern, sorted."""
@@ -289,21 +332,35 @@ class HadoopFiles(Files):
         system, place = self._at(path)
         return bool(system.exists(place))
 
-    def listed(self, path: str) -> Iterator[FileEntry]:
-        """Yield the files at or below `path`, sorted by name."""
+    def entry(self, path: str) -> FolderEntry:
+        """Return a file, or a folder with the files below it."""
         system, place = self._at(path)
         if not system.exists(place):
-            return
+            raise FileNotFoundError(path)
+        return self._entry(system, system.getFileStatus(place))
+
+    def entries(self, folder: str) -> Iterator[FolderEntry]:
+        """Yield what stands in a folder and is visible."""
+        system, root = self._at(folder)
+        if not system.exists(root):
+            raise FileNotFoundError(folder)
+        for status in system.listStatus(root):
+            if is_visible(str(status.getPath().getName())):
+                yield self._entry(system, status)
+
+    def _entry(self, system: Any, status: Any) -> FolderEntry:
+        place = status.getPath()
+        name = str(place.getName())
+        if not status.isDirectory():
+            return FolderEntry(name, (_hadoop_file(status, name),))
+        inside = (str(each.getPath().getName()) for each in system.listStatus(place))
+        marks = frozenset(each for each in inside if not is_visible(each))
         root = str(system.resolvePath(place).toUri().getPath()).rstrip("/")
-        found = system.listFiles(place, True)
-        entries = []
+        found, files = system.listFiles(place, True), []
         while found.hasNext():
-            status = found.next()
-            full = str(status.getPath().toUri().getPath())
-            name = full.removeprefix(root).lstrip("/") or full.rpartition("/")[2]
-            if is_visible(name):
-                entries.append(FileEntry(name, int(status.getLen()), int(status.getModificationTime())))
-        yield from sorted(entries, key=lambda entry: entry.name)
+            each = found.next()
+            files.append(_hadoop_file(each, str(each.getPath().toUri().getPath()).removeprefix(f"{root}/")))
+        return FolderEntry(name, _visible(files), marks, is_folder=True)
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths that match a pattern, sorted."""
@@ -351,9 +408,35 @@ def _local(path: str) -> Path:
     return local
 
 
-def _entry(file: Path, name: str) -> FileEntry:
-    status = file.stat()
-    return FileEntry(name, status.st_size, status.st_mtime_ns)
+def _folder_entry(place: Path | os.DirEntry[str]) -> FolderEntry:
+    status = place.stat()
+    if not stat.S_ISDIR(status.st_mode):
+        return FolderEntry(place.name, (FileEntry(place.name, status.st_size, status.st_mtime_ns),))
+    root, files = Path(place), list[FileEntry]()
+    # Before the files: a writer removes its mark once they are complete.
+    marks = frozenset(each.name for each in os.scandir(root) if not is_visible(each.name))
+    # Links to folders are followed, as Spark does.
+    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        for file in (Path(folder, name) for name in names if is_visible(name)):
+            status = file.stat()
+            name = file.relative_to(root).as_posix()
+            files.append(FileEntry(name, status.st_size, status.st_mtime_ns))
+    return FolderEntry(place.name, _visible(files), marks, is_folder=True)
+
+
+def _raise(error: OSError) -> None:
+    # By default, `os.walk` leaves out folders that it can't read.
+    raise error
+
+
+def _hadoop_file(status: Any, name: str) -> FileEntry:
+    return FileEntry(name, int(status.getLen()), int(status.getModificationTime()))
+
+
+def _visible(files: Iterable[FileEntry]) -> tuple[FileEntry, ...]:
+    """Return the files that are read, sorted by name."""
+    return tuple(sorted((each for each in files if is_visible(each.name)), key=lambda each: each.name))
 
 
 def is_hidden(name: str) -> bool:
@@ -388,17 +471,25 @@ class ObjectFiles(Files):
         bucket, key = self._at(path)
         return bucket.find(key) is not None or next(bucket.under(key), None) is not None
 
-    def listed(self, path: str) -> Iterator[FileEntry]:
-        """Yield the objects at or below `path`, sorted by name."""
+    def entry(self, path: str) -> FolderEntry:
+        """Return an object, or a folder with the objects below it."""
         bucket, key = self._at(path)
-        found = list(bucket.under(key))
+        found = _below(bucket, key)
         if not found and (only := bucket.find(key)) is not None:
-            yield FileEntry(key.rpartition("/")[2], only.size, only.modified)
-            return
-        for each in sorted(found, key=lambda each: each.name):
-            name = each.name.removeprefix(f"{key}/")
-            if is_visible(name) and not bucket.is_folder_mark(each):
-                yield FileEntry(name, each.size, each.modified)
+            found = [("", only)]
+        if not found:
+            raise FileNotFoundError(path)
+        return _stored_entry(key.rpartition("/")[2], found, bucket)
+
+    def entries(self, folder: str) -> Iterator[FolderEntry]:
+        """Yield what stands in a folder and is visible; it is one flat listing, whatever its depth."""
+        bucket, key = self._at(folder)
+        if not (found := _below(bucket, key)):
+            raise FileNotFoundError(folder)
+        for name, group in groupby(sorted(found, key=itemgetter(0)), lambda each: each[0].partition("/")[0]):
+            if is_visible(name):
+                inside = [(path.partition("/")[2], each) for path, each in group]
+                yield _stored_entry(name, inside, bucket)
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths that match a pattern, sorted."""
@@ -447,6 +538,27 @@ class ObjectFiles(Files):
         """Write an object, in place of one that exists."""
         bucket, key = self._at(path)
         bucket.put(key, content)
+
+
+def _below(bucket: Bucket, key: str) -> list[tuple[str, FileEntry]]:
+    """Return the objects below a folder, each after its path in there."""
+    above = f"{key}/" if key else ""
+    return [(each.name.removeprefix(above), each) for each in bucket.under(key)]
+
+
+def _stored_entry(name: str, found: list[tuple[str, FileEntry]], bucket: Bucket) -> FolderEntry:
+    """Return an object, or a folder, by its objects with their paths in it."""
+    inside = [(path, each) for path, each in found if path]
+    if not inside and not bucket.is_folder_mark(found[0][1]):
+        return FolderEntry(name, (FileEntry(name, found[0][1].size, found[0][1].modified),))
+    firsts = (path.partition("/")[0] for path, _ in inside)
+    marks = frozenset(first for first in firsts if not is_visible(first))
+    files = (
+        FileEntry(path, each.size, each.modified)
+        for path, each in inside
+        if not (is_visible(path) and bucket.is_folder_mark(each))
+    )
+    return FolderEntry(name, _visible(files), marks, is_folder=True)
 
 
 MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from lakewright.manifest.applications import named_application
 from lakewright.manifest.record import Application
 from lakewright.spec.models.entity import Entity
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
 
 _LAKEWRIGHT = "lakewright/"
 
@@ -37,3 +43,8 @@ def _prefix(project: str) -> str:
 def applications_before(entity: Entity) -> tuple[Application, ...]:
     """Return the applications that must have processed a slice before the entity does."""
     return tuple(map(named_application, entity.after))
+
+
+def awaited_of(item: Item, after: Iterable[Application]) -> list[Application]:
+    """Return those of some applications that must still process an item before others do."""
+    return [each for each in after if not item.is_processed_by(each)]

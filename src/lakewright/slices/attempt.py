@@ -38,8 +38,14 @@ from lakewright.slices.discovery import find_unchanged_slice, slice_name
 from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.processing_time import TICK, future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
-from lakewright.slices.reading import read_slice, table_types
-from lakewright.slices.result import SliceResult, is_slice_at_fault, metrics_content, summary_from_commit
+from lakewright.slices.reading import read_slice
+from lakewright.slices.result import (
+    SliceResult,
+    commit_facts,
+    is_slice_at_fault,
+    metrics_content,
+    summary_from_commit,
+)
 from lakewright.slices.time_check import check_column_time, is_late_allowed
 from lakewright.spark.jvm import full_text
 from lakewright.spec.models.entity import Strategy
@@ -259,7 +265,7 @@ class SliceProcessor:
     def _record_landed(self, claim: Claim, fact: LandedCommit) -> SliceResult:
         """Record a commit that landed but that the manifest does not show."""
         summary, content = summary_from_commit(fact, self.strategy)
-        self._record(claim, summary, content)
+        self._record(claim, {**content, **metrics_content(summary)})
         revision = claim.item.revision
         return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True, revision=revision)
 
@@ -271,8 +277,7 @@ class SliceProcessor:
         request = self.request(claim, slice_, check_lease)
         lake = self.context.lake
         try:
-            known = table_types(lake, self.entity)
-            frame = read_slice(lake, self.session, slice_, self.entity, known=known, note=self.note)
+            frame = read_slice(lake, self.session, slice_, self.entity, note=self.note)
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:
@@ -283,7 +288,7 @@ class SliceProcessor:
             raise named from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
         adopted = {} if applied.adopted is None else {"adopted_table": dict(applied.adopted)}
-        self._record(claim, summary, {**self.record_content(slice_, applied.load), **adopted})
+        self._record(claim, {**self.record_content(slice_, applied.load, summary), **adopted})
         if applied.adopted is not None:
             self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
         warnings, revision = self.warn_of(slice_, applied.load, applied.summary), claim.item.revision
@@ -339,9 +344,9 @@ class SliceProcessor:
             text += ", and no deletes are inferred"
         return (f"{text}: {first_of([row.text() for row in load.bad_rows], 3, '; ')}",)
 
-    def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
+    def _record(self, claim: Claim, content: Mapping[str, Any]) -> None:
         reach_failpoint("before_processed")
-        self.context.ledger.processed(claim, {**content, **metrics_content(summary)})
+        self.context.ledger.processed(claim, content)
 
     def _check_not_late(self, claim: Claim) -> None:
         """Raise `LateSliceError` for a late slice unless the entity, the run or the requeue allows it."""
@@ -428,16 +433,9 @@ class SliceProcessor:
             "fingerprint": slice_.fingerprint,
         }
 
-    def record_content(self, slice_: Slice, load: SliceLoad) -> dict[str, Any]:
-        """Return what the manifest records of a slice that was applied, besides its metrics."""
-        content: dict[str, Any] = {
-            "slice": slice_.name,
-            "strategy": self.strategy.value,
-            "processing_time": load.request.at.isoformat(),
-            "fingerprint": slice_.fingerprint,
-            "watermarks": load.statistics.marks,
-        }
-        return {**content, "drift": load.drift.as_json()} if load.drift else content
+    def record_content(self, slice_: Slice, load: SliceLoad, summary: Summary) -> dict[str, Any]:
+        """Return what the manifest records of a slice that was applied."""
+        return {"slice": slice_.name, **commit_facts(load.content(summary)), **metrics_content(summary)}
 
     def translated(self, error: Exception, name: str) -> LakewrightError:
         """Return the error to raise for an error that occurred while a slice was processed."""

@@ -183,8 +183,18 @@ class SliceChain:
         return first_processed(self.store, self.application)
 
     def last_processed(self, present: Mapping[str, Item] | None = None) -> Place | None:
-        """Return the place of the last processed slice, or None; see `last_processed`."""
-        return last_processed(self.store, self.application, self.bronze, present)
+        """Return the place of the last slice of the folder that the application has processed, or None.
+
+        Args:
+            present: The items of all slices in the folder, if they are known. Unless more slices are recorded
+                as processed, no others are looked at: their number grows with time.
+        """
+        there, processed = present or {}, Verdict.PROCESSED
+        done = [place_of(item) for item in there.values() if item.verdict(self.application) is processed]
+        if present is None or self.store.counts().get((self.application, processed), 0) > len(done):
+            last = _last_of_others(self.store, self.application, self.prefix, there)
+            done += [] if last is None else [last]
+        return max(done, default=None)
 
     def items(self, *verdicts: Verdict) -> list[Item]:
         """Return the items of the bronze folder with one of these verdicts, whoever processes them."""
@@ -364,32 +374,6 @@ Place: TypeAlias = tuple[tuple[int, int, str], ...]
 def place_of(item: Item) -> Place:
     """Return the place of an item's slice."""
     return natural_key(slice_name(item))
-
-
-def is_late(item: Item, last: Place | None) -> bool:
-    """Return whether an item's slice comes before the last processed one."""
-    return last is not None and place_of(item) < last
-
-
-def last_processed(
-    store: Store, application: Application, bronze: str, present: Mapping[str, Item] | None = None
-) -> Place | None:
-    """Return the place of the last slice of a bronze folder that an application has processed, or None.
-
-    Args:
-        store: The manifest.
-        application: The application.
-        bronze: The folder.
-        present: The items of all slices in the folder, if they are known. Unless more slices are recorded as
-            processed, no others are looked at: their number grows with time.
-    """
-    there = present or {}
-    done: list[Place | None] = [
-        place_of(item) for item in there.values() if item.verdict(application) is Verdict.PROCESSED
-    ]
-    if present is None or store.counts().get((application, Verdict.PROCESSED), 0) > len(done):
-        done.append(_last_of_others(store, application, item_id(bronze) + "/", there))
-    return max(filter(None, done), default=None)
 
 
 def _last_of_others(

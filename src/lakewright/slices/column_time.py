@@ -17,7 +17,7 @@ from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.sql import name_sql
 from lakewright.slices.processing_time import TICK
 from lakewright.slices.quarantine import name_bad_rows
-from lakewright.slices.reading import read_slice, table_types
+from lakewright.slices.reading import read_slice
 from lakewright.spec.models.entity import TIMES
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import fit_slice
@@ -68,7 +68,7 @@ def latest_in_slice(
         LakewrightError: The slice can't be read.
     """
     try:
-        frame = read_slice(lake, session, slice_, entity, known=table_types(lake, entity), note=note)
+        frame = read_slice(lake, session, slice_, entity, note=note)
         prepared = fit_slice(lake, session, entity, frame, request).prepared
         rows = prepared.frame if prepared.ranked is None else prepared.ranked
         name = find_name(rows.columns, entity.silver_name(column))

@@ -10,27 +10,23 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from lakewright.errors import (
     LakewrightError,
-    NotInstalled,
     SliceError,
     SliceUnsettled,
     SpecError,
     StorageUnavailable,
 )
-from lakewright.lake.files import HadoopFiles, file_system, is_hidden, is_visible
-from lakewright.lake.paths import FileEntry, is_stored, join, local_path
+from lakewright.lake.files import FolderEntry, files_at
+from lakewright.lake.paths import FileEntry, join, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
@@ -42,7 +38,6 @@ from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
-    from lakewright.lake.object_storage import Bucket, ObjectStorage
     from lakewright.manifest.item import Item
 
 
@@ -122,132 +117,48 @@ def unreadable_folder(folder: str, why: str, remedy: str = _LET_READ) -> Storage
     )
 
 
-def list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
-    """Return whether a folder exists, and its slices; add those that can't be read to `unreadable`."""
+def _entries(folder: str, lake: Lake) -> list[FolderEntry] | None:
+    """Return what a bronze folder holds; None if there is no folder.
+
+    Raises:
+        StorageUnavailable: The folder can't be read.
+    """
     try:
-        entries = [entry for entry in os.scandir(folder) if is_visible(entry.name)]
+        return list(files_at(folder, lake).entries(folder))
     except FileNotFoundError as error:
-        if folder.is_symlink():
-            raise unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
-        return False, []
-    except OSError as error:
-        if isinstance(error, NotADirectoryError):
-            remedy = "Move the file away, and bring the folder back if it was moved."
-            raise unreadable_folder(str(folder), "a file stands there", remedy) from error
-        raise unreadable_folder(str(folder), error.strerror or str(error)) from error
-    slices = []
-    for entry in entries:
-        try:
-            slices.append(local_slice(entry))
-        except FileNotFoundError as error:
-            if why := _dangling(Path(error.filename or entry.path)):
-                unreadable[entry.name] = why
-            # Otherwise it was removed while the folder was listed.
-        except OSError as error:
-            unreadable[entry.name] = f"{error.filename or entry.path}: {error.strerror or error}"
-    return True, slices
-
-
-def _dangling(path: Path) -> str | None:
-    """Return that a path is a link to nothing, or None if it is not."""
-    is_dangling = path.is_symlink() and not path.exists()
-    return f"{path} is a link to {path.readlink()}, which does not exist" if is_dangling else None
-
-
-def local_slice(place: Path | os.DirEntry[str]) -> Slice:
-    """Return a file or folder of this machine as a slice.
-
-    Raises:
-        OSError: It can't be read, or is not there.
-    """
-    name, path, status = place.name, os.fspath(place), place.stat()
-    if not stat.S_ISDIR(status.st_mode):
-        return Slice(name, path, (FileEntry(name, status.st_size, status.st_mtime_ns),))
-    marks = frozenset(entry.name for entry in os.scandir(path) if not is_visible(entry.name))
-    files = tuple(sorted(_local_files(Path(path)), key=lambda file: file.name))
-    return Slice(name, path, files, marks, is_folder=True)
-
-
-def _local_files(root: Path) -> Iterator[FileEntry]:
-    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
-        folders[:] = [name for name in folders if not is_hidden(name)]
-        for name in names:
-            if is_visible(name):
-                file = Path(folder, name)
-                status = file.stat()
-                yield FileEntry(file.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns)
-
-
-def _raise(error: OSError) -> None:
-    # By default, `os.walk` leaves out folders that it can't read.
-    raise error
-
-
-def list_hadoop(bronze: str, lake: Lake) -> tuple[bool, list[Slice]]:
-    """Return whether a folder exists in any file system that Hadoop supports, and its slices."""
-    try:
-        files = HadoopFiles(lake)
-        exists = files.exists(bronze)
-        return exists, list(_hadoop_slices(bronze, files, lake)) if exists else []
-    except NotInstalled:
-        raise
+        if why := _dangling(folder):
+            raise unreadable_folder(folder, why) from error
+        return None
+    except NotADirectoryError as error:
+        remedy = "Move the file away, and bring the folder back if it was moved."
+        raise unreadable_folder(folder, "a file stands there", remedy) from error
     except Exception as error:
-        if is_jvm_failure(error):
+        if isinstance(error, LakewrightError) or is_jvm_failure(error):
             raise
-        java = getattr(error, "java_exception", None)
-        why = str(error) if java is None else str(java.toString())
-        raise unreadable_folder(bronze, why.partition("\n")[0]) from error
+        raise unreadable_folder(folder, _why(error)) from error
 
 
-def _hadoop_slices(bronze: str, files: HadoopFiles, lake: Lake) -> Iterator[Slice]:
-    system, root = file_system(lake.spark, bronze)
-    for status in system.listStatus(root):
-        place = status.getPath()
-        name = str(place.getName())
-        if not is_visible(name):
-            continue
-        path = f"{bronze.rstrip('/')}/{name}"
-        if not status.isDirectory():
-            file = FileEntry(name, int(status.getLen()), int(status.getModificationTime()))
-            yield Slice(name, path, (file,))
-            continue
-        inside = (str(each.getPath().getName()) for each in system.listStatus(place))
-        marks = frozenset(each for each in inside if not is_visible(each))
-        yield Slice(name, path, tuple(files.listed(path)), marks, is_folder=True)
+def _why(error: Exception) -> str:
+    """Return what an error of this machine, or of Java, says."""
+    java = getattr(error, "java_exception", None)
+    text = getattr(error, "strerror", None) or str(error if java is None else java.toString())
+    return str(text).partition("\n")[0]
 
 
-def list_objects(bronze: str, storage: ObjectStorage, name: str | None = None) -> tuple[bool, list[Slice]]:
-    """Return whether a bronze folder exists in an object store, and its slices, or only the one with a name.
-
-    It is one flat listing, whatever the depth of the folder.
-
-    Raises:
-        StorageUnavailable: The store can't be reached, or refuses to list the folder.
-    """
-    objects, key = storage.at(bronze)
-    found = list(objects.under(key if name is None else f"{key}/{name}".lstrip("/")))
-    if name is not None and (single := objects.find(f"{key}/{name}".lstrip("/"))) is not None:
-        found.append(single)
-    below = [(each.name.removeprefix(f"{key}/" if key else ""), each) for each in found]
-    by_slice = groupby(sorted(below, key=lambda pair: pair[0]), key=lambda pair: pair[0].partition("/")[0])
-    slices = (_stored(bronze, first, list(pairs), objects) for first, pairs in by_slice if is_visible(first))
-    return bool(found), list(slices)
+def _why_unreadable(error: OSError, place: str) -> str | None:
+    """Return why something in a folder can't be read; None if it was removed meanwhile."""
+    path = str(error.filename or place)
+    if isinstance(error, FileNotFoundError):
+        return _dangling(path)
+    return f"{path}: {error.strerror or error}"
 
 
-def _stored(bronze: str, name: str, found: list[tuple[str, FileEntry]], bucket: Bucket) -> Slice:
-    path = join(bronze, name)
-    inside = [(key.removeprefix(f"{name}/"), stored) for key, stored in found if key != name]
-    if not inside and not bucket.is_folder_mark(found[0][1]):
-        only = found[0][1]
-        return Slice(name, path, (FileEntry(name, only.size, only.modified),))
-    firsts = (key.partition("/")[0] for key, _ in inside)
-    marks = frozenset(first for first in firsts if not is_visible(first))
-    files = tuple(
-        FileEntry(key, each.size, each.modified)
-        for key, each in inside
-        if is_visible(key) and not bucket.is_folder_mark(each)
-    )
-    return Slice(name, path, files, marks, is_folder=True)
+def _dangling(place: str) -> str | None:
+    """Return that a path of this machine is a link to nothing, or None if it is not."""
+    path = local_path(place)
+    if path is None or not path.is_symlink() or path.exists():
+        return None
+    return f"{path} is a link to {path.readlink()}, which does not exist"
 
 
 _DIGITS = re.compile(r"(\d+)")
@@ -289,36 +200,35 @@ def list_bronze(bronze: SliceFolder, lake: Lake) -> Listing:
     Raises:
         StorageUnavailable: The folder can't be read.
     """
-    unreadable: dict[str, str] = {}
-    exists, slices = _list_folder(bronze.folder, lake, unreadable)
-    found = sorted(_chosen(slices, bronze), key=lambda slice_: natural_key(slice_.name))
+    entries = _entries(bronze.folder, lake)
+    unreadable = {
+        each.name: why
+        for each in entries or ()
+        if each.error is not None and (why := _why_unreadable(each.error, join(bronze.folder, each.name)))
+    }
+    found = sorted(_slices(entries or (), bronze), key=lambda slice_: natural_key(slice_.name))
     is_marked = any(SUCCESS in slice_.marks for slice_ in found)
     complete = [s for s in found if s.files and not s.is_being_written and (not is_marked or _is_marked(s))]
     # An empty folder is not a slice, and not one that is being written either.
     names = {s.name for s in complete}
     incomplete = tuple(s.name for s in found if s.files and s.name not in names)
-    return Listing(tuple(complete), dict(sorted(unreadable.items())), incomplete, exists)
+    return Listing(tuple(complete), dict(sorted(unreadable.items())), incomplete, entries is not None)
 
 
-def _list_folder(folder: str, lake: Lake, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
-    path = local_path(folder)
-    if is_stored(folder):
-        return list_objects(folder, lake.storage)
-    return list_hadoop(folder, lake) if path is None else list_local(path, unreadable)
-
-
-def _chosen(entries: Iterable[Slice], bronze: SliceFolder) -> Iterator[Slice]:
+def _slices(entries: Iterable[FolderEntry], bronze: SliceFolder) -> Iterator[Slice]:
     """Yield the slices among the files and folders of a bronze folder."""
+    readable = (each for each in entries if each.error is None)
     if bronze.is_shared:
-        yield from _by_files(entries, bronze)
+        yield from _by_files(readable, bronze)
         return
-    for entry in entries:
-        if bronze.has_entry(entry.name):
-            files = tuple(file for file in entry.files if not entry.is_folder or bronze.has_file(file.name))
-            yield entry if len(files) == len(entry.files) else replace(entry, files=files)
+    root = str(local_path(bronze.folder) or bronze.folder)
+    for each in readable:
+        if bronze.has_entry(each.name):
+            files = (file for file in each.files if not each.is_folder or bronze.has_file(file.name))
+            yield Slice(each.name, join(root, each.name), tuple(files), each.marks, each.is_folder)
 
 
-def _by_files(entries: Iterable[Slice], bronze: SliceFolder) -> Iterator[Slice]:
+def _by_files(entries: Iterable[FolderEntry], bronze: SliceFolder) -> Iterator[Slice]:
     """Yield the slices that the paths of files choose."""
     by_slice: dict[tuple[str, str], list[FileEntry]] = {}
     for entry in entries:
@@ -341,25 +251,22 @@ def find_slice(bronze: SliceFolder, name: str, lake: Lake) -> Slice | None:
     Raises:
         StorageUnavailable: It can't be read.
     """
-    path = local_path(bronze.folder)
     if bronze.is_shared:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
-    if is_stored(bronze.folder):
-        _, there = list_objects(bronze.folder, lake.storage, name)
-        found = [each for each in there if each.name == name]
-    elif path is None:
-        return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
-    else:
-        try:
-            found = [local_slice(path / name)]
-        except (FileNotFoundError, NotADirectoryError, ValueError):
-            return None
-        except OSError as error:
-            raise StorageUnavailable(
-                f"the slice {name} can't be read: {error.filename or path / name}: {error.strerror or error}",
-                details={"alerts": [BRONZE_UNREADABLE]},
-            ) from error
-    return next((s for s in _chosen(found, bronze) if s.files and not s.is_being_written), None)
+    place = join(bronze.folder, name)
+    try:
+        entry = files_at(place, lake).entry(place)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # no name has a null character
+        return None
+    except Exception as error:
+        if isinstance(error, LakewrightError) or is_jvm_failure(error):
+            raise
+        path = getattr(error, "filename", None) or place
+        raise StorageUnavailable(
+            f"the slice {name} can't be read: {path}: {_why(error)}",
+            details={"alerts": [BRONZE_UNREADABLE]},
+        ) from error
+    return next((s for s in _slices([entry], bronze) if s.files and not s.is_being_written), None)
 
 
 def discovered(slices: Iterable[Slice], application: Application, entity: str) -> Iterator[DiscoveredSlice]:

@@ -33,13 +33,12 @@ from lakewright.lake.observation import observe_table
 from lakewright.slices.attempt import retried
 from lakewright.slices.discovery import slice_name
 from lakewright.slices.reading import (
-    KnownTypes,
     read_in_groups,
     read_together,
     table_types,
     with_types_of,
 )
-from lakewright.slices.result import SliceReport, SliceResult, metrics_content
+from lakewright.slices.result import SliceReport, SliceResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption import is_adoptable
@@ -223,9 +222,9 @@ def _attempt(
     for number, (each, load, summary) in enumerate(zip(claimed, loads, summaries, strict=True)):
         whole = replace(summary, delta_version=version, seconds=seconds)
         reach_failpoint("before_processed")
-        content = {**processor.record_content(each.slice_, load), "folded": len(claimed)}
+        content = {**processor.record_content(each.slice_, load, whole), "folded": len(claimed)}
         try:
-            processor.context.ledger.processed(each.claim, {**content, **metrics_content(whole)})
+            processor.context.ledger.processed(each.claim, content)
         except StoreUnavailable as error:
             return FoldResult(tuple(done), version=version, unrecorded=_names(claims[number:]), error=error)
         heartbeat.drop(each.claim.lease)
@@ -284,9 +283,7 @@ def _apply(
     token = Token(processor.app_id, last.token, {"run": last.run_id, "record": last.record_id})
     processor.load_past(claimed[0].slice_, replace(claimed[0].request, check_lock=check_locks))
     slices = [(each.slice_, each.request) for each in claimed]
-    sources = fold_sources(
-        lake, processor.session, entity, slices, table_types(lake, entity), note=processor.note
-    )
+    sources = fold_sources(lake, processor.session, entity, slices, note=processor.note)
     reach_failpoint("after_read")
     fold = prepare_fold(lake, processor.session, entity, sources, token=token, check_lock=check_locks)
     reach_failpoint("after_facts")
@@ -302,7 +299,6 @@ def fold_sources(
     session: SparkSession,
     entity: Entity,
     slices: Sequence[tuple[Slice, LoadRequest]],
-    known: KnownTypes,
     *,
     note: Callable[[str], None] = lambda _: None,
 ) -> tuple[FoldSource, ...]:
@@ -313,13 +309,13 @@ def fold_sources(
         session: A strict session.
         entity: The entity.
         slices: The slices with their requests.
-        known: What is known of the columns; those of each slice are known for the next one.
         note: Receives what a user must know of columns that are left out.
 
     Raises:
         BadSlice: A slice can't be read.
     """
     sources: list[FoldSource] = []
+    known = table_types(lake, entity)  # with the columns of each slice for the next one
     for together in read_in_groups(slices, entity, lambda each: each[0]):
         each, requests = zip(*together, strict=True)
         try:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
-    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.entity import Entity, Strategy
 
 
 _MOST_NAMED = 3
@@ -144,12 +144,11 @@ def _record_slices(
     ledger, by = context.ledger, context.application
     recovered: dict[str, Item] = {}
     for item, commit in recovery.held:
-        summary, content = summary_from_commit(LandedCommit(commit.version, commit.content), entity.strategy)
         done = ledger.recover_processed(
             item,
             by,
             token=commit.content["number"],
-            content={"slice": slice_name(item), **content, **metrics_content(summary)},
+            content=_recorded(slice_name(item), commit.version, commit.content, entity.strategy),
             run_id=context.holder.run_id,
         )
         recovered[item.item_id] = done
@@ -262,7 +261,7 @@ def unrecorded_rewinds(chain: SliceChain) -> tuple[UnrecordedRewind, ...]:
         for each, revision in _lacking(chain, commit):
             # Each rewind begins a revision, as it is recorded.
             number = seen[each.item_id] = seen.get(each.item_id, revision - 1) + 1
-            rewound = _as_applied(each, commit, *last.get(each.item_id, (None, None)))
+            rewound = _as_applied(each, commit, chain.entity.strategy, *last.get(each.item_id, ()))
             slices.append(replace(rewound, revision=number))
         if slices:
             found.append(UnrecordedRewind(commit, tuple(slices)))
@@ -318,23 +317,23 @@ def _lacking(chain: SliceChain, commit: Commit) -> tuple[tuple[RewoundSlice, int
     return tuple((each, items[each.item_id].revision) for each in slices if is_lacking(each))
 
 
+def _recorded(name: str, version: int, content: Mapping[str, Any], strategy: Strategy) -> dict[str, Any]:
+    """Return the content of the PROCESSED record of a slice that a commit holds."""
+    summary, found = summary_from_commit(LandedCommit(version, content), strategy)
+    return {"slice": name, **found, **metrics_content(summary)}
+
+
 def _as_applied(
-    rewound: RewoundSlice, rewind: Commit, applied: AppliedSlice | None, commit: Commit | None
+    rewound: RewoundSlice,
+    rewind: Commit,
+    strategy: Strategy,
+    applied: AppliedSlice | None = None,
+    commit: Commit | None = None,
 ) -> RewoundSlice:
     """Return a slice of a rewind as the table has it now: it may have been processed again since."""
     if applied is None or commit is None or rewound.token is not None or commit.version < rewind.version:
         return rewound
-    commit_content = applied.content
-    metrics = {**commit_content.get("metrics", {}), "deltaVersion": commit.version}
-    content = {
-        "slice": slice_of_id(applied.item_id),
-        "strategy": commit_content.get("strategy"),
-        "processing_time": commit_content.get("processingTime"),
-        "fingerprint": commit_content.get("fingerprint"),
-        "watermarks": commit_content.get("watermarks"),
-        "metrics": metrics,
-        "delta_version": commit.version,
-    }
+    content = _recorded(applied.name, commit.version, applied.content, strategy)
     note = {**rewound.note, "fingerprint": applied.fingerprint}
     return replace(rewound, note=note, is_skipped=False, token=applied.number, content=content)
 

@@ -6,10 +6,12 @@ follow it is Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
+from lakewright.due.slices import line_up
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.applications import known_names, unknown_warnings
@@ -18,8 +20,8 @@ from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.application import applications_before
-from lakewright.slices.chain import OPEN, Place, is_late, new_item, place_of, processed_items
+from lakewright.slices.application import applications_before, awaited_of
+from lakewright.slices.chain import OPEN, Place, new_item, place_of, processed_items
 from lakewright.slices.deviations import NOTHING, Deviations, changed_slices, find_deviations, later_processed
 from lakewright.slices.discovery import (
     called_name,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext, SliceSelection
-    from lakewright.slices.discovery import Listing, Slice
+    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
 
 
@@ -163,8 +165,15 @@ def find_pending(
     # The last processed slice matters only to those that are ready.
     is_ready = any(item.verdict(context.application) is Verdict.READY for item in items.values())
     last = chain.last_processed(items) if is_ready else None
-    pending = sort_pending(items.values(), context.application, takeable=takeable, after=before, last=last)
-    pending = _left_to_apply(context, entity, _after_unsettled(pending, listing))
+    pending = sort_pending(
+        items.values(),
+        context.application,
+        takeable=takeable,
+        after=before,
+        last=last,
+        unsettled=listing.unsettled,
+    )
+    pending = _left_to_apply(context, entity, pending)
     pending = replace(
         pending,
         deviations=deviations,
@@ -241,19 +250,6 @@ def _add_open_items(chain: SliceChain, items: dict[str, Item]) -> tuple[str, ...
     return tuple(sorted(gone, key=natural_key))
 
 
-def _after_unsettled(pending: Pending, listing: Listing) -> Pending:
-    """Return pending items of which those after a slice that is still being written wait for it.
-
-    Processed before it, they would make it late.
-    """
-    if not listing.unsettled:
-        return pending
-    first = min(map(natural_key, listing.unsettled))
-    ready = tuple(item for item in pending.ready if natural_key(slice_name(item)) < first)
-    held = tuple(item for item in pending.ready if natural_key(slice_name(item)) > first)
-    return replace(pending, ready=ready, waiting=(*held, *pending.waiting))
-
-
 def _left_to_apply(context: ProcessingContext, entity: Entity, pending: Pending) -> Pending:
     """Return pending items without the late ones that `apply` puts in their places, or leaves out."""
     if entity.settings.late_slices not in ("place", "skip"):
@@ -267,7 +263,7 @@ def _awaited_text(
     context: ProcessingContext, pending: Pending, awaited: Item, after: tuple[Application, ...]
 ) -> str:
     """Return what slices wait for; an application without any record may be misspelt, so that is said."""
-    missing = [each for each in after if not awaited.is_processed_by(each)]
+    missing = awaited_of(awaited, after)
     number = len(pending.waiting)
     first = slice_name(pending.waiting[0])
     who = first if number == 1 else f"{number} slices, from {first} on,"
@@ -283,6 +279,7 @@ def sort_pending(
     takeable: frozenset[str] = frozenset(),
     after: tuple[Application, ...] = (),
     last: Place | None = None,
+    unsettled: Collection[str] = (),
 ) -> Pending:
     """Return which of an entity's items are ready for an application, which wait, and what they wait for.
 
@@ -292,30 +289,33 @@ def sort_pending(
         takeable: Ids of locked items whose lock may be taken over; they count as ready.
         after: Applications that must have processed an item first.
         last: The place of the last processed slice, if it may not be among the items.
+        unsettled: Names of slices that are still being written: processed before them, those after them would
+            make them late.
     """
-    ready: list[Item] = []
-    waiting: list[Item] = []
-    held: Item | None = None
-    awaited: Item | None = None
-    late: set[str] = set()
-    ordered = sorted(items, key=place_of)
-    done = [place_of(item) for item in ordered if item.verdict(application) is Verdict.PROCESSED]
-    last = max((*done, *(() if last is None else (last,))), default=None)
-    for item in ordered:
-        verdict = item.verdict(application)
-        if verdict is Verdict.LOCKED and item.item_id in takeable:
-            verdict = Verdict.READY
-        if verdict is Verdict.READY and held is None and awaited is None:
-            awaited = None if all(map(item.is_processed_by, after)) else item
-        if verdict is Verdict.READY and not (held is None and awaited is None):
-            waiting.append(item)
-        elif verdict is Verdict.READY:
-            ready.append(item)
-            if is_late(item, last):
-                late.add(item.item_id)
-        elif held is None and awaited is None and item.holds_back(application):
-            held = item
-    return Pending(tuple(ready), tuple(waiting), held, frozenset(late), awaited=awaited)
+    found, unwritten = list(items), set(map(natural_key, unsettled))
+    done = (place_of(item) for item in found if item.verdict(application) is Verdict.PROCESSED)
+    newest = max((*done, *(() if last is None else (last,))), default=None)
+    until = min((place for place in unwritten if newest is None or place > newest), default=None)
+    still_open = (
+        item for item in found if item.verdict(application) is Verdict.READY or item.holds_back(application)
+    )
+
+    def is_free(item: Item) -> bool:
+        return item.blocked is None or item.item_id in takeable
+
+    def is_held(item: Item, _: bool) -> bool:
+        place = place_of(item)
+        is_unwritten = place in unwritten or (until is not None and place > until)
+        return is_unwritten or not is_free(item) or bool(awaited_of(item, after))
+
+    line = line_up(still_open, place_of, newest, is_held)
+    return Pending(
+        ready=(*line.late, *line.due),
+        waiting=tuple(filter(is_free, (*line.held, *line.waiting))),
+        held=next(filterfalse(is_free, line.held), None),
+        late=frozenset(item.item_id for item in line.late),
+        awaited=next((item for item in filter(is_free, line.held) if awaited_of(item, after)), None),
+    )
 
 
 def choose_slices(

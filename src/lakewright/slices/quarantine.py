@@ -17,7 +17,7 @@ from lakewright.errors import LakewrightError, NullKeyError, SchemaDriftError, S
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
 from lakewright.reader.lines import lines_of
-from lakewright.slices.reading import read_slice, table_types
+from lakewright.slices.reading import read_slice
 from lakewright.strategies.bad_rows import (
     SHOWN,
     BadRow,
@@ -133,7 +133,7 @@ def name_bad_rows(
         return error
     lenient = entity.with_settings(on_bad_rows="quarantine")
     try:
-        frame = read_slice(lake, session, slice_, lenient, known=table_types(lake, entity))
+        frame = read_slice(lake, session, slice_, lenient)
         bad = unparsed_rows(frame)
         if not isinstance(error, SliceError):
             bad = fit_slice(lake, session, lenient, frame, request).prepared.bad

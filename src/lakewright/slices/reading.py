@@ -68,14 +68,15 @@ def read_slice(
         slice_: The slice.
         entity: The entity.
         others: Slices with the same columns that are read with it; see `same_columns`.
-        known: What is known of the columns of JSON, see `table_types`; by default, that there is no table.
+        known: What is known of the columns of JSON; by default, their types in the table of the entity.
         note: Receives what a user must know of columns that are left out, or are of several kinds.
 
     Raises:
         SliceError: A quote in a CSV file is not closed, a text file has bytes that its encoding does not
             have, or a file is compressed in another way than its name says.
     """
-    is_json, wanted = entity.reads_json, _wanted_types(entity, known or {})
+    known = table_types(lake, entity) if known is None else known
+    is_json, wanted = entity.reads_json, _wanted_types(entity, known)
     used = {word for _, text in expressions_of(entity) for word in re.findall(r"\w+", text.lower())}
     form = form_of_slices(entity.settings.slice_format)
     known_columns = KnownColumns(

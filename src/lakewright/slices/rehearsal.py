@@ -32,7 +32,7 @@ from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.attempt import slice_error, slice_request
-from lakewright.slices.chain import is_late
+from lakewright.slices.chain import place_of
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
 from lakewright.slices.discovery import (
@@ -46,7 +46,7 @@ from lakewright.slices.discovery import (
 from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.processing_time import future_warning
-from lakewright.slices.reading import read_slice, table_types
+from lakewright.slices.reading import read_slice
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
 from lakewright.slices.time_check import check_column_time, check_processing_times, is_late_allowed
 from lakewright.spec.models.places import Address
@@ -231,7 +231,7 @@ class _Attempt:
         if future := future_warning(at, context.clock(), context.strategy_for(self.entity)):
             warn(future)
         last = context.chain(self.entity).last_processed()
-        comes_late = is_late(self.item, last)
+        comes_late = last is not None and place_of(self.item) < last
         if comes_late and not is_late_allowed(context, self.entity, self.item):
             by = context.strategy_for(self.entity)
             self.errors.append(late_error(self.entity, by, self.slice.name, last))
@@ -326,7 +326,7 @@ class _Attempt:
 
     def _apply(self, request: LoadRequest) -> Summary:
         lake, session, side = self.context.lake, strict_session(self.context.lake), self.side
-        frame = read_slice(lake, session, self.slice, side, known=table_types(lake, side))
+        frame = read_slice(lake, session, self.slice, side)
         adopted = adopt_first(lake, session, side, frame, request)
         if adopted is not None:
             self.warnings.append(f"the table would be adopted first, {counted(adopted['rows'], 'row')}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -254,10 +254,14 @@ def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary
     metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
     metrics.setdefault("strategy", strategy.value)
     summary = Summary.from_json(metrics)
+    return summary, {**commit_facts(fact.content), "adopted": True, "commit_run": fact.content.get("run")}
+
+
+def commit_facts(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a PROCESSED record keeps of what a commit says of a slice, besides the metrics."""
     names = {"processingTime": "processing_time"}
     kept = ("fingerprint", "watermarks", "drift", "strategy", "processingTime")
-    facts = {names.get(key, key): fact.content[key] for key in kept if key in fact.content}
-    return summary, {**facts, "adopted": True, "commit_run": fact.content.get("run")}
+    return {names.get(key, key): content[key] for key in kept if key in content}
 
 
 def metrics_content(summary: Summary) -> dict[str, Any]:

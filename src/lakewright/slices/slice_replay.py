@@ -28,7 +28,7 @@ from lakewright.slices.discovery import called_name, find_slice
 from lakewright.slices.fold import FEWEST, fitting, fold_sources, one_by_one_reason
 from lakewright.slices.past_versions import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
-from lakewright.slices.reading import read_slice, table_types
+from lakewright.slices.reading import read_slice
 from lakewright.slices.result import SliceReport, SliceResult, is_slice_at_fault
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.bad_rows import rows_text
@@ -222,7 +222,7 @@ class _Replay:
             requests.append((slice_, replace(request, token=Token(self.app, each, content))))
         session = self.session
         lake = self.context.lake
-        sources = fold_sources(lake, session, self.entity, requests, table_types(lake, self.entity))
+        sources = fold_sources(lake, session, self.entity, requests)
         carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
         token = Token(self.app, last, {**carried, "unwritten": list(self.unwritten)})
         reach_failpoint("before_replay")
@@ -267,7 +267,7 @@ class _Replay:
         try:
             lake, entity = self.context.lake, self.entity
             slice_, request = self._request(number, known, content)
-            frame = read_slice(lake, self.session, slice_, entity, known=table_types(lake, entity))
+            frame = read_slice(lake, self.session, slice_, entity)
             load = prepare_load(lake, self.session, entity, frame, request)
             self._note_load(slice_, known, load)
             summary = apply_slice(load)

@@ -34,7 +34,7 @@ from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discovery import called_name, check_not_empty, find_unchanged_slice, slice_name
 from lakewright.slices.past_versions import lacks_past
-from lakewright.slices.reading import read_slice, table_types
+from lakewright.slices.reading import read_slice
 from lakewright.slices.result import is_slice_at_fault
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
@@ -132,14 +132,13 @@ class _Validator:
         ):
             return None
         session = strict_session(self.context.lake)
-        known = table_types(self.context.lake, self.entity)
         request = slice_request(self.context, self.entity, slice_, self.context.clock(), is_late=False)
         try:
             fit = fit_slice(
                 self.context.lake,
                 session,
                 self.entity,
-                read_slice(self.context.lake, session, slice_, self.entity, known=known),
+                read_slice(self.context.lake, session, slice_, self.entity),
                 request,
                 after=self.first,
             )
@@ -235,7 +234,7 @@ def _preview(
     if is_late and entity.settings.sequence_by is not None:
         return None  # the plan says so of every late slice
     try:
-        frame = read_slice(context.lake, session, slice_, entity, known=table_types(context.lake, entity))
+        frame = read_slice(context.lake, session, slice_, entity)
         load = prepare_load(context.lake, session, entity, frame, request)
         check_bad_rows(load.bad_rows, entity, load.state, records=load.statistics.records)
         found = preview_deletes(load)

@@ -29,7 +29,7 @@ from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.application import application_of, applications_before
+from lakewright.slices.application import application_of, applications_before, awaited_of
 from lakewright.slices.discovery import called_name, item_id, natural_key, slice_name
 from lakewright.slices.inventory import Differences, Inventory
 from lakewright.slices.pending_slices import sort_pending
@@ -167,9 +167,8 @@ class Rows:
 
     def _obstacle(self, row: Row) -> str | None:
         after = self._after_of(row.application)
-        missing = [str(each) for each in after if not row.item.is_processed_by(each)]
-        if missing:
-            return ", ".join(missing)
+        if missing := awaited_of(row.item, after):
+            return ", ".join(map(str, missing))
         if row.application not in self._held:
             verdicts = BLOCKING | ({Verdict.READY} if after else frozenset())
             found = self._store.select(Query(application=row.application, verdicts=verdicts))

@@ -14,9 +14,8 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError, SliceError
-from lakewright.slices.discovery import list_hadoop, list_slices
+from lakewright.lake.files import Files, HadoopFiles, LocalFiles
 from lakewright.spec.models.entity import Strategy
-from lakewright.spec.models.slice_folder import SliceFolder
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 PARTITION = {"name": "part", "fieldroles": ["partition"]}
@@ -419,10 +418,10 @@ def test_hadoops_file_systems_are_listed_as_local_ones(lake: SmallLake) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table_of([{"id": 1}]), file)
 
-    def shape(slices: Any) -> Any:
+    def shape(files: Files) -> Any:
         return sorted(
-            (s.name, s.is_folder, s.marks, tuple((f.name, f.size) for f in s.files)) for s in slices
+            (each.name, each.is_folder, each.marks, [(file.name, file.size) for file in each.files])
+            for each in files.entries(f"file:{folder}")
         )
 
-    found = [s for s in list_hadoop(f"file:{folder}", lake.lake)[1] if s.files]
-    assert shape(found) == shape(list_slices(SliceFolder(str(folder)), lake.lake))
+    assert shape(HadoopFiles(lake.lake)) == shape(LocalFiles())

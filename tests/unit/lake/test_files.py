@@ -99,6 +99,14 @@ def test_hidden_names_are_no_files_but_those_of_partitions(tmp_path: Path) -> No
     assert held(join(path, "missing")) == []
 
 
+def test_a_folder_of_which_a_file_is_gone_is_not_listed_in_part(tmp_path: Path) -> None:
+    place = folder(tmp_path / "a", "x", "p=1/y")
+    assert list(FILES.listed(f"{place}/nowhere")) == list(FILES.listed(f"{place}/x/y")) == []
+    (tmp_path / "a" / "z").symlink_to("gone")
+    with pytest.raises(FileNotFoundError):
+        list(FILES.listed(place))
+
+
 def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     FILES.remove(str(tmp_path / "nothing"))
     link = tmp_path / "link"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from tests.unit.slices.test_pending import PROCESSED, US, item
 
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import State
-from lakewright.slices.chain import is_late, last_processed, place_of
+from lakewright.slices.chain import Place, SliceChain, place_of
 from lakewright.slices.discovery import natural_key, slice_name
+from lakewright.slices.pending_slices import sort_pending
 
 
 class Recorded:
@@ -32,6 +34,11 @@ class Recorded:
         return {each: self.items[each] for each in ids}
 
 
+def last_processed(store: Any, present: dict[str, Item] | None = None) -> Place | None:
+    chain: Any = SimpleNamespace(store=store, application=US, prefix="file:///bronze/")
+    return SliceChain.last_processed(chain, present)
+
+
 @pytest.mark.parametrize(
     ("present", "last", "read"),
     [
@@ -49,16 +56,14 @@ def test_only_the_last_slice_that_has_left_bronze_is_read(
     there = None
     if present is not None:
         there = {each.item_id: each for each in items if slice_name(each) in present}
-    place = last_processed(store, US, "/bronze", there)
+    place = last_processed(store, there)
     assert place == natural_key(last)
     assert [each.rpartition("/")[2] for each in store.read_ids] == read
-    assert is_late(item("9b"), place)
-    assert not is_late(item("11"), place)
-    assert not is_late(item("0"), None)
+    assert sort_pending([item("9b"), item("11")], US, last=place).late == {item("9b").item_id}
     assert place_of(item("10")) == place
 
 
 def test_nothing_is_processed_yet() -> None:
     store: Any = Recorded(item("1"))
-    assert last_processed(store, US, "/bronze") is None
-    assert last_processed(store, US, "/bronze", {}) is None
+    assert last_processed(store) is None
+    assert last_processed(store, {}) is None

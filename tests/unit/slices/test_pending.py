@@ -76,6 +76,28 @@ def test_a_failed_late_slice_holds_nothing_back() -> None:
     assert pending.held is None
 
 
+@pytest.mark.parametrize("states", [FAILED, LOCKED])
+def test_a_late_slice_holds_up_no_other_and_is_reported(states: tuple[State, ...]) -> None:
+    pending = sort_pending([item("1", *states), item("2", *PROCESSED), item("3")], US)
+
+    assert names(pending.ready) == ["3"]
+    assert pending.held is not None
+    assert slice_name(pending.held) == "1"
+
+
+@pytest.mark.parametrize(
+    ("unsettled", "ready", "waiting"),
+    [("3", ["2"], ["4"]), ("2", [], ["2", "4"]), ("0", ["2", "4"], [])],
+)
+def test_a_slice_that_is_being_written_holds_back_later_ones_unless_it_is_late(
+    unsettled: str, ready: list[str], waiting: list[str]
+) -> None:
+    pending = sort_pending([item("1", *PROCESSED), item("2"), item("4")], US, unsettled=[unsettled])
+
+    assert (names(pending.ready), names(pending.waiting)) == (ready, waiting)
+    assert pending.held is None
+
+
 def test_a_lock_whose_holder_is_gone_is_taken_over_in_its_turn() -> None:
     locked = item("2", *LOCKED)
 

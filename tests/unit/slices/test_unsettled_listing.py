@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -14,6 +14,7 @@ import pytest
 from tests.sessions import no_session
 
 from lakewright.errors import LakewrightError, SliceError, SliceUnsettled
+from lakewright.lake.files import FolderEntry
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import FileEntry
 from lakewright.manifest.claim import Claim
@@ -50,16 +51,17 @@ class FakeStore:
     listings: list[Slice | None]
     slept: list[float] = field(default_factory=list)
 
-    def list(self, bronze: str, storage: object, name: str | None = None) -> tuple[bool, Sequence[Slice]]:
-        del bronze, storage, name
+    def entry(self, path: str) -> FolderEntry:
         found = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
-        return True, [] if found is None else [found]
+        if found is None:
+            raise FileNotFoundError(path)
+        return FolderEntry(found.name, found.files, found.marks, found.is_folder)
 
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> FakeStore:
     fake = FakeStore([WHOLE])
-    monkeypatch.setattr("lakewright.slices.discovery.list_objects", fake.list)
+    monkeypatch.setattr("lakewright.lake.files.ObjectFiles.entry", fake.entry)
     return fake
 
 

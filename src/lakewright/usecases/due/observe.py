@@ -53,6 +53,7 @@ from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import (
     application_of,
     applications_before,
+    awaited_of,
     entity_of,
     is_of_lakewright,
 )
@@ -658,13 +659,11 @@ class _Observed:
         }
         # Those after it would make it late.
         found |= {Subject(name, each): Lock("the program that writes it") for each in self.listing.unsettled}
-        for before in applications_before(self.declared):
-            for each in self.listing.slices:
-                item = self.items.get(each.name)
-                if item is not None and item.failed is not None:  # it asks what to do
-                    continue
-                if item is None or not (item.is_processed_by(before) or self._is_done(item)):
-                    found.setdefault(Subject(name, each.name), Lock(str(before)))
+        for each in self.listing.slices:
+            item = self.items.get(each.name) or Item(each.item_id)
+            if item.failed is None and not self._is_done(item):  # one that failed asks what to do
+                for awaited in awaited_of(item, applications_before(self.declared))[:1]:
+                    found.setdefault(Subject(name, each.name), Lock(str(awaited)))
         rewind = self.chain.rewind
         if rewind is not None:
             found[Subject(name)] = Lock(rewind.words, not ledger.is_rewinding(rewind))
