@@ -47,16 +47,18 @@ class _Node:
     size: int
 
 
-def read_yaml(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
+def read_yaml(
+    text: str, file: str, *, longest: int = LONGEST, most_nodes: int = MOST_NODES
+) -> tuple[ParsedFile, tuple[Fault, ...]]:
     """Return the document of a text, and its faults.
 
     A duplicate key keeps its first value and is a fault. A text that is not YAML gives an empty document and
     a fault.
     """
-    builder, node = _Builder(file), _Node(None, Lines(1), 1)
+    builder, node = _Builder(file, most_nodes), _Node(None, Lines(1), 1)
     try:
-        if len(text) > LONGEST:
-            why = f"the file has more than {LONGEST} characters"
+        if len(text) > longest:
+            why = f"the file has more than {longest} characters"
             raise SpecError.of(why, location=Location(file), remedy="Split it.")
         node = builder.read(yaml.parse(text, Loader=_LOADER))
     except SpecError as refused:
@@ -84,8 +86,9 @@ def _is_indented_by_tab(text: str, line: int) -> bool:
 class _Builder:
     """Builds values from the parser's events."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, most_nodes: int) -> None:
         self.file = file
+        self.most_nodes = most_nodes
         self.faults: list[Fault] = []
         self.anchors: dict[str, _Node | None] = {}
         self.nodes = 0
@@ -126,9 +129,9 @@ class _Builder:
                 self.anchors[event.anchor] = node
         # Each use of an alias counts all its values, so that a few lines cannot become millions of values.
         self.nodes += node.size if isinstance(event, AliasEvent) else 1
-        if self.nodes > MOST_NODES:
+        if self.nodes > self.most_nodes:
             remedy = "Split it, or use fewer aliases."
-            raise self.refused(event, f"the file has more than {MOST_NODES} values", remedy)
+            raise self.refused(event, f"the file has more than {self.most_nodes} values", remedy)
         return node
 
     def anchored(self, event: AliasEvent) -> _Node:
