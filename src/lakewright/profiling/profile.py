@@ -11,10 +11,9 @@ from typing import Any
 from lakewright.profiling.grouping import Group, group_files, merged_groups
 from lakewright.profiling.keys import KeyGuess, Overlap, guess_key, overlap_of
 from lakewright.profiling.places import Place, Skipped
-from lakewright.profiling.reason import Code, Reason
+from lakewright.profiling.reason import QUESTIONS, Code, Reason
 from lakewright.profiling.tables import NotData, Table, read_table
 from lakewright.profiling.types import DATE, TIMESTAMP, TypeGuess, type_of_texts
-from lakewright.profiling.words import QUESTIONS
 from lakewright.schema.fits import merge
 from lakewright.schema.shape import NESTED
 from lakewright.schema.types import TEXT

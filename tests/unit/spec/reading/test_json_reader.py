@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.spec.kinds import SOON
 
-from lakewright.spec.reading.json_reader import MOST_FAULTS, read_json
+from lakewright.spec.reading.files import MOST_FAULTS_JSON, read_json
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_hostile_file_is_a_fault_soon(name: str) -> None:
 
 def test_a_flood_of_doubled_keys_is_cut_off() -> None:
     _, faults = read_json("[" + ",".join(['{"a": 1, "a": 2}'] * 1000) + "]", "e.json")
-    assert len(faults) == MOST_FAULTS
+    assert len(faults) == MOST_FAULTS_JSON
 
 
 def test_what_yaml_reads_in_another_way_has_its_line_too() -> None:
