@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SpecError
 from lakewright.lake.partition import Partition, canonical_partition, expand_selection
 from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.reading.parsed_file import value_at
 from lakewright.workspace.readable_parts import ReadableRelation
 
 if TYPE_CHECKING:
@@ -49,23 +50,13 @@ def _partitions(relation: ReadableRelation, name: str, value: Any) -> Sequence[P
     return expand_selection(relation.partitions, {name: value})
 
 
-def written_at(definition: Definition, path: Sequence[str | int]) -> Any:
-    """Return what a definition has written at a place, or the innermost value around it."""
-    found: Any = definition.raw
-    for key in path:
-        if not isinstance(found, Mapping) or key not in found:
-            break
-        found = found[key]
-    return found
-
-
 def _located(
     error: SpecError, definition: Definition | None, relation: ReadableRelation, path: tuple[str, ...]
 ) -> SpecError:
     message = f"{_label(relation)}: {error.message}"
     if definition is None:
         return SpecError.of(message, remedy=error.remedy)
-    written = written_at(definition, path)
+    written = value_at(definition.raw, path)
     is_known = path[-1].lower() in {field.name.lower() for field in relation.partitions}
     is_given = is_known and isinstance(written, str) and "$" in written
     given = f" (given as {written})" if is_given else ""

@@ -14,6 +14,7 @@ from lakewright.lake.commit import sign_commits
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import refresh_tables, unpersist
 from lakewright.plan.resource import Resource
+from lakewright.schema.sql import name_sql
 from lakewright.spark.engine import measured
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
@@ -261,7 +262,7 @@ class Workspace:
         """Yield the session, in which each mapping's frame is a temporary view of the mapping's name."""
         with self._lock:
             for name in mappings:
-                self.frame(name).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+                self.frame(name).createOrReplaceTempView(name_sql(name))
             yield self.spark
 
     def required(self, mapping: str) -> frozenset[Resource]:

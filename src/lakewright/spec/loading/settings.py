@@ -272,7 +272,8 @@ def read_config(entries: Mapping[str, Entry], sections: Sections) -> dict[str, s
         elif key.startswith(OWN) and key.removeprefix(OWN) not in SETTINGS:
             near = _near(key.removeprefix(OWN), OWN)
             sections.fault(f"unknown configuration {key!r}", location, near)
-        elif (wanted := _refused(key.removeprefix(OWN), value)) is not None:
+        elif key == OWN + SERVE and value not in SERVE_CHOICES:
+            wanted = " or ".join(SERVE_CHOICES)
             sections.fault(f"{key} is {value!r}; it is {wanted}", location, f"Write {wanted}.")
         elif key.startswith((OWN, SPARK)):
             found[key] = value
@@ -280,11 +281,6 @@ def read_config(entries: Mapping[str, Entry], sections: Sections) -> dict[str, s
             why = f"the configuration {key!r} has no effect: keys start with spark. or lakewright."
             sections.warn(why, location)
     return found
-
-
-def _refused(key: str, value: str) -> str | None:
-    """Return what the value of a setting must be; None if it is that, or is checked where it is used."""
-    return " or ".join(SERVE_CHOICES) if key == SERVE and value not in SERVE_CHOICES else None
 
 
 def _near(name: str, prefix: str) -> str | None:
