@@ -32,8 +32,7 @@ from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.usecases.validation.sql import Columns, MappingColumns, declared_names
-from lakewright.workspace.partition_values import check_partition_values
-from lakewright.workspace.readable_parts import ReadableRelation
+from lakewright.workspace.readable_parts import ReadableRelation, check_partition_values
 
 DATASETS = ("source", "target", "input", "actual", "expected")
 """The keys of targets that hold datasets."""
