@@ -11,8 +11,8 @@ from lakewright.lake.lake import Lake
 from lakewright.run.kinds import registry
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import Sessions
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.project import Project
 from lakewright.workspace.workspace import Workspace
 

@@ -30,8 +30,8 @@ from lakewright.run.session_settings import master_of_project, settings_of_proje
 from lakewright.slices.result import SliceReport
 from lakewright.spark.connect import sessions_for
 from lakewright.spark.session import OwnSession, Sessions
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
 from lakewright.stores.deferred_store import DeferredStore

@@ -7,11 +7,11 @@ from collections import abc
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from lakewright.api.arguments import Range, checked, checked_methods, count_of, key_text, texts_of, time_text
 from lakewright.api.open_project import Opened, process_entity, warn, warned
-from lakewright.errors import SpecError, UsageError
+from lakewright.errors import UsageError
 from lakewright.lake.frames import SupportsArrow
 from lakewright.manifest.verdict import Verdict
 from lakewright.plan.permissions import Permissions
@@ -22,7 +22,6 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spark.loggers import quiet_pyspark
 from lakewright.spec.models import entity as of_entity
 from lakewright.spec.models import job as of_job
-from lakewright.spec.suggestions import suggestion
 from lakewright.stores.process import user_name
 from lakewright.strategies.summary import Summary
 from lakewright.usecases.land_slice import land
@@ -428,9 +427,6 @@ class Processing:
         return result.slices[0].summary
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job of a loaded project.
@@ -508,14 +504,3 @@ class Mapping:
 
     def __repr__(self) -> str:
         return f"<Mapping {self.name} ({self.kind})>"
-
-
-def named(among: abc.Mapping[str, T], category: str, name: str) -> T:
-    """Return the definition of a name.
-
-    Raises:
-        SpecError: There is none.
-    """
-    if name not in among:
-        raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))
-    return among[name]

@@ -19,7 +19,7 @@ from lakewright.api.arguments import (
     texts_by_name,
     texts_of,
 )
-from lakewright.api.definitions import Entity, Job, Mapping, Relation, named
+from lakewright.api.definitions import Entity, Job, Mapping, Relation
 from lakewright.api.open_project import (
     Opened,
     RunEvent,
@@ -179,7 +179,7 @@ class Project:
         Raises:
             SpecError: There is no such relation.
         """
-        return named(self.relations, "relation", name)
+        return self._declared.named("relation", name, self.relations)
 
     def mapping(self, name: str) -> Mapping:
         """Return a mapping; `name:output` is another output than the main one, such as that of a group.
@@ -187,7 +187,7 @@ class Project:
         Raises:
             SpecError: There is no such mapping.
         """
-        return replace(named(self.mappings, "mapping", name.partition(":")[0]), name=name)
+        return replace(self._declared.named("mapping", name.partition(":")[0], self.mappings), name=name)
 
     def sql(self, query: str, *, as_of: str | date | datetime | None = None) -> DataFrame:
         """Return the rows of a query as a DataFrame of `Project.spark`.

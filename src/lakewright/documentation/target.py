@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 from pydantic import Field as Declared
 from pydantic import ValidationError
 
-from lakewright.checks.check import CheckStatus
 from lakewright.documentation.document import Document
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
-from lakewright.documentation.pages.rendering import html_files, markdown_files
+from lakewright.documentation.pages.rendering import check_counts, html_files, markdown_files
 from lakewright.errors import Fault, Location, SpecError, VerificationError
 from lakewright.lake.files import LocalFiles
 from lakewright.lake.paths import local_path
@@ -156,8 +155,8 @@ def _failed(label: str, failed: Sequence[str]) -> Fault:
 
 def check_metrics(document: Document) -> Mapping[str, int]:
     """Return the number of checks that ran, and of those that failed."""
-    checks = [check for _, check in document.checks() if check.status is not CheckStatus.NOT_RUN]
-    return {"checks": len(checks), "checks_failed": sum(check.is_bad for check in checks)}
+    counts = check_counts(check for _, check in document.checks())
+    return {"checks": counts.completed, "checks_failed": counts.failed}
 
 
 def failed_checks(document: Document) -> list[str]:

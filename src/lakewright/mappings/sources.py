@@ -17,9 +17,14 @@ from lakewright.schemas.schema import DeclaredColumns
 from lakewright.spec.models.base import Reference, Rows
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.records import without_others
-from lakewright.workspace.partition_values import check_partition_values
 from lakewright.workspace.query import all_rows
-from lakewright.workspace.readable_parts import ReadableRelation, RelationReference, read_relation, referenced
+from lakewright.workspace.readable_parts import (
+    ReadableRelation,
+    RelationReference,
+    check_partition_values,
+    read_relation,
+    referenced,
+)
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:

@@ -105,12 +105,9 @@ def group_files(place: Place) -> tuple[Group, ...]:
         path = f"{folder}/{stem_of(file.name)}" if folder else stem_of(file.name)
         by_form.setdefault((_form_of(path), file.kind), []).append(file)
     return tuple(
-        _group(place, form, kind, files) for (form, kind), files in sorted(by_form.items(), key=_by_name)
+        _group(place, form, kind, files)
+        for (form, kind), files in sorted(by_form.items(), key=lambda each: each[1][0].name)
     )
-
-
-def _by_name(group: tuple[tuple[str, str], list[FoundFile]]) -> str:
-    return group[1][0].name
 
 
 def _form_of(path: str) -> str:

@@ -11,10 +11,9 @@ from typing import Any
 from lakewright.profiling.grouping import Group, group_files, merged_groups
 from lakewright.profiling.keys import KeyGuess, Overlap, guess_key, overlap_of
 from lakewright.profiling.places import Place, Skipped
-from lakewright.profiling.reason import Code, Reason
+from lakewright.profiling.reason import QUESTIONS, Code, Reason
 from lakewright.profiling.tables import NotData, Table, read_table
 from lakewright.profiling.types import DATE, TIMESTAMP, TypeGuess, type_of_texts
-from lakewright.profiling.words import QUESTIONS
 from lakewright.schema.fits import merge
 from lakewright.schema.shape import NESTED
 from lakewright.schema.types import TEXT
@@ -112,7 +111,6 @@ class EntityProfile:
         form: The settings of `format`, with reasons; none where the defaults and the names of files suffice.
         types: The types of its columns.
         key: Its key.
-        overlap: How much of a slice comes again in the next one; None if that is not known.
         strategy: Its strategy, and why.
         is_snapshot: Whether each slice is the whole source; None if that is not known.
         findings: What is wrong or worth knowing.
@@ -123,7 +121,6 @@ class EntityProfile:
     form: Mapping[str, Any]
     types: Mapping[str, TypeGuess]
     key: KeyGuess
-    overlap: Overlap | None
     strategy: str
     is_snapshot: bool | None
     why_load: Reason
@@ -209,7 +206,6 @@ def profile_entity(look: Look) -> EntityProfile:
         _form(look.group, tables),
         types,
         key,
-        overlap,
         strategy,
         is_snapshot,
         why_load,

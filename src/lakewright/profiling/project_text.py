@@ -11,8 +11,7 @@ from typing import Any
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.paths import is_stored, local_path, store_of
 from lakewright.profiling.profile import EntityProfile, Profile
-from lakewright.profiling.reason import Code, Reason
-from lakewright.profiling.words import question_text, reason_text
+from lakewright.profiling.reason import Code, Reason, question_text, reason_text
 
 _PLAIN = re.compile(r"(?!.*(?:: | #))(?:[^\W\d][\w.-]*|[\w./][\w./:*=@+ -]*[\w./*])")
 _NUMBER = re.compile(r"\d+|[0-9.+-][0-9.eE+:_-]*")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from lakewright.errors import Fault, SpecError
 from lakewright.errors.phrase import Command, Phrase
@@ -25,6 +25,8 @@ from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.reading.parsed_file import nodes_in
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
+
+T = TypeVar("T")
 
 _WITH_SECRETS = frozenset(("connection", "options", "properties"))
 """Keys of relations and targets that may contain secrets."""
@@ -183,9 +185,7 @@ class Project:
         Raises:
             SpecError: There is no such job.
         """
-        if name not in self.jobs:
-            raise self._unknown(self.jobs, "job", name)
-        return self.jobs[name]
+        return self.named("job", name, self.jobs)
 
     def trigger(self, name: str) -> Trigger:
         """Return a trigger, whose parameters keep their expressions; faulty entities are left out of it.
@@ -193,9 +193,7 @@ class Project:
         Raises:
             SpecError: There is no such trigger, or an expression in it is invalid.
         """
-        if name not in self.triggers:
-            raise self._unknown(self.triggers, "trigger", name)
-        trigger = cast("Trigger", self.triggers[name].resolve(self.scope))
+        trigger = cast("Trigger", self.named("trigger", name, self.triggers).resolve(self.scope))
         usable = tuple(entity for entity in trigger.entities if ("entity", entity) not in self.faulty)
         return trigger if usable == trigger.entities else trigger.model_copy(update={"entities": usable})
 
@@ -212,9 +210,7 @@ class Project:
             raise SpecError.of(
                 f"several entities are named {name!r}", remedy=f"Use an id: {', '.join(matching)}."
             )
-        if not matching:
-            raise self._unknown(self.entities, "entity", str(name))
-        return self.entities[matching[0]]
+        return self.named("entity", matching[0] if matching else str(name), self.entities)
 
     @cached_property
     def processed_entities(self) -> Mapping[str, str]:
@@ -244,20 +240,20 @@ class Project:
             if str(name) in (key, str(definition.raw.get("id")), definition.raw.get("name"))
         ]
 
-    def faulty_error(self, category: str, name: str) -> SpecError | None:
-        """Return the error that a definition can't be used because of a fault; None if it has none."""
-        fault = self.faulty.get((category, name))
-        if fault is None:
-            return None
-        return SpecError([replace(fault, message=f"{category} {name!r} can't be used: {fault.message}")])
+    def named(self, category: str, name: str, among: Mapping[str, T]) -> T:
+        """Return the definition of a name among those of a category.
 
-    def _unknown(self, among: Mapping[str, Any], category: str, name: str) -> SpecError:
-        """Return the error for a definition that does not exist, or is faulty."""
-        if (faulty := self.faulty_error(category, name)) is not None:
-            return faulty
+        Raises:
+            SpecError: There is none, or it can't be used because of a fault.
+        """
+        if name in among:
+            return among[name]
+        if (fault := self.faulty.get((category, name))) is not None:
+            why = f"{category} {name!r} can't be used: {fault.message}"
+            raise SpecError([replace(fault, message=why)])
         remedy = suggestion(name, among)
         if self.faults:
             remedy = Phrase(
                 f"The project's files have {counted(len(self.faults), 'fault')}: ", Command("validate"), "."
             )
-        return SpecError.of(f"there is no {category} {name!r}", remedy=remedy)
+        raise SpecError.of(f"there is no {category} {name!r}", remedy=remedy)

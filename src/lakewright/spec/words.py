@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lakewright.errors.phrase import Phrase
 
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def counted(number: int, noun: str) -> str:
@@ -45,6 +45,6 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    at = next(at for at, (size, _) in enumerate(_UNITS) if whole >= size)
-    (size, unit), (smaller, smaller_unit) = _UNITS[at : at + 2]
+    at = next(at for at, (size, _) in enumerate(UNITS) if whole >= size)
+    (size, unit), (smaller, smaller_unit) = UNITS[at : at + 2]
     return f"{whole // size} {unit} {whole % size // smaller} {smaller_unit}"

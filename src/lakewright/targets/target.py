@@ -33,7 +33,7 @@ from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.suggestions import member_named
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy, read_verify_policy
 from lakewright.targets.lease import hold_leases
-from lakewright.workspace.partition_values import check_partition_values
+from lakewright.workspace.readable_parts import check_partition_values
 
 if TYPE_CHECKING:
     from lakewright.plan.step import Append

@@ -63,15 +63,9 @@ def show_definition(app: App, category: str, name: str) -> dict[str, Any]:
     An entity includes the settings of its connection.
 
     Raises:
-        UsageError: The project has no definition of this name.
-        SpecError: It has a fault.
+        SpecError: The project has no definition of this name, or it has a fault.
     """
-    section: Mapping[str, Any] = getattr(app.project, SECTIONS[category])
-    found = section.get(name)
-    if found is None:
-        if (faulty := app.project.faulty_error(category, name)) is not None:
-            raise faulty
-        raise UsageError(f"there is no {category} {name!r}", remedy=suggestion(name, section))
+    found: Any = app.project.named(category, name, getattr(app.project, SECTIONS[category]))
     if category in ("job", "entity"):
         declared = found.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         location = None

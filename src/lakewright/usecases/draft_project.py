@@ -15,7 +15,7 @@ from lakewright.lake.paths import is_stored, local_path
 from lakewright.profiling.places import Skipped, look_at_place
 from lakewright.profiling.profile import Profile, profile_places
 from lakewright.profiling.project_text import project_text
-from lakewright.profiling.words import reason_text
+from lakewright.profiling.reason import reason_text
 from lakewright.slices.discovery import item_id
 from lakewright.spec.reading.files import PROJECT_FILE, PROJECT_FILES
 from lakewright.spec.words import first_of

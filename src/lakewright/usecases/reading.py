@@ -43,7 +43,7 @@ from lakewright.workspace.lake_tables import (
     shadowed_mappings,
     tables_of,
 )
-from lakewright.workspace.partition_values import check_partition_values
+from lakewright.workspace.readable_parts import check_partition_values
 from lakewright.workspace.readable_parts import read_relation as relation_frame
 from lakewright.workspace.sql_tables import table_names
 from lakewright.workspace.workspace import Workspace

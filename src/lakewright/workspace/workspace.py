@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -14,16 +14,17 @@ from lakewright.lake.commit import sign_commits
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import refresh_tables, unpersist
 from lakewright.plan.resource import Resource
+from lakewright.schema.sql import name_sql
 from lakewright.spark.engine import measured
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
-from lakewright.workspace.definitions import Definitions, Views, qualified
 from lakewright.workspace.readable_parts import ImportedRelation, ReadableMapping, ReadableRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
     from lakewright.lake.lake import Lake
+    from lakewright.spec.definitions.definition import Definition
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.lake import LakeSettings
@@ -38,6 +39,9 @@ _SUBSTITUTION = "spark.sql.variable.substitute"
 
 OF_NO_MAPPING = ""
 """Stands for a relation that is read by no mapping."""
+
+_VIEWS = frozenset(("view", "hiveView", "jdbcView"))
+"""Kinds of relations that are computed from other resources whenever they are read."""
 
 
 class Notes(dict[str, list[Callable[[], str | None]]]):
@@ -107,13 +111,13 @@ class Workspace:
         self._importer = importer
         self._imported: dict[str, Workspace] = {}
         self._lock: threading.RLock = importer._lock if importer else threading.RLock()
-        self._definitions = Definitions(project, scope, self._lock)
+        self._resolved: dict[int, Named] = {}
         self._inner = inner or {}
         self.observations: dict[str, Observation] = {} if importer is None else importer.observations
         sharing = importer if inner is None else None  # mappings of a unit may have the names of others
         self.notes: Notes = Notes() if sharing is None else sharing.notes
         self._path: list[str] = []
-        self._views = Views(project.relations, self._view)
+        self._views: list[tuple[frozenset[Resource], frozenset[Resource]]] | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -138,7 +142,7 @@ class Workspace:
         home, inner = self._home(name)
         if home is not self:
             return ImportedRelation(home.relation(inner), home)
-        return cast("ReadableRelation", self._definitions.resolve("relation", name))
+        return cast("ReadableRelation", self._resolve("relation", name))
 
     def mapping(self, name: str) -> ReadableMapping:
         """Return a mapping; `name:output` is the mapping `name`.
@@ -148,7 +152,7 @@ class Workspace:
                 instance.
         """
         base, _, output = name.partition(":")
-        found = self._inner.get(base) or self._definitions.resolve("mapping", base)
+        found = self._inner.get(base) or self._resolve("mapping", base)
         mapping = cast("ReadableMapping", found)
         mapping.check_output(output)
         return mapping
@@ -159,7 +163,7 @@ class Workspace:
         Raises:
             SpecError: No connection has that name, or its declaration is invalid for this instance.
         """
-        return self._definitions.resolve("connection", name)
+        return self._resolve("connection", name)
 
     def target(self, name: str) -> Named:
         """Return a target; `Target.named` gives it its type.
@@ -167,15 +171,15 @@ class Workspace:
         Raises:
             SpecError: No target has that name, or its declaration is invalid for this instance.
         """
-        return self._definitions.resolve("target", name)
+        return self._resolve("target", name)
 
     def original_relation(self, name: str) -> ReadableRelation:
         """Return the project's own relation, even if a test overrides it."""
-        return cast("ReadableRelation", self._definitions.resolve("relation", name, is_original=True))
+        return cast("ReadableRelation", self._resolve("relation", name, is_original=True))
 
     def original_mapping(self, name: str) -> ReadableMapping:
         """Return the project's own mapping, even if a test overrides it."""
-        return cast("ReadableMapping", self._definitions.resolve("mapping", name, is_original=True))
+        return cast("ReadableMapping", self._resolve("mapping", name, is_original=True))
 
     def outline(self) -> Workspace:
         """Return a workspace whose frames have columns but no rows, so that no data need exist."""
@@ -195,6 +199,26 @@ class Workspace:
         """
         with self._lock:
             return self.project.entity(name)
+
+    def _resolve(self, category: str, name: str, *, is_original: bool = False) -> Named:
+        """Return the definition of a name in a category, which is resolved once.
+
+        Args:
+            category: The category, such as `relation`.
+            name: The name.
+            is_original: Whether it is the project's own, even if a test of the project overrides it.
+
+        Raises:
+            SpecError: No definition has that name, or its declaration is invalid for this instance.
+        """
+        definitions = self.project.definitions(category)
+        if is_original:
+            definitions = {**definitions, **self.project.overridden.get(category, {})}
+        definition: Definition = self.project.named(category, name, definitions)
+        with self._lock:
+            if id(definition) not in self._resolved:
+                self._resolved[id(definition)] = definition.resolve(self.scope)
+            return self._resolved[id(definition)]
 
     def _home(self, name: str) -> tuple[Workspace, str]:
         """Return the workspace that contains a definition, and the definition's name there."""
@@ -238,7 +262,7 @@ class Workspace:
         """Yield the session, in which each mapping's frame is a temporary view of the mapping's name."""
         with self._lock:
             for name in mappings:
-                self.frame(name).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+                self.frame(name).createOrReplaceTempView(name_sql(name))
             yield self.spark
 
     def required(self, mapping: str) -> frozenset[Resource]:
@@ -249,14 +273,27 @@ class Workspace:
             # Only for the outermost mapping: a view may be the query of one that is in use.
             return found if home._path else home.through_views(found)
 
-    def _view(self, name: str) -> tuple[frozenset[Resource], frozenset[Resource]]:
-        view = self.relation(name)
-        return view.resources(self), view.computed_from(self)
-
     def through_views(self, resources: frozenset[Resource]) -> frozenset[Resource]:
         """Return the resources, and those that the project's views among them are computed from."""
         with self._lock:
-            return self._views.expanded(resources)
+            found, count = resources, 0
+            while count < len(found):
+                count = len(found)
+                for own, inputs in self._resources_of_views():
+                    if any(view.intersects(each) for view in own for each in found):
+                        found |= inputs
+            return found
+
+    def _resources_of_views(self) -> list[tuple[frozenset[Resource], frozenset[Resource]]]:
+        """Return the resources of each view, and those that it is computed from; they are found once."""
+        if self._views is None:
+            self._views = []
+            for name, definition in self.project.relations.items():
+                if definition.kind in _VIEWS:
+                    with suppress(SpecError):  # it is reported where the view itself is used
+                        view = self.relation(name)
+                        self._views.append((view.resources(self), view.computed_from(self)))
+        return self._views
 
     def sql_text(self, mapping: str) -> str:
         """Return a query over tables that gives a mapping's rows.
@@ -282,7 +319,11 @@ class Workspace:
         """
         home, inner = self._home(mapping)
         with self._lock:
-            return qualified(mapping, inner, home._use(inner, home._declarations))
+            parts = home._use(inner, home._declarations)
+        if inner == mapping:
+            return parts
+        project = mapping.removesuffix(f"/{inner}")
+        return {f"{part} of project {project}": text for part, text in parts.items()}
 
     def _declarations(self, mapping: ReadableMapping) -> dict[str, str]:
         name = self._path[-1]

@@ -61,6 +61,14 @@ def test_names_of_the_project_are_completed(project: Path, line: str, expected: 
     assert completed(line) == expected
 
 
+def test_what_the_project_file_declares_is_completed_too(project: Path) -> None:
+    short = "entities: {orders: {key: id}}\ntables: {revenue: {sql: SELECT 1 AS one}}\n"
+    (project / "project.yml").write_text(f"name: p\nmodules: model\n{short}")
+    assert completed("process ") == ["orders", "people", "prices"]
+    assert completed("show relation ") == ["raw", "revenue"]
+    assert completed("plan daily build -t ") == ["people", "revenue"]
+
+
 def test_another_project_can_be_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
     assert completed("job ") == []

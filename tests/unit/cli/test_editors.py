@@ -43,8 +43,8 @@ def test_schemas_can_be_written_anywhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_template_is_written_as_a_valid_project(tmp_path: Path, template: str) -> None:
     from lakewright.run.kinds import registry
-    from lakewright.spec.loading.load_options import LoadOptions
     from lakewright.spec.loading.loader import load_project
+    from lakewright.spec.loading.settings import LoadOptions
 
     answered = call_with(FakeApp(), "init", str(tmp_path / "new"), "--template", template)
 

@@ -19,9 +19,8 @@ from lakewright.cli.entry import root
 from lakewright.due.plan import Code
 from lakewright.plan.phase import Phase
 from lakewright.run.kinds import registry
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
-from lakewright.spec.loading.settings import SETTINGS
+from lakewright.spec.loading.settings import SETTINGS, LoadOptions
 from lakewright.spec.models.base import Model
 from lakewright.spec.project import Project
 from lakewright.stores.registry import COMMON, KINDS, kind_class

@@ -9,8 +9,8 @@ import yaml
 from tests.unit.docs.pages import DOCS, PAGES, ROOT, blocks
 
 from lakewright.run.kinds import registry
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 
 COOKBOOK = DOCS / "cookbook.md"
 """Its blocks are projects of their own."""

@@ -16,11 +16,10 @@ from tests.model.convert import MISFIT, converted
 from tests.unit.profiling.landing import csv, json_lines, only, parquet, profile, write
 
 from lakewright.profiling.project_text import project_text
-from lakewright.profiling.reason import Code
+from lakewright.profiling.reason import _REASONS, Code, question_text, reason_text
+from lakewright.profiling.reason import QUESTIONS as ASKED
 from lakewright.profiling.tables import FIRST
 from lakewright.profiling.types import type_of_texts
-from lakewright.profiling.words import _REASONS, question_text, reason_text
-from lakewright.profiling.words import QUESTIONS as ASKED
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.types import TEXT, Scalar
 

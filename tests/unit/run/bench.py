@@ -36,8 +36,8 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.models.base import Texts
 from lakewright.spec.models.job import Job
 from lakewright.stores.memory import MemoryStore

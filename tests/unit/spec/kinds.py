@@ -13,8 +13,8 @@ from pydantic import Field
 
 from lakewright.errors import SpecError
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.models.base import KindOf, Listed, Model, Named, NamedMap, Reference, TextMap, Texts
 from lakewright.spec.project import Project
 

@@ -14,8 +14,8 @@ from tests.projects import KINDS, make_workspace
 from tests.unit.spec.kinds import faults
 
 from lakewright.lake.delta_log import TableState
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.lake import LakeSettings

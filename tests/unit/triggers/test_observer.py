@@ -19,8 +19,8 @@ from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.discovery import discovered, list_slices
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.trigger import Trigger
 from lakewright.triggers.observer import Observer

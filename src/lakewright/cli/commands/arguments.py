@@ -6,7 +6,7 @@ completes nothing: an error would disturb the line being typed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -65,12 +65,9 @@ def complete_decisions(ctx: click.Context, param: click.Parameter, incomplete: s
 def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return `name=`, `name:start=` and `name:end=` for each parameter of the job given before."""
     del param
-    job = _definitions(ctx, "jobs").get(str(ctx.params.get("name") or ctx.params.get("job")))
-    declared = job.get("parameters") if isinstance(job, Mapping) else None
-    listed = declared if isinstance(declared, list) else [declared]
-    names = [
-        each["name"] for each in listed if isinstance(each, Mapping) and isinstance(each.get("name"), str)
-    ]
+    job = _definitions(ctx, "jobs").get(str(ctx.params.get("name") or ctx.params.get("job")), {})
+    declared = (each for each in _listed(job.get("parameters")) if isinstance(each, Mapping))
+    names = [each["name"] for each in declared if "name" in each]
     ends = ("=", ":start=", ":end=")
     return _starting([f"{name}{end}" for name in names for end in ends], incomplete)
 
@@ -91,35 +88,29 @@ def _starting(names: Any, incomplete: str) -> list[str]:
     return [str(name) for name in names if str(name).startswith(incomplete)]
 
 
+def _listed(declared: Any) -> list[Any]:
+    return declared if isinstance(declared, list) else [] if declared is None else [declared]
+
+
 def _definitions(ctx: click.Context, section: str) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
-    try:
-        for value in _documents(ctx):
-            declared = value.get(section)
-            if isinstance(declared, Mapping):
-                found |= declared
-            elif isinstance(declared, list):
-                found |= {
-                    each["name"]: each for each in declared if isinstance(each, Mapping) and "name" in each
-                }
-    except Exception:  # whatever is wrong with the project, the shell gets no error
-        return {}
-    return found
-
-
-def _documents(ctx: click.Context) -> Iterator[Mapping[str, Any]]:
+    """Return what the project's files declare in a section; a table of the short form is in three of them."""
     from lakewright.spec.reading.files import find_modules, find_project, project_file, read_document
+    from lakewright.spec.reading.sections import CATEGORIES as CATEGORY_OF
+    from lakewright.spec.reading.sections import Sections
 
-    place = settings_of(ctx).project
-    folder = (find_project(Path.cwd()) if place is None else place).absolute()
-    top, _ = read_document(project_file(folder), folder)
-    modules = top.value.get("modules") if isinstance(top.value, Mapping) else ()
-    listed = modules if isinstance(modules, list) else [modules]
-    files, _ = find_modules(folder, [each for each in listed if isinstance(each, str)], top)
-    for file in files:
-        document, _ = read_document(file, folder)
-        if isinstance(document.value, Mapping):
-            yield document.value
+    sections = Sections()
+    with suppress(Exception):  # whatever is wrong with the project, the shell gets no error
+        place = settings_of(ctx).project
+        folder = (find_project(Path.cwd()) if place is None else place).absolute()
+        top, _ = read_document(project_file(folder), folder)
+        files, _ = find_modules(folder, _listed(top.value.get("modules")), top)
+        for document in (top, *(read_document(file, folder)[0] for file in files)):
+            sections.add(document)
+        sections.key_entities()
+        category = CATEGORY_OF[section]
+        made = sections.tables if category in ("relation", "mapping", "target") else []
+        return {each.name: each.raw for each in (*sections.definitions[category].values(), *made)}
+    return {}
 
 
 def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:

@@ -120,13 +120,12 @@ def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Itera
     title = Span("Faults of the project's files", "bold red")
     yield line(title, Span(f" {len(faults)}", "dim"), below=below)
     if withheld:
-        waiting = tuple(line(Span(str(each), "bold"), f": {_head(each.fault)}") for each in withheld)
+        waiting = tuple(
+            line(Span(str(each), "bold"), f": {each.fault.located_message.splitlines()[0]}")
+            for each in withheld
+        )
         title = Span("Triggers that wait until they are mended", "bold")
         yield line(title, Span(f" {len(withheld)}", "dim"), below=waiting)
-
-
-def _head(fault: Fault) -> str:
-    return fault.located_message.partition("\n")[0]
 
 
 def next_line(triggers: Sequence[TriggerStatus], now: datetime) -> Line | None:

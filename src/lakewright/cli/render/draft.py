@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from lakewright.cli.page import Block, Span, line, table_of
 from lakewright.errors.phrase import Command
 from lakewright.profiling.project_text import slices_reason
-from lakewright.profiling.reason import Code
-from lakewright.profiling.words import question_text, reason_text
+from lakewright.profiling.reason import Code, question_text, reason_text
 from lakewright.spec.words import counted
 from lakewright.usecases.draft_from_dbt import Question
 

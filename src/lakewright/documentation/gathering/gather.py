@@ -250,22 +250,20 @@ def _connect_items(items: Sequence[Item]) -> list[Item]:
     A gathered target lists the items that it writes in `read_by`.
     """
     items = _with_neighbours(items)
-    items = _with_column_sources(items)
+    by_ref = {item.ref: item for item in items}
+    items = _with_columns(items, lambda item, column: _with_sources(item, column, by_ref))
     known = {_key(item.ref, column.name): column for item in items for column in item.columns}
-    return [
-        replace(
-            item,
-            columns=tuple(
-                replace(
-                    column,
-                    origins=tuple(_origins(Source(item.ref, column.name), known)),
-                    description=column.description or _inherited(column, known),
-                )
-                for column in item.columns
-            ),
-        )
-        for item in items
-    ]
+
+    def traced(item: Item, column: Column) -> Column:
+        origins = tuple(_origins(Source(item.ref, column.name), known))
+        return replace(column, origins=origins, description=column.description or _inherited(column, known))
+
+    return _with_columns(items, traced)
+
+
+def _with_columns(items: Iterable[Item], change: Callable[[Item, Column], Column]) -> list[Item]:
+    """Return the items with each of their columns changed."""
+    return [replace(item, columns=tuple(change(item, each) for each in item.columns)) for item in items]
 
 
 def _with_neighbours(items: Sequence[Item]) -> list[Item]:
@@ -285,21 +283,11 @@ def _with_neighbours(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _with_column_sources(items: Sequence[Item]) -> list[Item]:
-    """Return the items with sources for the columns of relations and entities, which targets write."""
-    by_ref = {item.ref: item for item in items}
-    return [
-        replace(
-            item,
-            columns=tuple(
-                column
-                if column.sources or column.made or item.ref.category not in ("relation", "entity")
-                else replace(column, sources=tuple(_sources(item, column, by_ref)))
-                for column in item.columns
-            ),
-        )
-        for item in items
-    ]
+def _with_sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Column:
+    """Return a column of a relation or entity, which targets write, with its sources; others as they are."""
+    if column.sources or column.made or item.ref.category not in ("relation", "entity"):
+        return column
+    return replace(column, sources=tuple(_sources(item, column, by_ref)))
 
 
 def _sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Iterator[Source]:

@@ -96,7 +96,7 @@ def html_files(document: Document, *, is_inline: bool = True) -> Mapping[str, st
         document=document,
         chapters=_chapters(document),
         categories=CATEGORIES,
-        checks=_check_counts(check for _, check in document.checks()),
+        checks=check_counts(check for _, check in document.checks()),
         graph=lineage_graph(document),
         known={item.ref: item for item in document.items},
         style=style if is_inline else None,
@@ -169,7 +169,7 @@ def _environment(finalize: Callable[[Any], Any] | None = None) -> Environment:
         "anchor": anchor,
         "assignments": _assignments,
         "cells": _cells,
-        "check_counts": _check_counts,
+        "check_counts": check_counts,
         "code_block": _code_block,
         "counts": counts_of,
         "ending": _ending,
@@ -207,7 +207,8 @@ class _CheckCounts(NamedTuple):
         return self.completed - self.failed
 
 
-def _check_counts(checks: Iterable[CheckResult]) -> _CheckCounts:
+def check_counts(checks: Iterable[CheckResult]) -> _CheckCounts:
+    """Return how many checks are declared, have run, and failed."""
     declared = list(checks)
     completed = [check for check in declared if check.status is not CheckStatus.NOT_RUN]
     return _CheckCounts(len(declared), len(completed), sum(check.is_bad for check in completed))

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.redaction import Redactor
 
 
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
 def render(template: str, values: Mapping[str, Any], redactor: Redactor) -> str:
     """Return a page; every text in it is without the secrets that the redactor knows."""
     return _environment().get_template(template).render(**values, redact=cache(redactor.text))
@@ -109,7 +106,7 @@ def ago(since: datetime, now: datetime) -> str:
     """
     passed = max(now - since, timedelta())
     seconds = int(passed.total_seconds())
-    return next((f"{seconds // one} {unit}" for one, unit in _UNITS if seconds >= one), f"{seconds} s")
+    return next((f"{seconds // one} {unit}" for one, unit in words.UNITS if seconds >= one), "0 s")
 
 
 def number(value: float | None) -> str:

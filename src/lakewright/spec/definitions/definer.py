@@ -45,7 +45,10 @@ class Definer:
         self._registry = registry
         self._specs: dict[str, TemplateSpec] = {}
         self._used = {name for each in templates.values() for name in _used_in(each.raw)}
-        self._templates = {name: self._template(declared) for name, declared in templates.items()}
+        self._templates = {
+            name: self._definition("template", each, str(each.raw.get("kind") or ""), TemplateSpec)
+            for name, each in templates.items()
+        }
         self._templates_checked = {name: definition.check() for name, definition in self._templates.items()}
         self._specs = {
             name: cast("TemplateSpec", spec) for name, (spec, _) in self._templates_checked.items() if spec
@@ -185,9 +188,6 @@ class Definer:
             templates=self._specs if category != "template" else {},
             shared=declared.shared,
         )
-
-    def _template(self, declared: RawDefinition) -> Definition:
-        return self._definition("template", declared, str(declared.raw.get("kind") or ""), TemplateSpec)
 
     def _use(
         self, category: str, declared: RawDefinition, name: str

@@ -53,8 +53,7 @@ def set_up_case(project: Project, name: str) -> CaseSetup:
     Raises:
         SpecError: There is no such test, or it is invalid.
     """
-    if name not in project.tests:
-        raise SpecError.of(f"there is no test {name!r}", remedy=suggestion(name, project.tests))
+    project.named("test", name, project.tests)
     chain = _chain(project, name, ())
     cases = [_read(definition) for definition in chain]
     whole = cases[-1].extending(cases[:-1])

@@ -13,9 +13,8 @@ from typing import TypeAlias
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.arguments import argument_text, expand_arguments
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.references import of_import
-from lakewright.spec.loading.settings import unchecked
+from lakewright.spec.loading.settings import LoadOptions, unchecked
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.project_file import ImportSpec
 from lakewright.spec.models.storage import StorageSettings

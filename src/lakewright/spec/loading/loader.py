@@ -26,7 +26,6 @@ from lakewright.spec.loading.entity_checks import (
     reported_once,
 )
 from lakewright.spec.loading.imports import Importer, warn_of_storage
-from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.references import (
     check_executions,
     check_references,
@@ -36,6 +35,7 @@ from lakewright.spec.loading.references import (
     touching,
 )
 from lakewright.spec.loading.settings import (
+    LoadOptions,
     active_profiles,
     merged_environment,
     namespace_warnings,
@@ -45,6 +45,7 @@ from lakewright.spec.loading.settings import (
     read_manifest,
     read_own_config,
     read_storage,
+    read_text,
     unused_values,
 )
 from lakewright.spec.loading.short_form import CONNECTION, entity_readers, is_short, long_entity, long_table

@@ -23,9 +23,9 @@ from lakewright.spec.models.base import Named, Reference
 from lakewright.spec.models.job import Case, Job
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.project import Project
+from lakewright.spec.reading.files import LONGEST_YAML
 from lakewright.spec.reading.parsed_file import DOUBLED, ParsedFile, texts_in
 from lakewright.spec.reading.sections import CATEGORIES, SHARED
-from lakewright.spec.reading.yaml_reader import LONGEST
 from lakewright.spec.suggestions import suggestion, way_to_read
 
 Known = Mapping[str, Collection[str]]
@@ -247,7 +247,7 @@ def of_import(name: str, fault: Fault, location: Location) -> Fault:
 def _may_hold_settings(path: Path) -> bool:
     """Return whether a file that is no YAML or JSON may have a section that concerns every definition."""
     try:
-        if path.stat().st_size > LONGEST:
+        if path.stat().st_size > LONGEST_YAML:
             return True
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""The settings of a project, merged with its profiles: environment, configuration, lake and manifest.
+"""The options of a load, and a project's settings, merged with its profiles: environment, lake and so on.
 
 The configuration has entries of Spark, of Lakewright, and some that only Flowman knows.
 
@@ -8,8 +8,9 @@ Source: the project files' rules, "Configuration"; Flowman's documentation, "Nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.definitions.definition import faults_of, render_tree
+from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.expression import names_used
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.models.base import SnakeModel
@@ -28,6 +30,8 @@ from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.parsed_file import Node, ParsedFile, nodes_in
 from lakewright.spec.reading.sections import Profile, Sections
 from lakewright.spec.suggestions import meant, suggestion
+
+LARGEST_SECRET = 1_000_000
 
 DEFAULT_ROOT = "lake"
 """The folder of the lake, in that of the project, unless one is declared."""
@@ -54,6 +58,54 @@ def unchecked(_: Mapping[str, Any], /, *, needs_sharing: bool) -> Iterable[tuple
     """Return no faults."""
     del needs_sharing
     return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """The options of a load.
+
+    Attributes:
+        kinds: The supported kinds.
+        environ: Environment variables, for `System.getenv`.
+        clock: Returns the current time, for `LocalDate.today()` and the like.
+        profiles: Names of profiles to activate; later ones override earlier ones. Profiles that are declared
+            `enabled` are always active.
+        definitions: Names and texts of `-D`, which override environments.
+        config: Configuration of `--conf`, which overrides the project's.
+        check_manifest: Returns the faults of the `manifest:` section, whose kinds are unknown here.
+        overrides: The folder whose `.flowman-env.yml` overrides environments and configuration, as far as
+            `definitions` and `config` don't.
+        on_read: Receives each file and folder that the load reads, also those that do not exist: if none of
+            them changes, neither does the project.
+        despite_faults: Leave out the definitions that faults touch, and keep the others, unless a fault
+            may concern the whole project. `Project.faults` has the faults.
+        checks_only: Do so even if a fault may concern the whole project, for further checks of the others.
+        importing: Folders of the projects whose imports lead to this one.
+    """
+
+    kinds: Registry
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime] | None = None
+    profiles: Sequence[str] = ()
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+    check_manifest: Check = unchecked
+    overrides: Path | None = None
+    on_read: Callable[[Path], None] = lambda _: None
+    despite_faults: bool = False
+    checks_only: bool = False
+    importing: tuple[Path, ...] = ()
+
+
+def read_text(on_read: Callable[[Path], None], path: str) -> str:
+    """Return the text of a file, or an empty text if it does not exist, like Flowman."""
+    file = Path(path)
+    on_read(file.absolute())
+    if not file.is_file():
+        return ""
+    if file.stat().st_size > LARGEST_SECRET:
+        raise ValueError(f"{path!r} has more than {LARGEST_SECRET} bytes")
+    return file.read_text(encoding="utf-8")
 
 
 def active_profiles(
@@ -272,7 +324,8 @@ def read_config(entries: Mapping[str, Entry], sections: Sections) -> dict[str, s
         elif key.startswith(OWN) and key.removeprefix(OWN) not in SETTINGS:
             near = _near(key.removeprefix(OWN), OWN)
             sections.fault(f"unknown configuration {key!r}", location, near)
-        elif (wanted := _refused(key.removeprefix(OWN), value)) is not None:
+        elif key == OWN + SERVE and value not in SERVE_CHOICES:
+            wanted = " or ".join(SERVE_CHOICES)
             sections.fault(f"{key} is {value!r}; it is {wanted}", location, f"Write {wanted}.")
         elif key.startswith((OWN, SPARK)):
             found[key] = value
@@ -280,11 +333,6 @@ def read_config(entries: Mapping[str, Entry], sections: Sections) -> dict[str, s
             why = f"the configuration {key!r} has no effect: keys start with spark. or lakewright."
             sections.warn(why, location)
     return found
-
-
-def _refused(key: str, value: str) -> str | None:
-    """Return what the value of a setting must be; None if it is that, or is checked where it is used."""
-    return " or ".join(SERVE_CHOICES) if key == SERVE and value not in SERVE_CHOICES else None
 
 
 def _near(name: str, prefix: str) -> str | None:

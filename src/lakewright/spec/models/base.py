@@ -124,7 +124,7 @@ def message_of(kind: str, message: str, context: Mapping[str, Any], value: Any) 
         ("must be a whole number, not 'many'", None)
     """
     if kind in ("literal_error", "enum"):
-        return _not_one_of(_quoted(str(context.get("expected", ""))), value)
+        return _not_one_of(re.findall(r"'([^']*)'", str(context.get("expected", ""))), value)
     if kind in ("too_short", "string_too_short"):
         least = context.get("min_length", 1)
         return "must not be empty" if least == 1 else f"needs at least {counted(least, 'entry')}", None
@@ -134,10 +134,6 @@ def message_of(kind: str, message: str, context: Mapping[str, Any], value: Any) 
             return text.format(limit=limit, given=_given(value), kind=_kind(value)), None
     written = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return re.sub(r"^Input should be", "must be", written), None
-
-
-def _quoted(expected: str) -> list[str]:
-    return re.findall(r"'([^']*)'", expected)
 
 
 def _not_one_of(known: list[str], value: Any) -> tuple[str, str | None]:

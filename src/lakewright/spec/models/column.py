@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.types import Decimal, Type
-from lakewright.spec.models.base import ALSO, Lower, Model, SnakeModel, lower
+from lakewright.spec.models.base import ALSO, Listed, Lower, Model, SnakeModel
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
 
@@ -45,10 +45,6 @@ def normal_name(name: str) -> str:
 
 def _empty_is_none(declared: Any) -> Any:
     return None if isinstance(declared, str) and not declared.strip() else declared
-
-
-def _lower_all(declared: Any) -> Any:
-    return [lower(item) for item in ([declared] if isinstance(declared, str) else declared)]
 
 
 class ColumnKeys(SnakeModel):
@@ -92,7 +88,7 @@ class Column(ColumnKeys):
     datatype: Annotated[TypeText | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Type in silver."
     )
-    fieldroles: Annotated[tuple[Role, ...], BeforeValidator(_lower_all)] = Field(
+    fieldroles: Listed[Lower[Role]] = Field(
         default=(), description="Part of the business key, partition column, calculated by its expression."
     )
 

@@ -66,10 +66,6 @@ class Collector(Model):
     )
 
 
-def _template(written: str) -> str:
-    return "markdown" if written in ("text", "md") else written
-
-
 def _patterns(meaning: str) -> Any:
     return Field(default=(), description=f"Regular expressions of {meaning}.")
 
@@ -79,9 +75,9 @@ class Generator(Model):
 
     kind: Literal["file"] = Field(default="file", description="file.")
     location: str = Field(default=DEFAULT_LOCATION, description="Output folder.")
-    template: Annotated[DocumentationFormat, from_text(_template)] = Field(
-        default=DocumentationFormat.HTML, description="Form of the output."
-    )
+    template: Annotated[
+        DocumentationFormat, from_text(lambda text: "markdown" if text in ("text", "md") else text)
+    ] = Field(default=DocumentationFormat.HTML, description="Form of the output.")
     include_relations: Patterns = _patterns("relations; default: all")
     exclude_relations: Patterns = _patterns("relations to leave out")
     include_mappings: Patterns = _patterns("mappings; default: all")

@@ -12,6 +12,7 @@ from pydantic import Field as Declared
 from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
 from pydantic_core import core_schema
 
+from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.spec.expressions.values import ValueType
 from lakewright.spec.models.base import Model
@@ -108,8 +109,7 @@ class Field(Model):
     @property
     def ddl(self) -> str:
         """The column in Spark's `CREATE TABLE`, without its comment."""
-        name = "`" + self.name.replace("`", "``") + "`"
-        return f"{name} {self.type.ddl}{'' if self.nullable else ' NOT NULL'}"
+        return f"{name_sql(self.name)} {self.type.ddl}{'' if self.nullable else ' NOT NULL'}"
 
 
 class PartitionField(Model):

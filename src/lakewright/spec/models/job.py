@@ -240,8 +240,9 @@ class Job(Named):
         hooks: tuple[Named, ...] = ()
         metrics: MetricBoard | None = None
         for job in (*parents, self):
+            own_names = {parameter.name for parameter in job.parameters}
             parameters = {name: found for name, found in parameters.items() if name not in job.environment}
-            environment = {name: text for name, text in environment.items() if name not in job._own_names()}
+            environment = {name: text for name, text in environment.items() if name not in own_names}
             parameters |= {parameter.name: parameter for parameter in job.parameters}
             environment |= job.environment
             targets += job.targets
@@ -258,9 +259,6 @@ class Job(Named):
                 "metrics": metrics,
             }
         )
-
-    def _own_names(self) -> frozenset[str]:
-        return frozenset(parameter.name for parameter in self.parameters)
 
 
 CASE_SECTIONS = {

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from lakewright.errors import SpecError
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.slice_folder import SliceFolder
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -37,8 +38,8 @@ class Address:
             '`silver_shop`.`orders`'
         """
         if self.name is not None:
-            return ".".join(_quoted(part) for part in self.name.split("."))
-        return f"delta.{_quoted(self.location or '')}"
+            return name_sql(*self.name.split("."))
+        return f"delta.{name_sql(self.location or '')}"
 
     def __str__(self) -> str:
         return self.name if self.name is not None else self.location or ""
@@ -66,10 +67,6 @@ class Places:
     def bronze(self) -> str:
         """What the places of its slices begin with: their folder, if it holds no others."""
         return str(self.slices)
-
-
-def _quoted(part: str) -> str:
-    return "`" + part.replace("`", "``") + "`"
 
 
 def place_within(root: str, *parts: str, what: str = "path") -> str:

@@ -84,6 +84,15 @@ def nodes_in(value: Any, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Any]
         yield from nodes_in(inner, (*path, step))
 
 
+def value_at(value: Any, path: Iterable[str | int]) -> Any:
+    """Return what is at a path in a value of maps, or the innermost value around it."""
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            break
+        value = value[key]
+    return value
+
+
 def texts_in(value: Any, *without: str) -> Iterator[str]:
     """Yield every text in a value of maps and lists, except those below the keys `without`."""
     for path, each in nodes_in(value):

@@ -253,7 +253,8 @@ class Sections:
         """Add the entities under their names, or under their ids if several entities share a name."""
         first: dict[tuple[str, str], RawDefinition] = {}
         for declared in self.entities:
-            other = first.setdefault((declared.name, _destination(declared)), declared)
+            destination = str(declared.raw.get("destination") or declared.name)
+            other = first.setdefault((declared.name, destination), declared)
             if other is not declared:
                 touched = (("entity", declared.name),)
                 self._clash(f"entity {declared.name!r}", declared.at(), other.at(), touched)
@@ -314,7 +315,3 @@ def _pair(line: Any) -> tuple[Any, Any]:
         return None, None
     key, _, value = line.partition("=")
     return key.strip(), value.strip()
-
-
-def _destination(declared: RawDefinition) -> str:
-    return str(declared.raw.get("destination") or declared.name)

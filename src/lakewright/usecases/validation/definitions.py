@@ -22,7 +22,7 @@ from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.job import Job, Parameter
 from lakewright.spec.models.text_marks import FileText, marked_texts
 from lakewright.spec.project import Project, resolve_entity
-from lakewright.spec.reading.parsed_file import texts_in
+from lakewright.spec.reading.parsed_file import texts_in, value_at
 from lakewright.workspace.workspace import Workspace
 
 _CATEGORIES = ("target", "relation", "mapping", "entity", "connection")
@@ -204,7 +204,7 @@ class _Walk:
                 fault
                 for fault in error.faults
                 if not self._is_about_value(
-                    fault, *texts_in(_value_at(definition.raw, fault.details.get(VALIDATED) or ()))
+                    fault, *texts_in(value_at(definition.raw, fault.details.get(VALIDATED) or ()))
                 )
             )
             return None
@@ -220,7 +220,7 @@ class _Walk:
 
     def _check_files(self, definition: Definition, model: Named) -> None:
         for _, name, path in marked_texts(model, FileText):
-            is_known = not self._depends_on_value(texts_in(_value_at(definition.raw, path)))
+            is_known = not self._depends_on_value(texts_in(value_at(definition.raw, path)))
             if is_known and not self.workspace.project_path(name).is_file():
                 message = f"{definition.subject}: there is no file {name}"
                 self._report([Fault(message, definition.at(*path), "Create it, or correct the path.")])
@@ -240,15 +240,6 @@ class _Walk:
 
     def _report(self, faults: Iterable[Fault]) -> None:
         self.evaluation.report(faults, is_error=self.is_used, where=self.where)
-
-
-def _value_at(raw: Any, path: Iterable[str | int]) -> Any:
-    """Return what is written at a path, or the innermost value around it."""
-    for key in path:
-        if not isinstance(raw, dict) or key not in raw:
-            break
-        raw = raw[key]
-    return raw
 
 
 def _distinct(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:

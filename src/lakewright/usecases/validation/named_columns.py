@@ -20,6 +20,7 @@ from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options
 from lakewright.relations.jdbc import JdbcTableRelation
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation
+from lakewright.spec.reading.parsed_file import value_at
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.context import TargetDefaults
 from lakewright.targets.datasets import FileDataset, MappingDataset, RelationDataset
@@ -31,8 +32,7 @@ from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.usecases.validation.sql import Columns, MappingColumns, declared_names
-from lakewright.workspace.partition_values import check_partition_values, written_at
-from lakewright.workspace.readable_parts import ReadableRelation
+from lakewright.workspace.readable_parts import ReadableRelation, check_partition_values
 
 DATASETS = ("source", "target", "input", "actual", "expected")
 """The keys of targets that hold datasets."""
@@ -117,7 +117,9 @@ def _name_faults(each: Evaluated, named: _Named) -> Iterator[Fault]:
             named.check(each, name)
         except SpecError as error:
             # A job may give an expression another value.
-            if name.lower() not in known or "$" not in str(written_at(each.definition, (*named.path, name))):
+            if name.lower() not in known or "$" not in str(
+                value_at(each.definition.raw, (*named.path, name))
+            ):
                 yield from error.faults
 
 

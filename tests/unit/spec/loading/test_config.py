@@ -9,9 +9,8 @@ from tests.projects import KINDS, make_project
 
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.expressions.scope import Entry
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
-from lakewright.spec.loading.settings import read_config
+from lakewright.spec.loading.settings import LoadOptions, read_config
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
 from lakewright.spec.reading.sections import Sections

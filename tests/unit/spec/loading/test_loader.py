@@ -21,8 +21,8 @@ from tests.unit.spec.kinds import (
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.values import ValueType
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 
 WEATHER = {
     "project.yml": """

@@ -13,8 +13,8 @@ from tests.projects import KINDS
 
 from lakewright.app import App
 from lakewright.errors import SpecError
-from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.loading.short_form import CONNECTION
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.project import Project

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.spec.kinds import SOON
 
-from lakewright.spec.reading.json_reader import MOST_FAULTS, read_json
+from lakewright.spec.reading.files import MOST_FAULTS_JSON, read_json
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_value_has_the_line_of_its_key_or_item() -> None:
         ("", 1, "not JSON"),
         ('{"a":\nNaN}', 2, "NaN"),
         ('{"a": [1,\n-Infinity]}', 2, "Infinity"),
-        ('{"a": 1,\n"b": {"c": 1,\n"c": 2}}', 2, "'c' occurs twice"),
+        ('{"a": 1,\n"b": {"c": 1,\n"c": 2}}', 3, "'c' occurs twice, first in line 2"),
         ('{"a": "\t"}', 1, "not JSON"),
     ],
 )
@@ -92,4 +92,11 @@ def test_a_hostile_file_is_a_fault_soon(name: str) -> None:
 
 def test_a_flood_of_doubled_keys_is_cut_off() -> None:
     _, faults = read_json("[" + ",".join(['{"a": 1, "a": 2}'] * 1000) + "]", "e.json")
-    assert len(faults) == MOST_FAULTS
+    assert len(faults) == MOST_FAULTS_JSON
+
+
+def test_what_yaml_reads_in_another_way_has_its_line_too() -> None:
+    text = '{\n\t"a": "\u2028\\ud83d\\ude00",\n\t"b\\\\ud83d":\t{"c": "- x: {#"},\n\t"d": "\\/"\n}'
+    document, _ = read_json(text, "e.json")
+    assert document.value == {"a": "\u2028😀", "b\\ud83d": {"c": "- x: {#"}, "d": "/"}
+    assert [document.at(path).line for path in (("a",), ("d",))] == [2, 4]

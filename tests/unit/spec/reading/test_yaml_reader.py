@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.unit.spec.kinds import SOON
 
-from lakewright.spec.reading.yaml_reader import LONGEST, read_yaml
+from lakewright.spec.reading.files import LONGEST_YAML, read_yaml
 
 
 def value_of(text: str) -> Any:
@@ -150,4 +150,4 @@ def test_a_hostile_file_is_a_fault_soon(name: str) -> None:
 
 
 def test_a_long_file_of_one_text_is_read() -> None:
-    assert len(value_of("a: " + "x" * (LONGEST - 100))["a"]) == LONGEST - 100
+    assert len(value_of("a: " + "x" * (LONGEST_YAML - 100))["a"]) == LONGEST_YAML - 100
