@@ -6,8 +6,10 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 from hypothesis import settings
 from tests.connect_server import VARIABLE
@@ -49,12 +51,32 @@ for each in LOGGERS:
 logging.setLoggerClass(logging.Logger)
 
 
+MEMORY_DISK = Path("/dev/shm")
+"""Where folders of tests lie, if there is room: a commit of SQLite, or of a log, waits for no disk there."""
+
+ROOM = 4 << 30
+"""Bytes that must be free there, and half of what the machine has left."""
+
+
+def is_roomy(disk: Path) -> bool:
+    """Return whether a disk in memory has room, and lets programs of tests be run."""
+    if not os.access(disk, os.W_OK):
+        return False
+    found = os.statvfs(disk)
+    free = min(found.f_bavail * found.f_frsize, psutil.virtual_memory().available // 2)
+    return free >= ROOM and not found.f_flag & os.ST_NOEXEC
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Count durations, and share a JVM, in the process that starts the workers."""
+    """Count durations, share a JVM, and choose the disk, in the process that starts the workers."""
     if hasattr(config, "workerinput"):
         return
     config.pluginmanager.register(Durations(), "durations")
-    if config.getoption("dist", "no") == "loadfile" and config.getoption("markexpr") == "not nightly":
+    if config.getoption("markexpr") != "not nightly":
+        return
+    if is_roomy(MEMORY_DISK):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
+    if config.getoption("dist", "no") == "loadfile":
         config.add_cleanup(SharedJvm().end)
 
 

@@ -81,10 +81,16 @@ def test_the_text_of_a_fault_has_the_commands_of_its_remedy() -> None:
     assert str(fault) == fault.phrase
 
 
-def _sentences() -> Iterator[tuple[str, str]]:
-    """Yield the places and texts of all literals, but those of docstrings and of the help of commands."""
+def _sentences(word: str) -> Iterator[tuple[str, str]]:
+    """Yield the places and texts of all literals, but those of docstrings and of the help of commands.
+
+    Files that lack a word are left out.
+    """
     for file in sorted(SOURCES.rglob("*.py")):
-        tree = ast.parse(file.read_text())
+        source = file.read_text()
+        if word not in source:
+            continue
+        tree = ast.parse(source)
         left_out = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -97,4 +103,4 @@ def _sentences() -> Iterator[tuple[str, str]]:
 
 
 def test_no_sentence_has_a_command_written_into_it() -> None:
-    assert [place for place, text in _sentences() if "`lakewright " in text] == []
+    assert [place for place, text in _sentences("lakewright ") if "`lakewright " in text] == []
