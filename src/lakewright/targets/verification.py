@@ -30,7 +30,7 @@ from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import KindOf, Named, NamedMap, Reference, from_text
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.spec.suggestions import member_named
+from lakewright.spec.suggestions import one_of
 from lakewright.targets.context import Context
 from lakewright.targets.datasets import Dataset
 from lakewright.targets.target import Target
@@ -61,7 +61,7 @@ def _with_names(declared: Any) -> Any:
     return declared
 
 
-ErrorModeText = Annotated[ErrorMode, from_text(lambda text: member_named(ErrorMode, text) or text)]
+ErrorModeText = Annotated[ErrorMode, from_text(one_of(ErrorMode, "error mode"))]
 Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_with_names)]
 
 

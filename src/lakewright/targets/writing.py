@@ -39,6 +39,7 @@ from lakewright.relations.relation import (
     WriteSummary,
     read_mode,
 )
+from lakewright.spark.causes import causes_of, raised_text
 from lakewright.spec.models.base import Reference, TextMap, from_text
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
 from lakewright.targets.target import Target
@@ -382,7 +383,7 @@ def located_misfits(label: str, relation: Relation) -> Iterator[None]:
     try:
         yield
     except spark_errors() as error:
-        found = fault_error(str(error))
+        found = fault_error(raised_text(causes_of(error)))
         if found is None or "place" in found.details["fault"]:
             raise
         raise TargetError(
