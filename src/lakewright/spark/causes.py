@@ -64,9 +64,10 @@ class Cause:
 
     @property
     def said(self) -> str:
-        """The first line of its message, after its condition."""
+        """The first line of its message, after its condition if that has a name."""
         first = self.message.strip().partition("\n")[0] or self.kind
-        return f"[{self.condition}] {first}" if self.condition else first
+        is_named = self.condition and not self.condition.startswith("_LEGACY")
+        return f"[{self.condition}] {first}" if is_named else first
 
 
 def causes_of(error: BaseException) -> tuple[Cause, ...]:
@@ -126,9 +127,10 @@ def _of_java(java: Any) -> Iterator[Cause]:
 def _read(error: Any, kind: str, message: str) -> Cause:
     """Return an error that PySpark can ask as a cause."""
     condition, parameters = error.getCondition(), error.getMessageParameters()
-    fragments = (each.fragment() for each in error.getQueryContext() if condition)
+    contexts = (each for each in error.getQueryContext() if each.contextType().name == "SQL")
+    fragments = tuple(each.fragment() for each in contexts)
     text = _STATE.sub("", _CONDITION.sub("", message, count=1))
-    return Cause(kind, condition or "", text, dict(parameters or {}), tuple(filter(None, fragments)))
+    return Cause(kind, condition or "", text, dict(parameters or {}), fragments)
 
 
 def _of_text(text: str) -> Iterator[Cause]:

@@ -66,7 +66,7 @@ def _expression_error(causes: Sequence[Cause], entity: Entity) -> TargetError | 
     """Return the error for an expression of the entity, if Spark's error points to one."""
     fragments = [fragment for each in causes for fragment in each.fragments]
     for column, expression in expressions_of(entity):
-        if any(fragment in expression for fragment in fragments):
+        if any(fragment.strip() and fragment.strip() in expression for fragment in fragments):
             return expression_error(column, expression, RuntimeError(said_of(causes)))
     return None
 
