@@ -117,10 +117,6 @@ class Target(Named):
         """Return the targets that run before this one, and taint it when they run."""
         return self.after
 
-    def mentions(self) -> Iterable[Reference]:
-        """Return what the documentation checks refer to."""
-        return () if self.documentation is None else self.documentation.references()
-
     @property
     def label(self) -> str:
         """The target as messages name it."""

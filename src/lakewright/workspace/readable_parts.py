@@ -5,7 +5,7 @@ Their methods take the `Workspace`, whose module imports this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
 
@@ -13,7 +13,7 @@ from pydantic import Discriminator, Tag
 
 from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
-from lakewright.spec.models.base import KindOf, Named, Reference
+from lakewright.spec.models.base import KindOf, RefersTo
 from lakewright.spec.models.fields import Field, PartitionField
 
 if TYPE_CHECKING:
@@ -156,13 +156,6 @@ def read_relation(
 RelationReference: TypeAlias = Annotated[
     Annotated[str, Tag("name")] | Annotated[ReadableRelation, KindOf("relation"), Tag("relation")],
     Discriminator(lambda declared: "name" if isinstance(declared, str) else "relation"),
+    RefersTo.RELATION,
 ]
 """A relation's name, or the relation itself."""
-
-
-def referenced(relation: str | ReadableRelation, *path: str | int) -> Iterable[Reference]:
-    """Return the reference to a relation given by name, or the references of a relation written in place."""
-    where = path or ("relation",)
-    if isinstance(relation, str):
-        return [Reference("relation", relation, where)]
-    return relation.references_below(*where) if isinstance(relation, Named) else []
