@@ -81,7 +81,8 @@ def causes_of(error: BaseException) -> tuple[Cause, ...]:
             return tuple(_of_java(java))
     outermost, *below = _of_text(full_text(error))
     if java is None and hasattr(error, "getCondition"):
-        outermost = _read(error, outermost.kind, outermost.message)
+        with suppress(AssertionError):  # PySpark asks a JVM, and there is none
+            outermost = _read(error, outermost.kind, outermost.message)
     return (outermost, *below)
 
 
