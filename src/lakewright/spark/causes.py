@@ -80,8 +80,8 @@ def causes_of(error: BaseException) -> tuple[Cause, ...]:
         with suppress(Exception):  # the JVM has exited
             return tuple(_of_java(java))
     outermost, *below = _of_text(full_text(error))
-    if java is None and hasattr(error, "getCondition"):
-        with suppress(AssertionError):  # PySpark asks a JVM, and there is none
+    with suppress(AssertionError):  # PySpark asks a JVM, and there is none
+        if java is None and hasattr(error, "getCondition") and error.getCondition():
             outermost = _read(error, outermost.kind, outermost.message)
     return (outermost, *below)
 
