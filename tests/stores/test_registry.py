@@ -94,7 +94,7 @@ def test_a_missing_driver_is_named_with_what_to_install(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(NotInstalled, match=package) as caught:
         open_store({"kind": kind})
-    assert caught.value.remedy == f"pip install 'lakewright[{kind}]'"
+    assert caught.value.remedy == f"Run `pip install 'lakewright[{kind}]'`."
 
 
 def test_no_database_driver_is_imported_before_a_store_is_opened() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -14,7 +14,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.columns import column as column_of
 from lakewright.plan.resource import Resource
 from lakewright.spark.functions import functions
-from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.base import Named, RefersTo
 from lakewright.spec.models.text_marks import SqlText
 
 if TYPE_CHECKING:
@@ -283,11 +283,7 @@ class Assertion(Named):
 class MappingAssertion(Assertion):
     """An assertion about one mapping."""
 
-    mapping: str = Declared(description="Name of the mapping.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping."""
-        return [Reference("mapping", self.mapping, ("mapping",))]
+    mapping: Annotated[str, RefersTo.MAPPING] = Declared(description="Name of the mapping.")
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that the mapping reads."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -15,7 +15,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.columns import column as column_of
 from lakewright.mappings.mapping import Input
 from lakewright.spark.functions import functions
-from lakewright.spec.models.base import Reference, Texts, inconsistent
+from lakewright.spec.models.base import RefersTo, Texts, inconsistent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,8 +65,12 @@ class UniqueCheck(_KeyCheck):
 class ForeignKeyCheck(Check):
     """Holds if each row's key occurs in another relation or mapping; keys with a null are ignored."""
 
-    relation: str | None = Declared(default=None, description="Relation that holds the keys.")
-    mapping: Input | None = Declared(default=None, description="Mapping that holds the keys.")
+    relation: Annotated[str | None, RefersTo.RELATION] = Declared(
+        default=None, description="Relation that holds the keys."
+    )
+    mapping: Annotated[Input | None, RefersTo.MAPPING] = Declared(
+        default=None, description="Mapping that holds the keys."
+    )
     column: str | None = Declared(
         default=None,
         description="Check of a column: the other side's column; default: the same name.",
@@ -90,11 +94,6 @@ class ForeignKeyCheck(Check):
     def other(self) -> str:
         """The name of the relation or mapping that holds the keys."""
         return self.relation or self.mapping or ""
-
-    def references(self) -> Iterable[Reference]:
-        """Return the relation or mapping."""
-        category = "mapping" if self.relation is None else "relation"
-        return [Reference(category, self.other, (category,))]
 
     def pairs(self, column: str | None) -> list[tuple[str, str]]:
         """Return each column of the key with the column of the other side.

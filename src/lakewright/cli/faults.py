@@ -15,7 +15,7 @@ from lakewright.errors import (
     StoreBusy,
     UsageError,
 )
-from lakewright.errors.fault import Location, remedy_of
+from lakewright.errors.fault import BRIEF, Location, remedy_of
 from lakewright.errors.phrase import Phrase
 
 WRONG = 2
@@ -62,7 +62,8 @@ def unexpected(error: BaseException) -> Fault:
 def recorded_fault(error: Mapping[str, Any]) -> Fault:
     """Return the fault of an error that was recorded, or is printed as JSON."""
     location = Location(error["location"]) if error.get("location") else None
-    return Fault(str(error["message"]), location, remedy_of(error), str(error.get("code")))
+    details = {BRIEF: error[BRIEF]} if BRIEF in error else {}
+    return Fault(str(error["message"]), location, remedy_of(error), str(error.get("code")), details)
 
 
 def fault_line(fault: Fault, label: str = "error") -> Line:

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Discriminator, Tag
 from pydantic import Field as Declared
 
-from lakewright.spec.models.base import KindOf, Named
+from lakewright.spec.models.base import KindOf, Named, RefersTo
 
 
 class Connection(Named):
@@ -19,5 +19,6 @@ class Connection(Named):
 ConnectionReference: TypeAlias = Annotated[
     Annotated[str, Tag("name")] | Annotated[Connection, KindOf("connection"), Tag("connection")],
     Discriminator(lambda declared: "name" if isinstance(declared, str) else "connection"),
+    RefersTo.CONNECTION,
 ]
 """The name of a connection, or the connection itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 
 from pydantic import Field as Declared
 
-from lakewright.connections.connection import Connection, ConnectionReference
+from lakewright.connections.connection import Connection
 from lakewright.connections.database import Dialect
 from lakewright.connections.jvm import StandardDialect
 from lakewright.connections.postgres import PostgresDialect
@@ -18,7 +18,7 @@ from lakewright.errors import SpecError
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.spark.releases import Jar
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.models.base import Reference, TextMap
+from lakewright.spec.models.base import TextMap
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -97,11 +97,6 @@ def jdbc_connection(workspace: Workspace, reference: str | Connection, label: st
             remedy="Use a connection of kind jdbc.",
         )
     return found
-
-
-def named_connection(reference: ConnectionReference) -> Iterable[Reference]:
-    """Return the reference to a connection, if a definition names one."""
-    return [Reference("connection", reference, ("connection",))] if isinstance(reference, str) else []
 
 
 def driver_jars(project: Project) -> tuple[Jar, ...]:

@@ -379,6 +379,14 @@ class NotInstalled(LakewrightError):
 
     code = "not_installed"
 
+    @classmethod
+    def of(cls, missing: ImportError, what: str, extra: str) -> NotInstalled:
+        """Return the error that `what` needs a package of Python which an extra of Lakewright installs."""
+        return cls(
+            f"{what} needs the Python package {missing.name or missing}",
+            remedy=f"Run `pip install 'lakewright[{extra}]'`.",
+        )
+
 
 class ServiceEnded(LakewrightError):
     """A part of the server has ended by an error of its own; the server stops. The log has the traceback."""

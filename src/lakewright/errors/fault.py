@@ -11,6 +11,9 @@ from lakewright.errors.phrase import Command, Phrase
 PARTS = "parts"
 """Detail of a fault that consists of several, and entry of its record: the code and message of each."""
 
+BRIEF = "brief"
+"""Detail of a fault whose cause is reported elsewhere: what its message says without the cause."""
+
 _REMEDY = "remedy_parts"
 """Entry of a recorded error beside the text of its remedy: the parts, among them the commands."""
 
@@ -50,12 +53,13 @@ class Fault:
             return self
         remedies = dict.fromkeys(filter(None, (self.remedy, other.remedy)))
         alerts = [*self.details.get("alerts", ()), *other.details.get("alerts", ())]
+        others = {key: value for key, value in other.details.items() if key != BRIEF}
         return replace(
             self,
             message=f"{self.message}\n{other.message}",
             remedy=Phrase.joined("\n", remedies) or None,
             details={
-                **other.details,
+                **others,
                 **self.details,
                 PARTS: [*self.parts, *other.parts],
                 **({"alerts": alerts} if alerts else {}),
@@ -88,12 +92,13 @@ class Fault:
         return {**self.as_json(), **recorded_remedy(self.remedy)}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the `error` object that `-o json` prints: code, message, remedy, location."""
+        """Return the `error` object that `-o json` prints: code, message, remedy, location, maybe a brief."""
         return {
             "code": self.code,
             "message": self.message,
             "remedy": self.remedy,
             "location": str(self.location) if self.location else None,
+            **({BRIEF: self.details[BRIEF]} if BRIEF in self.details else {}),
         }
 
 

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_stored, join, local_path
+from lakewright.spark.causes import causes_of
 from lakewright.spark.cluster import (
     ExecutorFacts,
     check_facts,
@@ -227,8 +228,7 @@ def _refusal(master: str, error: Exception, patience: float | None) -> SparkUnav
             remedy="Check that its workers have free cores and memory (config: spark.executor.memory, "
             "spark.cores.max), or wait longer: `cluster: {timeout: 10m}`; nothing was claimed.",
         )
-    causes = [line for line in full_text(error).splitlines() if line.startswith("Caused by: ")]
-    text = causes[-1].removeprefix("Caused by: ") if causes else str(error).strip().partition("\n")[0]
+    text = str(causes_of(error)[-1]).partition("\n")[0]
     return SparkUnavailable(
         f"the executors of {master} can't do the work: {text}",
         remedy="Check that they have the driver's version of Spark, and reach the driver "

@@ -24,8 +24,9 @@ from lakewright.errors import CommitTooLate, TargetError
 from lakewright.lake.delta_log import read_history
 from lakewright.lake.delta_sql import table_history
 from lakewright.lake.observation import last_commit_number, observe_table, open_log, read_table
-from lakewright.lake.spark_errors import first_line, spark_errors
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.lake.tracing import span
+from lakewright.spark.causes import causes_of, first_line
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
@@ -585,10 +586,15 @@ def timestamp_sql(at: datetime) -> str:
     return f"TIMESTAMP '{at.isoformat()}'"
 
 
+_GONE = (
+    *("DELTA_NO_RECREATABLE_HISTORY_FOUND", "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_VERSION_NOT_FOUND"),
+    *("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND"),
+)
+
+
 def is_gone(error: Exception) -> bool:
     """Return whether an error says that a version, or a file of it, is gone."""
-    text = str(error)
-    return any(sign in text for sign in ("FileNotFound", "does not exist", "DELTA_VERSION", "NO_RECREATABLE"))
+    return any(each.has(*_GONE) or "FileNotFound" in each.kind for each in causes_of(error))
 
 
 @contextmanager

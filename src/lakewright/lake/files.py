@@ -561,7 +561,7 @@ def _stored_entry(name: str, found: list[tuple[str, FileEntry]], bucket: Bucket)
     return FolderEntry(name, _visible(files), marks, is_folder=True)
 
 
-MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")
+MISSING_CLASS = r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)"
 """What Java says of a file system whose jar is missing."""
 
 
@@ -598,7 +598,7 @@ def file_system(spark: SparkSession, location: str) -> tuple[Any, Any]:
 
 def missing_file_system(text: str, location: str = "") -> NotInstalled | None:
     """Return the error for a file system whose jar is missing; None if a text of Spark names none."""
-    found = MISSING_CLASS.search(text)
+    found = re.search(MISSING_CLASS, text)
     if found is None:
         return None
     scheme = location.partition("://")[0] or found[2] or _scheme_of(found[1])

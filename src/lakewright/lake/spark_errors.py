@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
 
 from lakewright.errors import (
     CommitConflict,
@@ -19,8 +21,15 @@ from lakewright.errors import (
 from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.files import MISSING_CLASS, missing_file_system
 from lakewright.lake.paths import local_path
-from lakewright.lake.storage_errors import damage_in_text, store_fault
-from lakewright.spark.jvm import full_text
+from lakewright.lake.storage_errors import damaged_log_file, store_fault
+from lakewright.spark.causes import (
+    Cause,
+    causes_of,
+    first_line,
+    innermost,
+    raised_text,
+    said_of,
+)
 from lakewright.spark.releases import installed_version
 from lakewright.transform.fault_words import fault_error
 from lakewright.transform.refusals import refusal_of
@@ -44,18 +53,12 @@ def analysis_error() -> type[Exception]:
     return AnalysisException
 
 
-_GONE = ("[DELTA_PATH_DOES_NOT_EXIST]", "[DELTA_TABLE_NOT_FOUND]", "[PATH_NOT_FOUND]")
+_GONE = ("DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND")
 
 
 def is_entry_alone(error: BaseException) -> bool:
     """Return whether Spark says that only the catalog's entry is left of a Delta table."""
-    return any(condition in first_line(error) for condition in _GONE)
-
-
-def first_line(error: BaseException) -> str:
-    """Return Spark's message without its SQLSTATE and position."""
-    first = str(error).strip().partition("\n")[0]
-    return re.sub(r"\s*(SQLSTATE: \w+)?[\s;.]*((\()?line \d+,? pos \d+(\))?)?;?$", "", first)
+    return innermost(causes_of(error), *_GONE) is not None
 
 
 def reason_with_position(error: BaseException) -> str:
@@ -92,44 +95,45 @@ def located_rejection(subject: str, locate: Callable[[], Location | None], remed
     except SpecError as error:
         raise error.placed(subject, locate()) from error.__cause__
     except analysis_error() as error:
-        if (missing := missing_reader(str(error))) is not None:
+        if (missing := translated(error, "", _READERS)) is not None:
             raise missing from error
         raise SpecError.of(
             f"{subject}: Spark rejects it: {reason_with_position(error)}", location=locate(), remedy=remedy
         ) from error
 
 
-Meaning = tuple[re.Pattern[str], Callable[[re.Match[str], str, str], LakewrightError | None]]
-"""What Spark's text holds, and the error for it, made of the match, the text, and what went on meanwhile.
+Build = Callable[[Cause, Sequence[Cause], str], LakewrightError | None]
+"""Returns our error for a cause, given the whole chain and what went on; there may be none after all."""
 
-There may be none for the match after all.
-"""
 
-STORAGE = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Input/output error|"
-    r"Stale file handle|Transport endpoint is not connected|Remote I/O error"
-)
+class Meanings(NamedTuple):
+    """What errors of Spark, Delta and Java mean.
 
-_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
-_STATE = re.compile(r"\s*SQLSTATE: \w+.*$")
-_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", re.MULTILINE)
-_JAVA = re.compile(r"(?:^|\n): (?:[\w.$]+(?:Exception|Error): )?([^\n]+)")
-_FILE = re.compile(r"\[FAILED_READ_FILE[A-Z_.]*\] Encountered error while reading file (\S+?)\.? +SQLSTATE")
-_CUT_OFF = re.compile(r"Unexpected end of (?:input stream|ZLIB)|Premature EOF")
-_MISPACKED = re.compile(
-    r"CRC failure|not a gzip file|incorrect (?:header|data|length) check|"
-    r"invalid (?:distance|block|stored|code|bit|literal|window|header)|unknown compression method"
-)
-"""What Java says of a compressed file that is damaged."""
-_RAW_RECORD = re.compile(r"\[MALFORMED_CSV_RECORD\] Malformed CSV record: (.*?) *SQLSTATE", re.DOTALL)
-_RECORD = re.compile(
-    r"Malformed records are detected in (?:record parsing: |schema inference\.\s*)(.*?)\.?\s+Parse Mode",
-    re.DOTALL,
-)
-_VALUE = re.compile(
-    r'For input string: "([^"]+)"|Text \'([^\']+)\' could not be parsed|'
-    r"The value '([^']+)' of the type|cannot cast ([^\n]+?) to \w+"
-)
+    Attributes:
+        conditions: By a condition of Spark or Delta; what has none of its own has that of the part before the
+            full stop.
+        java: For errors without a condition: by a pattern that their class or message holds. Its groups, and
+            the text that was `found`, are the parameters of the cause.
+    """
+
+    conditions: Mapping[str, Build]
+    java: Mapping[str, Build]
+
+    def error(self, causes: Sequence[Cause], moment: str) -> LakewrightError | None:
+        """Return our error for the innermost cause that has a meaning; None if none has one."""
+        made = (build(cause, causes, moment) for each in reversed(causes) for cause, build in self._of(each))
+        return next(filter(None, made), None)
+
+    def _of(self, cause: Cause) -> Iterator[tuple[Cause, Build]]:
+        if cause.condition:
+            names = (cause.condition, cause.condition.partition(".")[0])
+            yield from ((cause, self.conditions[name]) for name in names if name in self.conditions)
+            return
+        for pattern, build in self.java.items():
+            if match := re.search(pattern, str(cause)):
+                yield replace(cause, parameters={**match.groupdict(""), "found": match[0]}), build
+
+
 _LONGEST = 200
 """Characters of a record that an error shows."""
 
@@ -159,10 +163,11 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
     """
     if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
         return None
-    text = full_text(error)
-    if (refusal := refusal_of(text)) is not None:
+    causes = causes_of(error)
+    raised = raised_text(causes)
+    if (refusal := refusal_of(raised)) is not None:
         return TargetError(refusal[0], remedy=f"{refusal[1]} Nothing was written.")
-    if (misfit := fault_error(text)) is not None:
+    if (misfit := fault_error(raised)) is not None:
         in_mapping = "Convert it in the mapping, or declare a type that holds it. Nothing was written."
         is_of_file = "place" in misfit.details["fault"]
         return TargetError(
@@ -170,8 +175,8 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
             remedy=misfit.remedy if is_of_file else in_mapping,
             details=misfit.details,
         )
-    return translated(text, moment, (*EVERYWHERE, *_OF_QUERIES)) or TargetError(
-        f"Spark failed {moment}: {condition(text)}",
+    return translated(error, moment, EVERYWHERE, _OF_QUERIES) or TargetError(
+        f"Spark failed {moment}: {said_of(causes)}",
         remedy=Phrase(
             "Correct the query or its inputs, then run again; ", Option("-vv"), " shows all that Spark says."
         ),
@@ -197,106 +202,74 @@ def translated_failures(moment: str) -> Iterator[None]:
         raise failure from error
 
 
-def translated(text: str, moment: str, meanings: tuple[Meaning, ...]) -> LakewrightError | None:
-    """Return the error for the first meaning that a text of Spark has; None if it has none of them."""
-    for pattern, build in meanings:
-        if (match := pattern.search(text)) and (found := build(match, text, moment)) is not None:
-            return found
-    return None
+def translated(error: BaseException, moment: str, *tables: Meanings) -> LakewrightError | None:
+    """Return our error for what an error of Spark means by the first table that has it; None if none has."""
+    causes = causes_of(error)
+    return next(filter(None, (each.error(causes, moment) for each in tables)), None)
 
 
-def condition(text: str) -> str:
-    r"""Return the last error condition that a text of Spark names, or else its last cause or first line.
-
-    Example:
-        >>> condition("[OUTER] It failed. SQLSTATE: 1\nCaused by: [INNER] Division by zero. SQLSTATE: 2")
-        '[INNER] Division by zero.'
-        >>> condition("An error.\n: java.lang.RuntimeException: x\nCaused by: a.SQLException: no table")
-        'no table'
-    """
-    if found := _CONDITION.findall(text):
-        return _STATE.sub("", found[-1])
-    if causes := _CAUSE.findall(text):
-        return str(causes[-1])
-    java = _JAVA.search(text)
-    return java[1] if java else text.strip().partition("\n")[0]
-
-
-def meaning(
-    pattern: str | re.Pattern[str],
-    kind: type[LakewrightError],
-    message: str,
-    remedy: str | None = None,
-    **details: bool,
-) -> Meaning:
-    """Return the meaning of texts of Spark as an error.
+def plain(kind: type[LakewrightError], message: str, remedy: str | None = None) -> Build:
+    """Return what makes an error of a cause.
 
     Args:
-        pattern: A regular expression of the texts.
         kind: The class of the error.
-        message: Its message, with `what` went on, the part that was `found`, and Spark's `condition`.
+        message: Its message, with `what` went on, what Spark has `said`, and parameters of the cause.
         remedy: Its remedy; by default that of the class.
-        details: Its details.
     """
 
-    def error(match: re.Match[str], text: str, what: str) -> LakewrightError:
-        found = message.format(what=what, found=match[0], condition=condition(text))
-        return kind(found, remedy=remedy, details=details)
+    def build(cause: Cause, causes: Sequence[Cause], moment: str) -> LakewrightError:
+        parts = {**cause.parameters, "what": moment, "said": said_of(causes)}
+        return kind(message.format_map(parts), remedy=remedy)
 
-    return re.compile(pattern), error
+    return build
 
 
-def _store_failed(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+def _store_failed(cause: Cause, _causes: Sequence[Cause], moment: str) -> LakewrightError:
     """Return the error for an answer of an object store that is no fault of the rows."""
-    found = store_fault(match[0])
-    return StorageUnavailable(f"the object store failed {moment}: {found.reason}", remedy=found.remedy)
+    fault = store_fault(cause.message)
+    return StorageUnavailable(f"the object store failed {moment}: {fault.reason}", remedy=fault.remedy)
 
 
-def _no_folder(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+def _no_folder(cause: Cause, _causes: Sequence[Cause], moment: str) -> LakewrightError:
     """Return the error for a folder that can't be created or emptied; Hadoop does not say why."""
-    found = {name: each for name, each in match.groupdict().items() if each}
-    ((name, uri),) = found.items()
-    place = _STATE.sub("", uri).partition("/_temporary/")[0].strip()
-    done = "emptied" if name == "emptied" else "created"
+    path = cause.parameters.get("path", cause.parameters.get("staticPrefixPath", ""))
+    place = path.partition("/_temporary/")[0]
     return StorageUnavailable(
-        f"the storage failed {moment}: {local_path(place) or place} can't be {done}",
+        f"the storage failed {moment}: {local_path(place) or place or 'a folder'} can't be "
+        f"{'emptied' if cause.condition in _NOT_EMPTIED else 'created'}",
         remedy="Look whether the disk is full or read-only, and whether this user may write there, then run "
         "again; nothing is applied twice.",
     )
 
 
-_CAUSES = re.compile(r"(?:\b[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error)): ")
+_NOT_EMPTIED = ("_LEGACY_ERROR_TEMP_2056", "_LEGACY_ERROR_TEMP_2057")
+
+_KINDS = re.compile(r"(?:\b[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error)): ")
 
 _DENIED = "(Permission denied)"
 _REFUSALS = (_DENIED, "(Operation not permitted)")
 
 
-def _no_access(match: re.Match[str], text: str, moment: str) -> LakewrightError:
+def _no_access(cause: Cause, _causes: Sequence[Cause], moment: str) -> LakewrightError:
     """Return the error for a file or host that can't be reached: with its name, and why."""
-    line = next((line for line in text.splitlines() if match[0] in line), match[0])
+    line = next(line for line in str(cause).splitlines() if cause.parameters["found"] in line)
     # One line may hold the whole chain of causes, of which the last one is the file's.
-    causes = list(_CAUSES.finditer(line))
-    cause = causes[-1] if causes else None
-    said = line.strip() if cause is None else line[cause.end() :].strip()
+    kinds = list(_KINDS.finditer(line))
+    kind = kinds[-1] if kinds else None
+    said = line.strip() if kind is None else line[kind.end() :].strip()
     refusal = next((each for each in _REFUSALS if each in said), None)
     if refusal is not None:
         said = said.partition(refusal)[0] + refusal
-    elif cause is not None and cause[1].startswith("Access"):
+    elif kind is not None and kind[1].startswith("Access"):
         said = said if "denied" in said else f"{said} {_DENIED}"
-    elif cause is not None:
-        said = f"{cause[1]}: {said}"
+    elif kind is not None:
+        said = f"{kind[1]}: {said}"
     return StorageUnavailable(f"no access {moment}: {said}")
 
 
-_NO_SOURCE = re.compile(r"[Ff]ailed to find (?:the )?data source:? \W?(\w+)")
-
-
-def missing_reader(text: str) -> NotInstalled | None:
-    """Return the error for a format that Spark has no reader of; None if a text of Spark names none."""
-    found = _NO_SOURCE.search(text)
-    if found is None:
-        return None
-    kind = found[1].lower()
+def _missing_reader(cause: Cause, _causes: Sequence[Cause], _moment: str) -> LakewrightError:
+    """Return the error for a format that Spark has no reader of."""
+    kind = cause.parameters.get("provider", "such").lower()
     package = f"org.apache.spark:spark-{kind}_2.13:{installed_version()}" if kind == "avro" else "its package"
     return NotInstalled(
         f"this Spark can't read or write {kind} files",
@@ -305,67 +278,75 @@ def missing_reader(text: str) -> NotInstalled | None:
     )
 
 
-EVERYWHERE: tuple[Meaning, ...] = (
-    (MISSING_CLASS, lambda _match, text, _moment: missing_file_system(text)),
-    (re.compile("_delta_log/"), lambda _match, text, _moment: damage_in_text(text)),
-    # Rows of a checkpoint are kept on one executor; a task fails if it loses its executor four times.
-    meaning(
-        r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\]|Checkpoint block \S+ not found|"
-        r"ExecutorLostFailure \(executor|FetchFailed\(|MetadataFetchFailedException",
-        ExecutorLost,
-        "an executor was lost {what}: {condition}",
+def _damaged_log(cause: Cause, _causes: Sequence[Cause], _moment: str) -> LakewrightError | None:
+    return damaged_log_file(cause.parameters.get("path", ""))
+
+
+# The legacy ones are of Avro and of Kafka, which are not among Spark's own jars.
+_READERS = Meanings(
+    dict.fromkeys(
+        ("DATA_SOURCE_NOT_FOUND", "_LEGACY_ERROR_TEMP_1139", "_LEGACY_ERROR_TEMP_1140"), _missing_reader
     ),
-    # The errors of Hadoop's file systems for object stores; what is not there, or already, is none of them.
-    (
-        re.compile(
-            r"org\.apache\.hadoop\.fs\.s3a\.(?:auth\.)?(?:AWS|NoAws|NoAuth|Credential)\w*Exception[^\n]*|"
-            r"[^\n]*\((?:Service: )?S3, Status Code: (?:400|403|5\d\d)[^\n]*|"
-            r"software\.amazon\.awssdk\.core\.exception\.\w+Exception[^\n]*|"
-            r"Operation failed: \"[^\n]*\", (?:-1|40[013]|5\d\d), [^\n]*|"
-            r"org\.apache\.hadoop\.fs\.azurebfs\.\S*(?:Driver|Http|Provider)Exception[^\n]*|"
-            r"com\.google\.cloud\.hadoop\.repackaged\.gcs\.\S+Exception: (?!40[49]|412)[^\n]*"
+    {},
+)
+
+# A task fails if it loses its executor four times; rows of a checkpoint are kept on one executor.
+_lost = plain(ExecutorLost, "an executor was lost {what}: {said}")
+_conflict = plain(CommitConflict, "another writer committed {what}: {said}")
+
+EVERYWHERE = Meanings(
+    {
+        **_READERS.conditions,
+        "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND": _lost,
+        "DELTA_CANNOT_CREATE_LOG_PATH": _no_folder,
+        "DELTA_CONCURRENT_APPEND": _conflict,
+        "DELTA_CONCURRENT_DELETE_DELETE": _conflict,
+        "DELTA_CONCURRENT_DELETE_READ": _conflict,
+        "DELTA_CONCURRENT_TRANSACTION": _conflict,
+        "DELTA_CONCURRENT_WRITE": _conflict,
+        "DELTA_METADATA_CHANGED": _conflict,
+        "DELTA_PROTOCOL_CHANGED": _conflict,
+        "FAILED_READ_FILE": _damaged_log,
+        **dict.fromkeys(_NOT_EMPTIED, _no_folder),
+    },
+    {
+        MISSING_CLASS: lambda cause, _causes, _moment: missing_file_system(cause.message),
+        r"Checksum error: (?P<path>\S+)": _damaged_log,
+        r"Checkpoint block \S+ not found|ExecutorLostFailure \(executor|FetchFailed\(|"
+        r"MetadataFetchFailedException": _lost,
+        # Errors of Hadoop's file systems for object stores; what is not there, or already, is none of them.
+        r"org\.apache\.hadoop\.fs\.s3a\.(?:auth\.)?(?:AWS|NoAws|NoAuth|Credential)\w*Exception|"
+        r"\((?:Service: )?S3, Status Code: (?:400|403|5\d\d)|"
+        r"software\.amazon\.awssdk\.core\.exception\.\w+Exception|"
+        r"Operation failed: \"[^\n]*\", (?:-1|40[013]|5\d\d), |"
+        r"org\.apache\.hadoop\.fs\.azurebfs\.\S*(?:Driver|Http|Provider)Exception|"
+        r"com\.google\.cloud\.hadoop\.repackaged\.gcs\.\S+Exception: (?!40[49]|412)": _store_failed,
+        r"No space left on device|Disk quota exceeded|File too large|Read-only file system|"
+        r"Input/output error|Stale file handle|Transport endpoint is not connected|Remote I/O error": plain(
+            StorageUnavailable,
+            "the storage failed {what}: {found}",
+            "Free space or repair the storage, then run again; nothing is applied twice.",
         ),
-        _store_failed,
-    ),
-    meaning(
-        STORAGE,
-        StorageUnavailable,
-        "the storage failed {what}: {found}",
-        "Free space or repair the storage, then run again; nothing is applied twice.",
-    ),
-    # Names of Java's classes and its own form: a value of a row may hold the plain words.
-    (
-        re.compile(
-            r"AccessControlException|AccessDeniedException|\((?:Permission denied|Operation not permitted)\)|"
-            r"UnknownHostException|"
-            r"java\.net\.(?:NoRouteToHost|Connect|SocketTimeout)Exception"
-        ),
-        _no_access,
-    ),
-    # Hadoop does not say why: a disk that is read-only or full, or a folder of another user.
-    (
-        re.compile(
-            r"\[DELTA_CANNOT_CREATE_LOG_PATH\] Cannot create (?P<log>[^\n]+)|"
-            r"java\.io\.IOException: Mkdirs failed to create (?P<folder>[^\n]+?) \(exists=|"
-            r"SparkException: Unable to clear (?:output|partition) directory (?P<emptied>[^\n]+?) prior to"
-        ),
-        _no_folder,
-    ),
-    meaning(
-        r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED",
-        CommitConflict,
-        "another writer committed {what}: {condition}",
-    ),
-    (_NO_SOURCE, lambda _match, text, _moment: missing_reader(text)),
+        r"AccessControlException|AccessDeniedException|\((?:Permission denied|Operation not permitted)\)|"
+        r"UnknownHostException|"
+        r"java\.net\.(?:NoRouteToHost|Connect|SocketTimeout)Exception": _no_access,
+        # Hadoop does not say why: a disk that is read-only or full, or a folder of another user.
+        r"Mkdirs failed to create (?P<path>[^\n]+?) \(exists=": _no_folder,
+        # Delta's store for S3 reports a conflict by a class of Java's own.
+        r"Concurrent\w*Exception": _conflict,
+    },
 )
 """Failures of what a query depends on, whatever it computes."""
 
 
-def _malformed(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    record, file = _RAW_RECORD.search(text) or _RECORD.search(text), file_of(text)
-    said = record[1].strip() if record else condition(text)
-    if value := _VALUE.search(text):
-        said = f"{said}, because of {next(filter(None, value.groups()))!r}"
+_TEXTS_OF_VALUES = re.compile(r"For input string: \"([^\"]+)\"|Text '([^']+)' could not be parsed")
+_PARAMETERS_OF_VALUES = ("fieldValue", "expression")
+
+
+def _malformed(cause: Cause, causes: Sequence[Cause], _moment: str) -> LakewrightError:
+    file, said = file_of(causes), cause.parameters.get("badRecord", "").strip() or cause.said
+    if value := _value(causes):
+        said = f"{said}, because of {value!r}"
     return TargetError(
         f"a record{f' of {file}' if file else ''} does not fit the columns of its relation: "
         f"{said[:_LONGEST]}{'…' if len(said) > _LONGEST else ''}",
@@ -376,64 +357,82 @@ def _malformed(_match: re.Match[str], text: str, _moment: str) -> LakewrightErro
     )
 
 
-def _of_file(text: str, what: str, remedy: str) -> TargetError:
-    """Return the error of a file that a text of Spark names."""
-    file = file_of(text)
+def _value(causes: Sequence[Cause]) -> str | None:
+    """Return the value for which a record does not fit, as the innermost cause that names one has it."""
+    for cause in reversed(causes):
+        named = [cause.parameters[name] for name in _PARAMETERS_OF_VALUES if cause.parameters.get(name)]
+        match = _TEXTS_OF_VALUES.search(cause.message)
+        if found := [*named, *(filter(None, match.groups()) if match else ())]:
+            return str(found[0]).strip("'")
+    return None
+
+
+def _of_file(causes: Sequence[Cause], what: str, remedy: str) -> TargetError:
+    """Return the error of a file that one of the causes names."""
+    file = file_of(causes)
     details = {"file": file} if file else {}
     return TargetError(f"{file or 'a file'} {what}", remedy=remedy, details=details)
 
 
-def _unescaped(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+def _unescaped(_cause: Cause, causes: Sequence[Cause], _moment: str) -> LakewrightError:
     remedy = 'Double it; or declare how the files are written, such as `options: {escape: "\\\\"}` of the '
     remedy += "relation for quotes after a backslash."
-    return _of_file(text, "has a quote inside quotes that is not doubled", remedy)
+    return _of_file(causes, "has a quote inside quotes that is not doubled", remedy)
 
 
-def unreadable_reason(text: str) -> str:
-    r"""Return why a file can't be read, as a text of Spark says: its own condition names only the file.
+_CUT_OFF = re.compile(r"Unexpected end of (?:input stream|ZLIB)|Premature EOF")
+_MISPACKED = re.compile(
+    r"CRC failure|not a gzip file|incorrect (?:header|data|length) check|"
+    r"invalid (?:distance|block|stored|code|bit|literal|window|header)|unknown compression method"
+)
+"""What Java says of a compressed file that is damaged."""
+
+
+def unreadable_reason(causes: Sequence[Cause]) -> str:
+    """Return why a file can't be read: the condition of Spark names only the file.
 
     Example:
-        >>> unreadable_reason(
-        ...     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a.gz. SQLSTATE: 1\n"
-        ...     "Caused by: java.io.EOFException: Unexpected end of input stream"
-        ... )
+        >>> failed = Cause("org.apache.spark.SparkException", "FAILED_READ_FILE.NO_HINT", "Encountered error")
+        >>> unreadable_reason([failed, Cause("java.io.EOFException", "", "Unexpected end of input stream")])
         'the compressed file ends too early'
     """
-    said, causes = condition(text), _CAUSE.findall(text)
-    if not causes or not said.startswith("[FAILED_READ_FILE."):
-        return said
-    if _CUT_OFF.search(causes[-1]):
+    last = causes[-1]
+    conditions = [each for each in causes if each.condition]
+    if last.condition or not (conditions and conditions[-1].has("FAILED_READ_FILE")):
+        return said_of(causes)
+    if _CUT_OFF.search(last.message):
         return "the compressed file ends too early"
-    return f"its compression is damaged ({causes[-1]})" if _MISPACKED.search(causes[-1]) else str(causes[-1])
+    return f"its compression is damaged ({last.said})" if _MISPACKED.search(last.message) else last.said
 
 
-def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+def _unreadable(_cause: Cause, causes: Sequence[Cause], _moment: str) -> LakewrightError:
     remedy = (
         "Bring the file back or repair it, then run again. A table of the lake is made again by a rebuild, "
         "or by its job."
     )
-    return _of_file(text, f"can't be read: {unreadable_reason(text)}", remedy)
+    return _of_file(causes, f"can't be read: {unreadable_reason(causes)}", remedy)
 
 
-def _other_type(match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    said = re.search(r"column: (\S+), Expected: (.*?), Found: ([^.\s]+)", text)
-    types = f"column {said[1]} is {said[3]}, not {said[2]}" if said else match[0]
+def _other_type(cause: Cause, causes: Sequence[Cause], _moment: str) -> LakewrightError:
+    column, own, wanted = map(cause.parameters.get, ("column", "actualType", "expectedType"))
+    types = f"column {column} is {own}, not {wanted}" if column else cause.said
     remedy = "Declare the types that the files have, and convert in a mapping; or write the files anew."
-    return _of_file(text, f"does not have the declared types: {types}", remedy)
+    return _of_file(causes, f"does not have the declared types: {types}", remedy)
 
 
-def file_of(text: str) -> str | None:
-    """Return the file of which a text of Spark says that it can't be read; None if it names none."""
-    found = _FILE.search(text)
-    return found and str(local_path(found[1]) or found[1])
+def file_of(causes: Sequence[Cause]) -> str | None:
+    """Return the file of which Spark says that it can't be read; None if it names none."""
+    cause = innermost(causes, "FAILED_READ_FILE")
+    path = None if cause is None else cause.parameters.get("path")
+    return None if not path else str(local_path(path) or path)
 
 
-def _null(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
+def _null(cause: Cause, _causes: Sequence[Cause], _moment: str) -> LakewrightError:
+    column = cause.parameters.get("columnName", "")
     return TargetError(
-        f"column {match[1].rstrip('.')} has a null, which its table forbids (in a partition column, an empty "
-        "text is null)",
+        f"column {column} has a null, which its table forbids (in a partition column, an empty text is null)",
         remedy="Give it a value in the mapping, or leave out such rows. Nothing was written.",
-        details={"column": match[1].rstrip(".")},
+        details={"column": column},
     )
 
 
@@ -442,8 +441,15 @@ _MISSING_MODULE = (
     "code into the file of the function; `spark.sparkContext.addPyFile(…)` sends a module to them."
 )
 
+_TRACEBACK = re.compile(
+    r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+[^\n]*\n)+)(?P<error>[^\n]+)"
+)
 
-def _of_python(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
+
+def _of_python(cause: Cause, _causes: Sequence[Cause], _moment: str) -> LakewrightError | None:
+    match = _TRACEBACK.search(cause.message)
+    if match is None:
+        return None
     lines = re.findall(r'File "([^"]+)", line (\d+), in ([^\n]+)', match["frames"])
     place = f" ({lines[-1][0]}, line {lines[-1][1]}, in {lines[-1][2].strip()})" if lines else ""
     return TargetError(
@@ -456,23 +462,24 @@ def _of_python(match: re.Match[str], _text: str, _moment: str) -> LakewrightErro
     )
 
 
-_OF_QUERIES: tuple[Meaning, ...] = (
-    meaning(
-        "DELTA_MULTIPLE_SOURCE_ROW_MATCHING",
-        TargetError,
-        "several rows to merge match the same row of the table {what}",
-        "Let the mapping return one row per key, with a deduplicate or latest mapping. Nothing was written.",
-    ),
-    (re.compile(r"Unescaped quote character"), _unescaped),
-    (_RECORD, _malformed),
-    (re.compile(r"NOT NULL constraint violated for column: (\S+)"), _null),
-    (re.compile(r"PARQUET_COLUMN_DATA_TYPE_MISMATCH[^\n]*|PARQUET_TYPE_\w+[^\n]*"), _other_type),
-    (re.compile(r"FAILED_READ_FILE|CANNOT_READ_FILE"), _unreadable),
-    (
-        re.compile(
-            r"(?:PythonException|Python worker)[^\n]*?\s*Traceback \(most recent call last\):\n"
-            r"(?P<frames>(?:[ \t]+[^\n]*\n)+)(?P<error>[^\n]+)"
+_OF_QUERIES = Meanings(
+    {
+        "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE": plain(
+            TargetError,
+            "several rows to merge match the same row of the table {what}",
+            "Let the mapping return one row per key, with a deduplicate or latest mapping. Nothing was "
+            "written.",
         ),
-        _of_python,
-    ),
+        "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": _null,
+        "FAILED_READ_FILE": _unreadable,
+        "FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH": _other_type,
+        "MALFORMED_CSV_RECORD": _malformed,
+        "MALFORMED_RECORD_IN_PARSING": _malformed,
+        "PARQUET_TYPE_ILLEGAL": _other_type,
+        "PARQUET_TYPE_NOT_RECOGNIZED": _other_type,
+        "PARQUET_TYPE_NOT_SUPPORTED": _other_type,
+        "PYTHON_EXCEPTION": _of_python,
+    },
+    {"Unescaped quote character": _unescaped, r"PythonException|Python worker": _of_python},
 )
+"""Failures of the work itself, with how it becomes right."""

@@ -161,9 +161,6 @@ LACKS = "missing_files"
 """The entry of an error's details that has the data files which a table lacks."""
 
 _COMMIT = re.compile(r"\d{20}\.json")
-_OF_SPARK = re.compile(
-    r"(?:Encountered error while reading file|Checksum error:) (\S+)/_delta_log/(\d{20}\.json|\S+?\.parquet)"
-)
 
 
 def damaged_commits(names: Iterable[str], read: Callable[[str], bytes | None]) -> Iterator[tuple[str, str]]:
@@ -208,13 +205,10 @@ def _unreadable(message: str, table: str, **details: object) -> TargetError:
     return TargetError(message, remedy=remedy, details={DAMAGED: table, **details})
 
 
-def damage_in_text(text: str) -> TargetError | None:
-    """Return the error for a file of a table's log that Spark could not read; None if it names none."""
-    found = _OF_SPARK.search(text)
-    if found is None:
-        return None
-    table = str(local_path(found[1]) or found[1])
-    return damaged_log_error(table, ((found[2], "damaged"),))
+def damaged_log_file(path: str) -> TargetError | None:
+    """Return the error for a file that Spark could not read; None unless it is one of a table's log."""
+    table, found, name = path.partition("/_delta_log/")
+    return damaged_log_error(str(local_path(table) or table), ((name, "damaged"),)) if found else None
 
 
 def failed_observation(subject: str, error: LakewrightError) -> Observation:

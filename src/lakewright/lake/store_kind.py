@@ -80,11 +80,9 @@ class StoreKind(ABC):
         client = {"allow_http": options.pop("allow_http", "") == "true", "timeout": "60s"}
         try:
             from obstore import store
-        except ImportError as error:
-            raise NotInstalled(
-                f"{self.schemes[0]}://{bucket} can't be read without Spark: the package obstore is missing",
-                remedy=f"Run `pip install 'lakewright[{self.name}]'`.",
-            ) from error
+        except ImportError as missing:
+            what = f"reading {self.schemes[0]}://{bucket} without Spark"
+            raise NotInstalled.of(missing, what, self.name) from missing
         made: ObjectStore = getattr(store, self.store_class)(
             self.bucket_name(bucket), config=options, client_options=client
         )

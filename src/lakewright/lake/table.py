@@ -16,8 +16,9 @@ from lakewright.lake.delta_sql import described
 from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import forget_log, observe_table, read_table
 from lakewright.lake.paths import is_stored, local_path
-from lakewright.lake.spark_errors import analysis_error, first_line, is_entry_alone
+from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.causes import first_line
 from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import TableOutput

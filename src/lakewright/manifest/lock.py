@@ -18,7 +18,7 @@ from lakewright.errors import (
     LateSliceError,
     ManifestCorrupt,
 )
-from lakewright.errors.fault import remedy_of
+from lakewright.errors.fault import BRIEF, remedy_of
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
@@ -87,12 +87,6 @@ STALE_LOCKS = "stale_locks"
 LONGEST_SAID = 200
 """Characters of an error's first line that are shown for an item."""
 
-IS_EARLIER = "is_earlier"
-"""Detail of the error of a slice that failed before in the same run, whose report contains the failure."""
-
-EARLIER = "failed earlier in this run"
-"""What the error of a slice says before its cause if the run's report already contains the failure."""
-
 
 def locked_error(lock: Lock, name: str | None = None) -> ItemLocked:
     """Return the error for an item that is locked; `name` is what commands call it, by default its id."""
@@ -126,7 +120,8 @@ def failed_error(
         refused: The action that may be repeated once the failure is resolved; None if there was no such
             action.
         name: What the item is called, such as `entity/slice`; its id by default.
-        run_id: The run that asks. Its own failures are already in its report, and the message says so.
+        run_id: The run that asks. Its own failures are already in its report, and the message says so; what
+            it says without the cause is in the details.
         owner: The other application for which it failed, such as an entity that reads the same folder: what
             is named there frees it for all.
     """
@@ -136,20 +131,21 @@ def failed_error(
     message = (error.get("message") if isinstance(error, dict) else error) or "no reason was recorded"
     since = format_instant(item.failed.since)
     is_ours = name is not None and item.failed.application.is_of_entity
+    is_earlier = run_id is not None and run_id == item.failed.run_id
     text = f"failed at {since}" if is_ours else f"failed for {item.failed.application} at {since}"
-    text += f": {message}"
-    if run_id is not None and run_id == item.failed.run_id:
-        text = f"{EARLIER}: {'; '.join(str(message).splitlines())}"
-        text = text if owner is None else f"waits, as for {owner} it {text}"
+    if is_earlier:
+        message = "; ".join(str(message).splitlines())
+        text = f"{'' if owner is None else f'waits, as for {owner} it '}failed earlier in this run"
+    brief = f"{name or item.item_id} {text}"
     remedy: str
     if refused:
         remedy = Phrase("First ", command("resolve", name or item.item_id), f", then {refused} it.")
-    elif owner is not None and run_id == item.failed.run_id:
+    elif owner is not None and is_earlier:
         remedy = "What is named there frees it, and the next run takes it here, too."
     else:
         remedy = recovery_advice(item, name)
     return ItemFailed(
-        f"{name or item.item_id} {text}",
+        f"{brief}: {message}",
         remedy=remedy,
         details={
             "item_id": item.item_id,
@@ -158,7 +154,7 @@ def failed_error(
             "since": since,
             "error": error,
             FAILED_ITEMS: [item.item_id],
-            IS_EARLIER: run_id is not None and run_id == item.failed.run_id,
+            **({BRIEF: brief} if is_earlier else {}),
         },
     )
 

@@ -19,7 +19,7 @@ from lakewright.schema.shape import arranged, joined_shape, leaves
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import VOID, Decimal, Type
 from lakewright.spark.functions import functions
-from lakewright.spec.models.base import KindOf, Listed, Model, NamedMap, Reference, Texts, from_text
+from lakewright.spec.models.base import KindOf, Listed, Model, NamedMap, Reference, RefersTo, Texts, from_text
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.transform.steps import find_name
@@ -44,14 +44,9 @@ class Case(Model):
 class CaseMapping(Mapping):
     """Returns the first mapping whose condition holds; conditions are expressions, not SQL."""
 
-    cases: Listed[Case] = Declared(min_length=1, description="The mappings with their conditions, in order.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mappings of all cases."""
-        return [
-            Reference("mapping", case.input, ("cases", index, "input"))
-            for index, case in enumerate(self.cases)
-        ]
+    cases: Annotated[Listed[Case], RefersTo.INSIDE] = Declared(
+        min_length=1, description="The mappings with their conditions, in order."
+    )
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mapping that is chosen."""
@@ -101,7 +96,9 @@ class JoinMapping(Mapping):
     of both; later mappings write `input.column` for columns of the same name.
     """
 
-    join_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings to join.")
+    join_inputs: Annotated[Listed[Input], RefersTo.MAPPING] = Declared(
+        alias="inputs", description="Names of the mappings to join."
+    )
     mode: JoinMode = Declared(default="left", description="Join type: how rows without a match are treated.")
     columns: Texts = Declared(default=(), description="Columns of all inputs whose values must be equal.")
     condition: Annotated[str | None, SqlText.CONDITION] = Declared(
@@ -113,10 +110,6 @@ class JoinMapping(Mapping):
         if self.condition is not None and (self.columns or len(self.join_inputs) != 2):
             raise ValueError("a join by `condition` needs exactly two inputs and no `columns`")
         return self
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mappings."""
-        return [Reference("mapping", name, ("inputs", index)) for index, name in enumerate(self.join_inputs)]
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the joined rows."""
@@ -134,16 +127,14 @@ class JoinMapping(Mapping):
 class UnionMapping(Mapping):
     """Appends the rows of its inputs; a column that an input does not have is null there."""
 
-    union_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings.", min_length=1)
+    union_inputs: Annotated[Listed[Input], RefersTo.MAPPING] = Declared(
+        alias="inputs", description="Names of the mappings.", min_length=1
+    )
     columns: dict[str, TypeText] | None = Declared(
         default=None,
         description="Columns of the result; default: all of all inputs.",
     )
     distinct: bool = Declared(default=False, description="Whether to remove duplicate rows.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mappings."""
-        return [Reference("mapping", name, ("inputs", index)) for index, name in enumerate(self.union_inputs)]
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return all rows, with all columns of all inputs or with the declared ones.
@@ -228,10 +219,6 @@ class UpsertMapping(InputMapping):
 
     updates: Input = Declared(description="Mapping with changed and new rows.")
     key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a row.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the state and the updates."""
-        return [*super().references(), Reference("mapping", self.updates, ("updates",))]
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the updated state."""

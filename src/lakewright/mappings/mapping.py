@@ -18,7 +18,7 @@ from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
 from lakewright.spark.engine import analyzed
 from lakewright.spark.functions import functions
-from lakewright.spec.models.base import Named, Reference, from_text
+from lakewright.spec.models.base import Named, RefersTo, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.spec.suggestions import suggestion
@@ -45,7 +45,7 @@ class CacheLevel(StrEnum):
 MAIN = "main"
 """The output that the plain name of a mapping means."""
 
-Input = Annotated[str, from_text(lambda name: name.removesuffix(f":{MAIN}"))]
+Input = Annotated[str, from_text(lambda name: name.removesuffix(f":{MAIN}")), RefersTo.MAPPING]
 """A reference to a mapping; `name:main` means the same as `name`."""
 
 
@@ -103,10 +103,6 @@ class Mapping(Named):
         default=None, exclude=True, description="What the documentation shows, including checks."
     )
     metadata: Any = Declared(default=None, description="User-defined labels.")
-
-    def mentions(self) -> Iterable[Reference]:
-        """Return the definitions that its checks refer to."""
-        return () if self.documentation is None else self.documentation.references()
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of the mappings that this one reads, without duplicates."""
@@ -271,10 +267,6 @@ class InputMapping(Mapping):
     """Fields that name columns of the input: one, a list of them, or a map by their names."""
 
     input: Input = Declared(description="Name of the input mapping.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the one input."""
-        return [Reference("mapping", self.input, ("input",))]
 
     def named_columns(self) -> Iterable[NamedColumn]:
         """Yield the columns of the input that the declaration names, except those in SQL."""

@@ -19,7 +19,7 @@ from lakewright.schema.types import Chars, Decimal, Struct, Type
 from lakewright.spark.functions import functions
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, from_text, inconsistent
 from lakewright.spec.models.fields import TypeText, parse_type
-from lakewright.spec.suggestions import member_named
+from lakewright.spec.suggestions import one_of
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _capital(word: str) -> str:
     return word[:1].upper() + word[1:]
 
 
-NamingText = Annotated[Naming, from_text(lambda text: member_named(Naming, text) or text)]
+NamingText = Annotated[Naming, from_text(one_of(Naming, "naming"))]
 JoinedBy = Annotated[
     NamingText, Declared(description="How names of flattened columns are joined: by `_` or by case.")
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,7 +20,7 @@ from lakewright.lake.frames import holds_arrow
 from lakewright.lake.spark_errors import query_failure, reason_with_position
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spark.engine import engine_of
-from lakewright.spec.models.base import Listed, Reference
+from lakewright.spec.models.base import Listed, RefersTo
 from lakewright.spec.models.text_marks import FileText
 from lakewright.spec.suggestions import suggestion
 
@@ -43,18 +43,12 @@ class PythonMapping(Mapping):
 
     file: Annotated[str, FileText.OF_PROJECT] = Declared(description="Python file with the function.")
     function: str = Declared(description="Name of the function, which returns a DataFrame.")
-    function_inputs: Listed[Input] = Declared(
+    function_inputs: Annotated[Listed[Input], RefersTo.MAPPING] = Declared(
         default=(), alias="inputs", description="Mappings whose frames it receives, in order."
     )
     arguments: dict[str, Any] = Declared(
         default_factory=dict, description="Additional named arguments, as text."
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the inputs."""
-        return [
-            Reference("mapping", name, ("inputs", index)) for index, name in enumerate(self.function_inputs)
-        ]
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the function's frame.

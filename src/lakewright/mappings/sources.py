@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
 
@@ -14,7 +14,7 @@ from lakewright.lake.table import full_name, quoted, refresh_tables
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
 from lakewright.schemas.schema import DeclaredColumns
-from lakewright.spec.models.base import Reference, Rows
+from lakewright.spec.models.base import RefersTo, Rows
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.records import without_others
 from lakewright.workspace.query import all_rows
@@ -23,7 +23,6 @@ from lakewright.workspace.readable_parts import (
     RelationReference,
     check_partition_values,
     read_relation,
-    referenced,
 )
 from lakewright.workspace.sql_check import ColumnsOf
 
@@ -47,10 +46,6 @@ class RelationMapping(Mapping):
         description="Columns of the result; default: all. Those that the relation lacks are null, with a "
         "warning; `validate` refuses them if it declares its columns.",
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the relation."""
-        return referenced(self.relation)
 
     def source(self, workspace: Workspace) -> ReadableRelation:
         """Return the relation."""
@@ -191,14 +186,12 @@ class MockMapping(Mapping):
     Without `mapping`, it mocks the mapping with its own name that the test overrides.
     """
 
-    mapping: Input | None = Declared(default=None, description="Mapping whose columns it has.")
+    mapping: Annotated[Input | None, RefersTo.MAPPING] = Declared(
+        default=None, description="Mapping whose columns it has."
+    )
     records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mocked mapping."""
-        return [] if self.mapping is None else [Reference("mapping", self.mapping, ("mapping",))]
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return nothing, because only the columns of the mocked mapping are used."""

@@ -44,7 +44,8 @@ class _QueryMapping(QueryText, Mapping):
     def references(self) -> Iterable[Reference]:
         """Return the mappings in FROM and JOIN, unless the text has expressions that may change them."""
         found = [] if self.sql is None else query_references(self.sql, "sql")
-        return [each for each in found if each.name not in self.own_names]
+        own = [each for each in found if each.name not in self.own_names]
+        return [*super().references(), *own]
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mappings in FROM and JOIN."""
@@ -150,10 +151,6 @@ class IterativeSqlMapping(_Repeated):
     """Runs a query over its input, then over its own former result, until the rows stay the same."""
 
     input: Input = Declared(description="The mapping that the first run reads as `__this__`.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the input, and the mappings of the query."""
-        return [Reference("mapping", self.input, ("input",)), *super().references()]
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the input, and the mappings of the query."""

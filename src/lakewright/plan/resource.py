@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakewright.spec.models.places import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,13 @@ class Resource:
     def table(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:
         """Return the resource for a table of the catalog."""
         return cls("table", name.replace("`", "").lower(), _sorted(partition))
+
+    @classmethod
+    def at(cls, address: Address, partition: Mapping[str, object] | None = None) -> Resource:
+        """Return the resource for a table of the lake: its folder, or its name in the catalog."""
+        if address.location is not None:
+            return cls.file(address.location, partition)
+        return cls.table(str(address.name), partition)
 
     @classmethod
     def jdbc(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:

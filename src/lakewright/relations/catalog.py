@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -64,7 +64,7 @@ from lakewright.relations.relation import (
 from lakewright.relations.staging import StagedFiles
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.engine import analyzed
-from lakewright.spec.models.base import Reference, TextMap
+from lakewright.spec.models.base import RefersTo, TextMap
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
 from lakewright.spec.models.text_marks import SqlText
@@ -196,12 +196,9 @@ class ViewRelation(QueryText, InCatalog, MigratedView):
     database: str | None = Declared(default=None, description="Database in the catalog.")
     view: str = Declared(description="Name of the view.")
     sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
-    mapping: str | None = Declared(default=None, description="Mapping that defines the query.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping."""
-        named = [] if self.mapping is None else [Reference("mapping", self.mapping, ("mapping",))]
-        return [*super().references(), *named]
+    mapping: Annotated[str | None, RefersTo.MAPPING] = Declared(
+        default=None, description="Mapping that defines the query."
+    )
 
     @property
     def qualified(self) -> str:

@@ -109,13 +109,9 @@ class DeltaRelation(MigratedTable):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the table, or one of its partitions."""
-        address = self.address(workspace)
-        values = canonical_partition(self.partitions, partition or {})
-        if address.location is not None:
-            return frozenset({Resource.file(address.location, values)})
-        place = self._place(workspace)
+        values, place = canonical_partition(self.partitions, partition or {}), self._place(workspace)
         files = [] if place is None else [Resource.file(place, values)]
-        return frozenset({Resource.table(str(address.name), values), *files})
+        return frozenset({Resource.at(self.address(workspace), values), *files})
 
     def found(self, workspace: Workspace) -> TableState | None:
         """Return the table as it is, or None if there is none; only catalog tables need Spark."""

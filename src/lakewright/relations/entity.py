@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -18,7 +18,7 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
 from lakewright.spec.expressions.values import with_offset
-from lakewright.spec.models.base import Reference, from_text
+from lakewright.spec.models.base import RefersTo, from_text
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
@@ -39,7 +39,7 @@ class EntityRelation(Relation):
 
     keeps_past: ClassVar[bool] = True
 
-    entity: str = Declared(description="Name of the entity.")
+    entity: Annotated[str, RefersTo.ENTITY] = Declared(description="Name of the entity.")
     current: bool = Declared(default=False, description="Only current rows that are not deleted.")
 
     as_of: Annotated[str, from_text(with_offset)] | None = Declared(
@@ -47,10 +47,6 @@ class EntityRelation(Relation):
         description="Rows that were valid at this time; without history, the table's rows at this time. "
         "ISO 8601; without an offset in the lake's time zone.",
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the entity."""
-        return [Reference("entity", self.entity, ("entity",))]
 
     def found(self, workspace: Workspace) -> Entity:
         """Return the entity."""
@@ -74,10 +70,7 @@ class EntityRelation(Relation):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the silver table, which is always read as a whole."""
-        address = self.address(workspace)
-        if address.location is not None:
-            return frozenset({Resource.file(address.location)})
-        return frozenset({Resource.table(str(address.name))})
+        return frozenset({Resource.at(self.address(workspace))})
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether the table exists and has rows."""

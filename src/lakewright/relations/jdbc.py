@@ -11,7 +11,7 @@ Source: the lifecycle's rules, "CREATE and migration".
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,7 @@ from pydantic import model_validator
 
 from lakewright.connections.connection import ConnectionReference
 from lakewright.connections.database import DatabaseTable, Dialect, Index, Statements, TableName, accept
-from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
+from lakewright.connections.jdbc import JdbcConnection, jdbc_connection
 from lakewright.errors import LakewrightError, LeaseLost, SpecError, TargetError
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.partition import Partition, canonical_partition, typed_columns
@@ -47,7 +47,7 @@ from lakewright.relations.relation import (
 from lakewright.schema.fits import fits
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
 from lakewright.spark.engine import counted
-from lakewright.spec.models.base import Listed, Model, Reference, TextMap, Texts, from_text
+from lakewright.spec.models.base import Listed, Model, TextMap, Texts, from_text
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.query import QueryText
 from lakewright.workspace.sql_tables import database_tables
@@ -69,10 +69,6 @@ class InDatabase(Relation):
         default_factory=dict,
         description="Options of Spark's JDBC; they override the connection's.",
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the references of the schema, and the connection."""
-        return [*super().references(), *named_connection(self.connection)]
 
     def connected(self, workspace: Workspace) -> JdbcConnection:
         """Return the connection.

@@ -17,7 +17,7 @@ from lakewright.plan.resource import Resource
 from lakewright.schema.shape import lost_fields
 from lakewright.schema.sql import name_sql
 from lakewright.schemas.schema import Schema
-from lakewright.spec.models.base import KindOf, Listed, Named, Reference
+from lakewright.spec.models.base import KindOf, Listed, Named, RefersTo
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.suggestions import one_of
@@ -122,9 +122,9 @@ class Relation(Named):
     """Whether its rows at an earlier time can be read, or never change."""
 
     description: str | None = Declared(default=None, description="Description for readers.")
-    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Columns; default: inferred from existing data."
-    )
+    declared_schema: Annotated[
+        Annotated[Schema, KindOf("schema", default="inline")] | None, RefersTo.INSIDE
+    ] = Declared(default=None, alias="schema", description="Columns; default: inferred from existing data.")
     partitions: Listed[PartitionField] = Declared(default=(), description="Partition columns.")
     documentation: Documentation | None = Declared(
         default=None, exclude=True, description="What the documentation shows, including checks."
@@ -145,14 +145,6 @@ class Relation(Named):
                 remedy="Read it with a mapping; only its own project can write it.",
             )
         return found
-
-    def references(self) -> Iterable[Reference]:
-        """Return the references of its schema."""
-        return [] if self.declared_schema is None else self.declared_schema.references_below("schema")
-
-    def mentions(self) -> Iterable[Reference]:
-        """Return the references of its checks."""
-        return () if self.documentation is None else self.documentation.references()
 
     @property
     def label(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
 
@@ -13,7 +13,7 @@ from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Answer
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spark.engine import counted
-from lakewright.spec.models.base import Reference, Rows
+from lakewright.spec.models.base import RefersTo, Rows
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.records import without_others
 
@@ -92,12 +92,9 @@ class MockRelation(LiteralRelation, EmptyRelation):
     Without `relation`, it mocks the relation with its own name that the test overrides.
     """
 
-    relation: str | None = Declared(default=None, description="Relation whose columns it has.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mocked relation."""
-        named = [] if self.relation is None else [Reference("relation", self.relation, ("relation",))]
-        return [*super().references(), *named]
+    relation: Annotated[str | None, RefersTo.RELATION] = Declared(
+        default=None, description="Relation whose columns it has."
+    )
 
     def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
         """Return the columns of the mocked relation, unless it declares its own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
@@ -11,7 +10,7 @@ from lakewright.errors import SpecError
 from lakewright.schema.fits import fits
 from lakewright.schema.shape import plain_type
 from lakewright.schemas.schema import Schema
-from lakewright.spec.models.base import KindOf, Listed, Reference, Texts
+from lakewright.spec.models.base import KindOf, Listed, RefersTo, Texts
 from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
@@ -38,11 +37,7 @@ class InlineSchema(Schema):
 class MappingSchema(Schema):
     """The columns are those of a mapping's frame, for which Spark is started."""
 
-    mapping: str = Declared(description="Name of the mapping.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping."""
-        return [Reference("mapping", self.mapping, ("mapping",))]
+    mapping: Annotated[str, RefersTo.MAPPING] = Declared(description="Name of the mapping.")
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the columns of the mapping's frame."""
@@ -56,11 +51,7 @@ class MappingSchema(Schema):
 class RelationSchema(Schema):
     """The columns are those of a relation: those it declares, otherwise those it has."""
 
-    relation: str = Declared(description="Name of the relation.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the relation."""
-        return [Reference("relation", self.relation, ("relation",))]
+    relation: Annotated[str, RefersTo.RELATION] = Declared(description="Name of the relation.")
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the columns of the relation."""
@@ -73,17 +64,9 @@ class UnionSchema(Schema):
     A column that some of the schemas lack may be null.
     """
 
-    schemas: Listed[Annotated[Schema, KindOf("schema", default="inline")]] = Declared(
-        min_length=1, description="The schemas; their columns are in this order."
+    schemas: Annotated[Listed[Annotated[Schema, KindOf("schema", default="inline")]], RefersTo.INSIDE] = (
+        Declared(min_length=1, description="The schemas; their columns are in this order.")
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the references of the schemas."""
-        return [
-            each
-            for index, schema in enumerate(self.schemas)
-            for each in schema.references_below("schemas", index)
-        ]
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the merged columns.

@@ -114,8 +114,5 @@ def _web(serving: Serving) -> Service | None:
         from lakewright.serve.http.service import make_service
         from lakewright.serve.page.routes import Pages
     except ModuleNotFoundError as missing:
-        raise NotInstalled(
-            f"the server needs the Python package {missing.name}",
-            remedy="pip install 'lakewright[serve]'",
-        ) from missing
+        raise NotInstalled.of(missing, "the server", "serve") from missing
     return make_service(serving, Pages)

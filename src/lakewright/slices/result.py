@@ -24,8 +24,9 @@ from lakewright.errors import (
     StoreUnavailable,
     UsageError,
 )
+from lakewright.errors.fault import BRIEF
 from lakewright.lake.observation import observe_table
-from lakewright.manifest.lock import FAILED_ITEMS, IS_EARLIER
+from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.slices.deviations import NOTHING, Deviations
@@ -231,7 +232,7 @@ class ProcessResult:
         if self.failed:
             return Status.FAILED
         if self.error is not None:
-            is_own = self.error.details.get(IS_EARLIER)
+            is_own = BRIEF in self.error.details
             is_left = isinstance(self.error, OperatorError) and not is_own
             return Status.BLOCKED if is_left else Status.FAILED
         if self.warning is not None:

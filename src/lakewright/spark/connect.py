@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 from lakewright.errors import NotInstalled, SparkUnavailable
+from lakewright.spark.causes import first_line
 from lakewright.spark.cluster import check_master
 from lakewright.spark.conf import SessionSettings, is_connect, master_of, runtime_conf
 from lakewright.spark.engine import is_of_connect
@@ -166,14 +167,11 @@ def _connected(url: str) -> SparkSession:
 
         filter_query_logs()
         return SparkSession.builder.remote(url).create()
-    except ImportError as error:
-        raise NotInstalled(
-            f"PySpark, or its part for Spark Connect, is not installed: {error}",
-            remedy="Run `pip install 'lakewright[connect]'`.",
-        ) from error
+    except ImportError as missing:
+        raise NotInstalled.of(missing, "Spark Connect", "connect") from missing
     except Exception as error:
         raise SparkUnavailable(
-            f"the server {url} can't be reached: {_first_line(error)}",
+            f"the server {url} can't be reached: {first_line(error)}",
             remedy="Check its address, its token and that it runs; nothing was claimed.",
         ) from error
 
@@ -196,11 +194,7 @@ def _check_delta(session: SparkSession) -> None:
     except PySparkException as error:
         if error.getCondition() != _PROBED:
             raise SparkUnavailable(
-                f"the server has no Delta Lake: {_first_line(error)}",
+                f"the server has no Delta Lake: {first_line(error)}",
                 remedy="Start it with Delta's jar, and with spark.sql.extensions and "
                 "spark.sql.catalog.spark_catalog of Delta.",
             ) from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -50,8 +50,9 @@ def full_text(error: BaseException) -> str:
         said = str(error)
     except Exception as failure:  # Py4J asks the JVM for the text, which may have exited
         said = f"{type(error).__name__}: {failure}"
-    stack = getattr(error, "_stackTrace", None)
-    return f"{said}\n{stack}" if isinstance(stack, str) else said
+    # So PySpark calls it in its errors of a JVM, and of a server of Spark Connect.
+    stack = getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None)
+    return f"{said}\n{stack}" if isinstance(stack, str) and stack not in said else said
 
 
 def is_jvm_failure(error: BaseException) -> bool:

@@ -119,7 +119,7 @@ def installed_version() -> str:
     for name in ("pyspark", _CLIENT):
         with suppress(PackageNotFoundError):
             return version(name)
-    raise NotInstalled("PySpark is not installed", remedy="Run `pip install 'lakewright[spark]'`.")
+    raise NotInstalled.of(PackageNotFoundError("pyspark"), "Spark", "spark")
 
 
 def is_client_alone() -> bool:

@@ -128,11 +128,8 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
         for key, value in conf.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
-    except ImportError as error:
-        raise NotInstalled(
-            f"PySpark, or a part of it, is not installed: {error}",
-            remedy="Run `pip install 'lakewright[spark]'`.",
-        ) from error
+    except ImportError as missing:
+        raise NotInstalled.of(missing, "Spark", "spark") from missing
     except Exception as error:
         if is_jvm_failure(error):
             raise

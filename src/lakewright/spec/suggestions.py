@@ -44,18 +44,6 @@ def _letters(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def member_named(kind: type[E], text: str) -> E | None:
-    """Return the member of an enumeration that a text names; case and underscores are ignored.
-
-    Example:
-        >>> class Mode(StrEnum):
-        ...     FAIL_FAST = "failFast"
-        >>> member_named(Mode, "fail_fast"), member_named(Mode, "fast")
-        (<Mode.FAIL_FAST: 'failFast'>, None)
-    """
-    return next((member for member in kind if _letters(member.value) == _letters(text)), None)
-
-
 def one_of(kind: type[E], what: str, others: Mapping[str, str] | None = None) -> Callable[[str], E]:
     """Return a function that reads a member of an enumeration; case and underscores are ignored.
 
@@ -73,9 +61,11 @@ def one_of(kind: type[E], what: str, others: Mapping[str, str] | None = None) ->
     """
 
     def read(text: str) -> E:
-        if (member := member_named(kind, (others or {}).get(_letters(text), text))) is None:
-            raise ValueError(f"no {what} {text!r}; {hint(text, kind)}")
-        return member
+        letters = _letters((others or {}).get(_letters(text), text))
+        for member in kind:
+            if _letters(member.value) == letters:
+                return member
+        raise ValueError(f"no {what} {text!r}; {hint(text, kind)}")
 
     return read
 

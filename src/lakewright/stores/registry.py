@@ -126,10 +126,7 @@ def _opening(settings: Mapping[str, Any]) -> Iterator[Backend]:
         yield backend
     except ModuleNotFoundError as missing:
         kind = _kind(settings)
-        raise NotInstalled(
-            f"a manifest of kind {kind} needs the Python package {missing.name}",
-            remedy=f"pip install 'lakewright[{kind}]'",
-        ) from missing
+        raise NotInstalled.of(missing, f"a manifest of kind {kind}", kind) from missing
 
 
 def check_manifest(settings: Mapping[str, Any], *, needs_sharing: bool) -> Iterator[tuple[str, Fault]]:

@@ -5,7 +5,7 @@ Source: `processing-strategies.md`, "Error Handling".
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -19,15 +19,15 @@ from lakewright.errors import (
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.spark_errors import (
     EVERYWHERE,
-    Meaning,
-    condition,
+    Meanings,
     file_of,
-    meaning,
+    plain,
     translated,
     unreadable_reason,
 )
 from lakewright.manifest.payload import MAY_SKIP
-from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
+from lakewright.spark.causes import Cause, causes_of, raised_text, said_of
+from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.fault_words import fault_error
 from lakewright.transform.pipeline import expressions_of
@@ -35,10 +35,6 @@ from lakewright.transform.steps import expression_error
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
-
-
-_FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
-_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
 
 
 def translate_error(error: Exception, entity: Entity, slice_name: str, *, table: str = "") -> LakewrightError:
@@ -54,41 +50,36 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         return jvm_failure(slice_name, error)
     if isinstance(error, LakewrightError):
         return error
-    text = full_text(error)
-    found: LakewrightError | None = (
-        fault_error(text, rebuild_command(entity))
-        or _expression_error(text, entity)
-        or _table_error(text, table, entity)
-    )
-    if found is not None:
-        return found
+    causes = causes_of(error)
     what = f"slice {slice_name} of {entity.name}"
-    found = translated(text, f"while the {what} was processed", EVERYWHERE)
-    found = found or translated(text, what, _MEANINGS)
-    return found or TargetError(f"the {what} could not be processed: {condition(text)}")
+    return (
+        fault_error(raised_text(causes), rebuild_command(entity))
+        or _expression_error(causes, entity)
+        or _table_error(causes, table, entity)
+        or translated(error, f"while the {what} was processed", EVERYWHERE)
+        or translated(error, what, _OF_SLICES)
+        or TargetError(f"the {what} could not be processed: {said_of(causes)}")
+    )
 
 
-def _expression_error(text: str, entity: Entity) -> TargetError | None:
+def _expression_error(causes: Sequence[Cause], entity: Entity) -> TargetError | None:
     """Return the error for an expression of the entity, if Spark's error points to one."""
-    fragment = _FRAGMENT.search(text)
-    if fragment is None or not fragment[1].strip():
-        return None
+    fragments = [fragment for each in causes for fragment in each.fragments]
     for column, expression in expressions_of(entity):
-        if fragment[1].strip() in expression:
-            return expression_error(column, expression, RuntimeError(condition(text)))
+        if any(fragment.strip() and fragment.strip() in expression for fragment in fragments):
+            return expression_error(column, expression, RuntimeError(said_of(causes)))
     return None
 
 
-def _table_error(text: str, table: str, entity: Entity) -> StorageUnavailable | None:
+def _table_error(causes: Sequence[Cause], table: str, entity: Entity) -> StorageUnavailable | None:
     """Return the error for a file of the table that cannot be read, if that is the cause."""
     # Spark writes some paths as URIs, in which a space is %20, and others as they are.
-    conditions = [unquote(line) for line in _CONDITION.findall(text) if "READ_FILE" in line]
-    file = re.search(rf"{re.escape(table)}/(\S+?)\.?(?:\s|$)", "\n".join(conditions)) if table else None
-    if file is None:
+    _, found, file = unquote(file_of(causes) or "").partition(f"{table}/")
+    if not table or not found:
         return None
-    why = unreadable_reason(text)
+    why = unreadable_reason(causes)
     return StorageUnavailable(
-        f"a file of the table {table} can't be read: {why if file[1] in why else f'{file[1]}: {why}'}",
+        f"a file of the table {table} can't be read: {why if file in why else f'{file}: {why}'}",
         remedy=Phrase(
             "Bring the file back, then run again; or ",
             rebuild_command(entity),
@@ -97,8 +88,8 @@ def _table_error(text: str, table: str, entity: Entity) -> StorageUnavailable | 
     )
 
 
-def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    file, why = file_of(text), unreadable_reason(text)
+def _unreadable(_cause: Cause, causes: Sequence[Cause], what: str) -> LakewrightError:
+    file, why = file_of(causes), unreadable_reason(causes)
     return SliceError(
         f"the {what} can't be read: {why if file is None or file in why else f'{file}: {why}'}",
         remedy="Deliver it again.",
@@ -106,42 +97,47 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     )
 
 
-_MEANINGS: tuple[Meaning, ...] = (
-    meaning(
-        r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*",
-        TargetError,
-        "a row of the {what} breaks a constraint of the table: {found}",
-        "Correct the slice.",
-    ),
-    meaning(
-        r"COLUMN_ALREADY_EXISTS",
-        SchemaDriftError,
-        "the {what} has columns whose names differ by case only: {condition}",
-        "Rename one of them in the source.",
-    ),
-    (
-        re.compile(
-            r"FAILED_READ_FILE|CANNOT_READ_FILE|FileNotFoundException|PATH_NOT_FOUND|MALFORMED_(?:RECORD|CSV)|"
-            r"is not a Parquet file|UNABLE_TO_INFER_SCHEMA|INVALID_PARQUET|ChecksumException|CORRUPT|"
-            r"Unescaped quote character"
-        ),
-        _unreadable,
-    ),
-    meaning(
-        r"[Ff]ile ?name too long",
-        SchemaDriftError,
-        "the {what} has a value in a partition column that is too long for the name of a folder",
-    ),
-    meaning(
-        r"PARQUET_TYPE_(?:ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)|UNSUPPORTED_TIME_TYPE",
-        SchemaDriftError,
-        "the {what} has a column of a type that Spark doesn't read: {condition}",
-        "Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types in one "
-        "that Spark has.",
-    ),
-    meaning(
-        r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE",
-        SchemaDriftError,
-        "a value of the {what} doesn't fit its column: {condition}",
-    ),
+_unread_type = plain(
+    SchemaDriftError,
+    "the {what} has a column of a type that Spark doesn't read: {said}",
+    "Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types in one "
+    "that Spark has.",
 )
+_misfit = plain(SchemaDriftError, "a value of the {what} doesn't fit its column: {said}")
+_constraint = plain(
+    TargetError, "a row of the {what} breaks a constraint of the table: {said}", "Correct the slice."
+)
+
+_OF_SLICES = Meanings(
+    {
+        "CAST_INVALID_INPUT": _misfit,
+        "CAST_OVERFLOW": _misfit,
+        "CAST_OVERFLOW_IN_TABLE_INSERT": _misfit,
+        "COLUMN_ALREADY_EXISTS": plain(
+            SchemaDriftError,
+            "the {what} has columns whose names differ by case only: {said}",
+            "Rename one of them in the source.",
+        ),
+        "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": _constraint,
+        "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": _constraint,
+        "FAILED_READ_FILE": _unreadable,
+        "MALFORMED_CSV_RECORD": _unreadable,
+        "MALFORMED_RECORD_IN_PARSING": _unreadable,
+        "NUMERIC_VALUE_OUT_OF_RANGE": _misfit,
+        "PARQUET_TYPE_ILLEGAL": _unread_type,
+        "PARQUET_TYPE_NOT_RECOGNIZED": _unread_type,
+        "PARQUET_TYPE_NOT_SUPPORTED": _unread_type,
+        "PATH_NOT_FOUND": _unreadable,
+        "UNABLE_TO_INFER_SCHEMA": _unreadable,
+        "UNSUPPORTED_TIME_TYPE": _unread_type,
+    },
+    {
+        r"FileNotFoundException|is not a Parquet file|ChecksumException|CORRUPT|"
+        r"Unescaped quote character": _unreadable,
+        r"[Ff]ile ?name too long": plain(
+            SchemaDriftError,
+            "the {what} has a value in a partition column that is too long for the name of a folder",
+        ),
+    },
+)
+"""Failures for which a slice is at fault."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -18,7 +17,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import StoredRelation
 from lakewright.schemas.spark import as_spark_json
-from lakewright.spec.models.base import KindOf, Model, Reference, from_text
+from lakewright.spec.models.base import KindOf, Model, RefersTo, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.datasets import Dataset, FileDataset, MappingDataset, RelationDataset
 from lakewright.targets.writing import OutputModeText, RowTarget
@@ -45,8 +44,8 @@ class CopyTarget(RowTarget):
         {Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY}
     )
 
-    source: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to copy.")
-    target: Annotated[Dataset, KindOf("dataset")] = Declared(
+    source: Annotated[Dataset, KindOf("dataset"), RefersTo.INSIDE] = Declared(description="Dataset to copy.")
+    target: Annotated[Dataset, KindOf("dataset"), RefersTo.INSIDE] = Declared(
         description="Dataset to copy to: file or relation."
     )
     mode: OutputModeText | None = Declared(default=None, description="What happens to existing rows.")
@@ -57,10 +56,6 @@ class CopyTarget(RowTarget):
         default=None, description="Largest number of files to write; 0: Spark decides."
     )
     rebalance: bool | None = Declared(default=None, description="Distribute the rows evenly over the files.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return what the datasets refer to."""
-        return [*self.source.references_below("source"), *self.target.references_below("target")]
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the source reads; in VERIFY, those of the target."""

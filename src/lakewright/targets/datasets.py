@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
@@ -16,9 +15,9 @@ from lakewright.relations.file import FileFormat, FileRelation
 from lakewright.relations.relation import Relation, StoredRelation
 from lakewright.relations.values import ValuesRelation
 from lakewright.schemas.schema import Schema
-from lakewright.spec.models.base import KindOf, Named, Reference, Rows, TextMap
+from lakewright.spec.models.base import KindOf, Named, RefersTo, Rows, TextMap
 from lakewright.spec.models.fields import TypeText
-from lakewright.workspace.readable_parts import RelationReference, referenced
+from lakewright.workspace.readable_parts import RelationReference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,13 +82,11 @@ class FileDataset(_RelationLike):
     location: str = Declared(description="Folder or file.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
     options: TextMap = Declared(default_factory=dict, description="Options of Spark for the format.")
-    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
+    declared_schema: Annotated[
+        Annotated[Schema, KindOf("schema", default="inline")] | None, RefersTo.INSIDE
+    ] = Declared(
         default=None, alias="schema", description="Columns; by default they are read from the files."
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return what the schema refers to."""
-        return [] if self.declared_schema is None else self.declared_schema.references_below("schema")
 
     def source(self, workspace: Workspace) -> FileRelation:
         """Return the files as a relation."""
@@ -106,10 +103,6 @@ class MappingDataset(Dataset):
     """Reads the rows of a mapping."""
 
     mapping: Input = Declared(description="Name of the mapping.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping."""
-        return [Reference("mapping", self.mapping, ("mapping",))]
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that the mapping reads."""
@@ -129,10 +122,6 @@ class RelationDataset(_RelationLike):
     partition: TextMap = Declared(
         default_factory=dict, description="Value of each partition column; default: the whole relation."
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the relation."""
-        return referenced(self.relation)
 
     def source(self, workspace: Workspace) -> Relation:
         """Return the relation."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from abc import abstractmethod
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -23,7 +22,7 @@ from lakewright.plan.resource import Resource
 from lakewright.schemas.avro import as_avro
 from lakewright.schemas.schema import Schema
 from lakewright.schemas.spark import as_spark_json
-from lakewright.spec.models.base import KindOf, Reference, Texts, from_text
+from lakewright.spec.models.base import KindOf, RefersTo, Texts, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.targets.writing import observed_measures
@@ -173,10 +172,6 @@ class LocalTarget(FileOutput):
     quote: str = Declared(default='"', pattern="^.$", description="Around values with separators.")
     escape: str = Declared(default="\\", pattern="^.$", description="Before a quote within a value.")
 
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping."""
-        return [Reference("mapping", self.mapping, ("mapping",))]
-
     def place(self, workspace: Workspace) -> str:
         """Return the path of the file.
 
@@ -232,17 +227,13 @@ class LocalTarget(FileOutput):
 class SchemaTarget(FileOutput):
     """Writes a schema to a file, as Avro or in Spark's JSON form."""
 
-    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] = Declared(
+    declared_schema: Annotated[Schema, KindOf("schema", default="inline"), RefersTo.INSIDE] = Declared(
         alias="schema", description="The schema to write."
     )
     file: str = Declared(description="Path of the file.")
     format: Annotated[Literal["avro", "spark"], from_text(str.lower)] = Declared(
         default="avro", description="Avro, or Spark's JSON form."
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return what the schema refers to."""
-        return self.declared_schema.references_below("schema")
 
     def place(self, workspace: Workspace) -> str:
         """Return the path of the file.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Self
@@ -12,13 +12,13 @@ from pydantic import model_validator
 
 from lakewright.connections.connection import ConnectionReference
 from lakewright.connections.database import Dialect
-from lakewright.connections.jdbc import jdbc_connection, named_connection
+from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
-from lakewright.spec.models.base import Model, Reference, TextMap, Texts
+from lakewright.spec.models.base import Model, TextMap, Texts
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.target import Target
 
@@ -82,10 +82,6 @@ class JdbcCommandTarget(Target):
         if not self.actions():
             raise ValueError("a jdbcCommand target needs an action for at least one phase: create, build, …")
         return self
-
-    def references(self) -> Iterable[Reference]:
-        """Return the connection."""
-        return named_connection(self.connection)
 
     def actions(self) -> dict[Phase, CommandAction]:
         """Return the action of each phase that has one."""

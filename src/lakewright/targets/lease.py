@@ -31,9 +31,7 @@ _PAUSE_SECONDS = 0.2
 
 def table_resource(address: Address) -> Resource:
     """Return the resource that stands for a table: its folder, or its name in the catalog."""
-    if address.location is not None:
-        return Resource.file(address.location)
-    return Resource.table(str(address.name))
+    return Resource.at(address)
 
 
 def lease_key(resource: Resource) -> str:

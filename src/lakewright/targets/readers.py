@@ -14,7 +14,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.models.base import KindOf, Reference, Texts
+from lakewright.spec.models.base import KindOf, RefersTo, Texts
 from lakewright.spec.words import counted
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.datasets import Dataset
@@ -37,10 +37,6 @@ class _MappingReader(_Reader):
     """Reads all rows of a mapping."""
 
     mapping: Input
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping."""
-        return [Reference("mapping", self.mapping, ("mapping",))]
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the mapping reads."""
@@ -76,15 +72,11 @@ _WIDEST = 60
 class ConsoleTarget(_Reader):
     """Prints rows as a table in BUILD."""
 
-    input: Annotated[Dataset, KindOf("dataset", default="mapping")] = Declared(
+    input: Annotated[Dataset, KindOf("dataset", default="mapping"), RefersTo.INSIDE] = Declared(
         description="Dataset to print."
     )
     limit: int = Declared(default=100, ge=0, description="Largest number of rows to print.")
     columns: Texts = Declared(default=(), description="Columns to print; by default all.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return what the dataset refers to."""
-        return self.input.references_below("input")
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the dataset reads."""

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.observation import observe_table
-from lakewright.lake.spark_errors import first_line, spark_errors
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.lake.table import create_table, drop_entry_alone, find_entry
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.spark.causes import first_line
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
@@ -23,12 +22,12 @@ from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.file import FileFormat, FileRelation
 from lakewright.relations.relation import OutputMode, Relation
 from lakewright.schema.types import Scalar
-from lakewright.spec.models.base import Listed, Model, Reference, TextMap, Texts, lower
+from lakewright.spec.models.base import Listed, Model, TextMap, Texts, lower
 from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.writing import WritingTarget
-from lakewright.workspace.readable_parts import RelationReference, referenced
+from lakewright.workspace.readable_parts import RelationReference
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -43,10 +42,6 @@ class RelationTarget(WritingTarget):
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
     relation: RelationReference = Declared(description="The relation, or its name.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping and the relation."""
-        return [*super().references(), *referenced(self.relation)]
 
     def output(self, workspace: Workspace) -> Relation:
         """Return the relation."""

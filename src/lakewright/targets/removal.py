@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -22,11 +21,10 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.relation import ManagedRelation, Relation, StoredRelation
-from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import DurationText, Target
-from lakewright.workspace.readable_parts import RelationReference, referenced
+from lakewright.workspace.readable_parts import RelationReference
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -41,10 +39,6 @@ class _RelationTarget(Target):
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
     relation: RelationReference = Declared(description="The relation, or its name.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the relation."""
-        return referenced(self.relation)
 
 
 class DropTarget(_RelationTarget):

@@ -30,7 +30,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
-from lakewright.spec.suggestions import member_named
+from lakewright.spec.suggestions import one_of
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy, read_verify_policy
 from lakewright.targets.lease import hold_leases
 from lakewright.workspace.readable_parts import check_partition_values
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 BuildPolicyText = Annotated[BuildPolicy, from_text(read_build_policy)]
-RefreshText = Annotated[Refresh, from_text(lambda text: member_named(Refresh, text) or text)]
+RefreshText = Annotated[Refresh, from_text(one_of(Refresh, "refresh"))]
 VerifyPolicyText = Annotated[VerifyPolicy, from_text(read_verify_policy)]
 DurationText = Annotated[Duration, from_text(Duration.parse), WithJsonSchema({"type": "string"})]
 
@@ -116,10 +116,6 @@ class Target(Named):
     def targets_before(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the targets that run before this one, and taint it when they run."""
         return self.after
-
-    def mentions(self) -> Iterable[Reference]:
-        """Return what the documentation checks refer to."""
-        return () if self.documentation is None else self.documentation.references()
 
     @property
     def label(self) -> str:

@@ -27,10 +27,10 @@ from lakewright.plan.status import Status
 from lakewright.schema.diff import DiffRules
 from lakewright.schema.shape import comparable_sql
 from lakewright.schema.sql import name_sql
-from lakewright.spec.models.base import KindOf, Named, NamedMap, Reference, from_text
+from lakewright.spec.models.base import KindOf, Named, NamedMap, Reference, RefersTo, from_text
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.spec.suggestions import member_named
+from lakewright.spec.suggestions import one_of
 from lakewright.targets.context import Context
 from lakewright.targets.datasets import Dataset
 from lakewright.targets.target import Target
@@ -61,8 +61,10 @@ def _with_names(declared: Any) -> Any:
     return declared
 
 
-ErrorModeText = Annotated[ErrorMode, from_text(lambda text: member_named(ErrorMode, text) or text)]
-Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_with_names)]
+ErrorModeText = Annotated[ErrorMode, from_text(one_of(ErrorMode, "error mode"))]
+Assertions = Annotated[
+    NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_with_names), RefersTo.INSIDE
+]
 
 
 class AssertionTarget(Target):
@@ -75,14 +77,6 @@ class AssertionTarget(Target):
         default=ErrorMode.FAIL_AT_END,
         description="A failed assertion stops the target, fails it at the end, or only warns.",
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return the references of the assertions."""
-        return [
-            each
-            for name, assertion in self.assertions.items()
-            for each in assertion.references_below("assertions", name)
-        ]
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the assertions read."""
@@ -155,17 +149,15 @@ class CompareTarget(Target):
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})
     feeds_others: ClassVar[bool] = False
 
-    actual: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to check.")
-    expected: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset with the expected rows.")
+    actual: Annotated[Dataset, KindOf("dataset"), RefersTo.INSIDE] = Declared(description="Dataset to check.")
+    expected: Annotated[Dataset, KindOf("dataset"), RefersTo.INSIDE] = Declared(
+        description="Dataset with the expected rows."
+    )
     compare_schema: bool = Declared(default=False, description="Compare columns too, by the rules below.")
     ignore_types: bool = Declared(default=False, description="Compare column names only.")
     ignore_nullability: bool = Declared(default=False, description="Ignore whether columns may be null.")
     ignore_case: bool = Declared(default=False, description="Ignore the case of column names.")
     ignore_order: bool = Declared(default=False, description="Ignore the order of columns.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return what the datasets refer to."""
-        return [*self.actual.references_below("actual"), *self.expected.references_below("expected")]
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the datasets read."""
@@ -316,17 +308,9 @@ class MeasureTarget(Target):
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})
     feeds_others: ClassVar[bool] = False
 
-    measures: NamedMap[Annotated[Measure, KindOf("measure")]] = Declared(
+    measures: Annotated[NamedMap[Annotated[Measure, KindOf("measure")]], RefersTo.INSIDE] = Declared(
         description="Measures to take, by name."
     )
-
-    def references(self) -> Iterable[Reference]:
-        """Return what the measures refer to."""
-        return [
-            each
-            for name, measure in self.measures.items()
-            for each in measure.references_below("measures", name)
-        ]
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the measures read."""

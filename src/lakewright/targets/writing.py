@@ -9,7 +9,7 @@ Source: Delta's documentation, "Idempotent table writes".
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +39,8 @@ from lakewright.relations.relation import (
     WriteSummary,
     read_mode,
 )
-from lakewright.spec.models.base import Reference, TextMap, from_text
+from lakewright.spark.causes import causes_of, raised_text
+from lakewright.spec.models.base import RefersTo, TextMap, from_text
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
 from lakewright.targets.target import Target
 from lakewright.transform.fault_words import fault_error
@@ -203,7 +204,9 @@ class WritingTarget(RowTarget):
     Without a mapping the target only creates, checks and removes the relation.
     """
 
-    mapping: Input | None = Declared(default=None, description="Mapping whose rows to write.")
+    mapping: Annotated[Input | None, RefersTo.MAPPING] = Declared(
+        default=None, description="Mapping whose rows to write."
+    )
     mode: OutputModeText | None = Declared(default=None, description="What happens to existing rows.")
     partition: TextMap = Declared(
         default_factory=dict,
@@ -213,10 +216,6 @@ class WritingTarget(RowTarget):
         default=None, description="Largest number of files to write; 0: Spark decides."
     )
     rebalance: bool | None = Declared(default=None, description="Distribute the rows evenly over the files.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the mapping."""
-        return [] if self.mapping is None else [Reference("mapping", self.mapping, ("mapping",))]
 
     @abstractmethod
     def output(self, workspace: Workspace) -> Relation:
@@ -382,7 +381,7 @@ def located_misfits(label: str, relation: Relation) -> Iterator[None]:
     try:
         yield
     except spark_errors() as error:
-        found = fault_error(str(error))
+        found = fault_error(raised_text(causes_of(error)))
         if found is None or "place" in found.details["fault"]:
             raise
         raise TargetError(

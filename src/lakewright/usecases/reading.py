@@ -20,7 +20,6 @@ from lakewright.lake.observation import read_table
 from lakewright.lake.partition import expand_selection
 from lakewright.lake.spark_errors import (
     analysis_error,
-    first_line,
     located_rejection,
     query_failure,
     spark_errors,
@@ -28,6 +27,7 @@ from lakewright.lake.spark_errors import (
 )
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.schema.sql import name_sql
+from lakewright.spark.causes import causes_of, first_line, innermost
 from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
@@ -195,7 +195,7 @@ def _rejections(app: App, query: str) -> Iterator[None]:
     try:
         yield
     except analysis_error() as error:
-        is_table = "TABLE_OR_VIEW_NOT_FOUND" in str(error)
+        is_table = innermost(causes_of(error), "TABLE_OR_VIEW_NOT_FOUND") is not None
         raise UsageError(
             f"Spark rejects the query: {first_line(error)}", remedy=_remedy(app, query) if is_table else None
         ) from error

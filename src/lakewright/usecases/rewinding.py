@@ -39,7 +39,6 @@ from lakewright.slices.rewind.plan import (
 )
 from lakewright.slices.rewind.settlement import conclude, settle_rewind
 from lakewright.slices.slice_replay import UNFIT_SLICE
-from lakewright.spark.jvm import full_text
 from lakewright.spark.loggers import without_id_warnings
 from lakewright.strategies.summary import plain_names
 from lakewright.target_contexts import target_contexts
@@ -352,7 +351,7 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
         raise
     except Exception as error:
         is_ours = isinstance(error, LakewrightError)
-        ours = None if is_ours else translated(full_text(error), f"during `{job}`", EVERYWHERE)
+        ours = None if is_ours else translated(error, f"during `{job}`", EVERYWHERE)
         if ours is None:
             raise
         raise ours from error

@@ -5,7 +5,7 @@ Their methods take the `Workspace`, whose module imports this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
 
@@ -15,7 +15,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.partition import Partition, canonical_partition, expand_selection
 from lakewright.plan.resource import Resource
 from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.models.base import KindOf, Named, Reference
+from lakewright.spec.models.base import KindOf, RefersTo
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.reading.parsed_file import value_at
 
@@ -159,16 +159,9 @@ def read_relation(
 RelationReference: TypeAlias = Annotated[
     Annotated[str, Tag("name")] | Annotated[ReadableRelation, KindOf("relation"), Tag("relation")],
     Discriminator(lambda declared: "name" if isinstance(declared, str) else "relation"),
+    RefersTo.RELATION,
 ]
 """A relation's name, or the relation itself."""
-
-
-def referenced(relation: str | ReadableRelation, *path: str | int) -> Iterable[Reference]:
-    """Return the reference to a relation given by name, or the references of a relation written in place."""
-    where = path or ("relation",)
-    if isinstance(relation, str):
-        return [Reference("relation", relation, where)]
-    return relation.references_below(*where) if isinstance(relation, Named) else []
 
 
 def check_partition_values(

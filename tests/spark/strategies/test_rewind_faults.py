@@ -21,7 +21,6 @@ from lakewright.lake.spark_errors import EVERYWHERE, translated
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.rewind.settlement import settle_rewind
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild, plan_undo
-from lakewright.spark.jvm import full_text
 from lakewright.targets.entity.maintenance import look_at_silver, maintain
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ def test_a_disk_that_is_full_in_a_replay_leaves_the_table_whole(lake: SmallLake)
             if error is None:
                 break
             failures += 1
-            ours = translated(full_text(error), "during `rebuild things`", EVERYWHERE) or error
+            ours = translated(error, "during `rebuild things`", EVERYWHERE) or error
             assert isinstance(ours, StorageUnavailable), ours
             assert "No space left on device" in ours.message
             assert not ended(lake, things)

@@ -12,7 +12,7 @@ from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, resu
 from lakewright.cli.page import plain
 from lakewright.cli.render.run import failure_lines
 from lakewright.errors import Fault, ItemLocked, Location
-from lakewright.manifest.lock import EARLIER, IS_EARLIER
+from lakewright.errors.fault import BRIEF
 from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
@@ -376,8 +376,9 @@ def test_a_warning_is_not_repeated_where_the_same_target_failed_afterwards() -> 
 def test_the_error_of_a_slice_that_validate_found_is_repeated_once_after_a_long_tree() -> None:
     """C3: BUILD names the slice and the command; the message stands where the slice failed."""
     found = Fault("the slice 2 lacks the column id", code="slice")
-    told = Fault(f"orders/2 {EARLIER}: {found.message}", remedy="Fix the cause.", code="item_failed")
-    told = replace(told, details={IS_EARLIER: True})
+    brief = "orders/2 failed earlier in this run"
+    told = Fault(f"{brief}: {found.message}", remedy="Fix the cause.", code="item_failed")
+    told = replace(told, details={BRIEF: brief})
     checked = TargetResult("orders", "entity", Phase.VALIDATE, Status.SUCCESS_WITH_ERRORS, error=found)
     built = TargetResult("orders", "entity", Phase.BUILD, Status.FAILED, error=told)
     verified = TargetResult("orders", "entity", Phase.VERIFY, Status.BLOCKED, reasons=("failed in BUILD",))

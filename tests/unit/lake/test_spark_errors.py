@@ -14,7 +14,11 @@ def test_a_format_without_its_package_is_no_fault_of_the_target() -> None:
         pytest.raises(NotInstalled, match="this Spark can't read or write avro files") as caught,
         located_rejection("target 'x'", lambda: None, "Correct the target."),
     ):
-        raise AnalysisException("Failed to find data source: avro. Avro is built-in but external data source")
+        raise AnalysisException(
+            "Failed to find data source: avro. Avro is built-in but external data source",
+            errorClass="_LEGACY_ERROR_TEMP_1139",
+            messageParameters={"provider": "avro"},
+        )
     assert "Add org.apache.spark:spark-avro_2.13:4.2.0 to spark.jars.packages" in str(caught.value.remedy)
 
 

@@ -233,7 +233,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(NotInstalled, match="the package obstore is missing") as raised:
+    with pytest.raises(NotInstalled, match="needs the Python package obstore") as raised:
         storage(kind).at(LAKES[kind])
     assert f"lakewright[{kind}]" in str(raised.value.remedy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkException
 from tests.unit.schema.faults import raised
 
 from lakewright.errors import (
@@ -31,6 +32,11 @@ ENTITY = Entity.model_validate(
         "transformations": [["*", "upper(name) as name"]],
     }
 )
+
+
+class Failed(PySparkException):
+    """An error of Spark whose session still runs."""
+
 
 UNREAD = (
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///b/s1.csv.gz. SQLSTATE: KD001\n"
@@ -66,7 +72,6 @@ UNREAD = (
             "short_v",
         ),
         ("[COLUMN_ALREADY_EXISTS] The column `v` already exists.", SchemaDriftError, "`v`"),
-        ("Failed to find data source: avro. Avro is built-in", NotInstalled, "avro"),
         ("[CAST_OVERFLOW] The value 3000000000L of the type", SchemaDriftError, "3000000000L"),
         (
             "[DIVIDE_BY_ZERO] Division by zero.\n== SQL (line 1, position 1) ==\na / b\n^^^^^\n\n",
@@ -99,22 +104,10 @@ UNREAD = (
             "storage failed",
         ),
         (
-            "org.apache.spark.sql.delta.DeltaIOException: [DELTA_CANNOT_CREATE_LOG_PATH] Cannot create "
-            "file:/lake/gold/a b/_delta_log SQLSTATE: 42KD5\n\tat org.apache",
-            StorageUnavailable,
-            "the slice s1 of crm was processed: /lake/gold/a b/_delta_log can't be created",
-        ),
-        (
             "[TASK_WRITE_FAILED] x\nCaused by: java.io.IOException: Mkdirs failed to create "
             "file:/lake/out/_temporary/0/_temporary/attempt_1 (exists=false, cwd=file:/work)",
             StorageUnavailable,
             ": /lake/out can't be created",
-        ),
-        (
-            "org.apache.spark.SparkException: Unable to clear output directory file:/lake/out prior to "
-            "writing to it.",
-            StorageUnavailable,
-            ": /lake/out can't be emptied",
         ),
         (
             "[FAILED_READ_FILE] x\nCaused by: java.io.FileNotFoundException: /b/s1 (Permission denied)",
@@ -181,6 +174,50 @@ def test_what_was_said_becomes_an_error_of_ours(text: str, kind: type[Lakewright
     assert told in found.message
 
 
+@pytest.mark.parametrize(
+    ("condition", "parameters", "kind", "told"),
+    [
+        ("_LEGACY_ERROR_TEMP_1139", {"provider": "avro"}, NotInstalled, "avro"),
+        ("DATA_SOURCE_NOT_FOUND", {"provider": "foo"}, NotInstalled, "foo"),
+        (
+            "DELTA_CANNOT_CREATE_LOG_PATH",
+            {"path": "file:/lake/gold/a b/_delta_log"},
+            StorageUnavailable,
+            "the slice s1 of crm was processed: /lake/gold/a b/_delta_log can't be created",
+        ),
+        (
+            "_LEGACY_ERROR_TEMP_2056",
+            {"staticPrefixPath": "file:/lake/out"},
+            StorageUnavailable,
+            ": /lake/out can't be emptied",
+        ),
+        (
+            "FAILED_READ_FILE.NO_HINT",
+            {"path": "file:///lake/silver/crm/part-0"},
+            StorageUnavailable,
+            "a file of the table /lake/silver/crm can't be read",
+        ),
+    ],
+)
+def test_a_condition_decides_with_its_parameters(
+    condition: str, parameters: dict[str, str], kind: type[LakewrightError], told: str
+) -> None:
+    error = Failed("any text", errorClass=condition, messageParameters=parameters)
+    found = translate_error(error, ENTITY, "s1", table="/lake/silver/crm")
+    assert type(found) is kind
+    assert told in found.message
+
+
+def test_a_value_of_a_row_is_no_cause() -> None:
+    """Words of Java that a record has decide nothing."""
+    record = Failed(
+        "java.net.ConnectException",
+        errorClass="MALFORMED_CSV_RECORD",
+        messageParameters={"badRecord": "java.net.ConnectException: No space left on device"},
+    )
+    assert isinstance(translate_error(record, ENTITY, "s1"), SliceError)
+
+
 def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
     text = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///lake/{}/part-0. SQLSTATE"
     silver, bronze = (RuntimeError(text.format(layer)) for layer in ("silver/crm", "bronze/crm"))
@@ -222,8 +259,10 @@ def test_errors_of_ours_stay() -> None:
 
 def test_a_full_disk_during_a_rewind_is_named_with_the_command() -> None:
     """Issue 15: a full disk in the replay; an error of another cause stays as it is."""
-    found = translated("java.io.IOException: No space left on device", "during `undo orders`", EVERYWHERE)
+    found = translated(
+        RuntimeError("java.io.IOException: No space left on device"), "during `undo orders`", EVERYWHERE
+    )
     assert isinstance(found, StorageUnavailable)
     assert found.message == "the storage failed during `undo orders`: No space left on device"
     assert "Free space or repair the storage, then run again" in str(found.remedy)
-    assert translated("division by zero", "during `undo orders`", EVERYWHERE) is None
+    assert translated(RuntimeError("division by zero"), "during `undo orders`", EVERYWHERE) is None

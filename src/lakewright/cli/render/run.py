@@ -24,9 +24,9 @@ from lakewright.cli.page import (
     took,
 )
 from lakewright.errors import Fault
+from lakewright.errors.fault import BRIEF
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lock import EARLIER, IS_EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
@@ -186,7 +186,7 @@ def _failures(result: RunResult) -> Iterator[tuple[InstanceResult, TargetResult,
 def _refers_to_earlier(target: TargetResult) -> bool:
     """Return whether a failure only says that a slice has failed, and the message stands where it did."""
     error = target.error
-    return error is not None and bool(error.details.get(IS_EARLIER)) and len(error.parts) == 1
+    return error is not None and BRIEF in error.details and len(error.parts) == 1
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
@@ -354,8 +354,7 @@ def _labelled(found: Mapping[str, Any]) -> str:
 
 def _first(error: Fault) -> str:
     """Return the first line of an error; the cause is left out if it stands where the slice failed."""
-    before, earlier, _ = headline(error).partition(EARLIER)
-    return f"{before}{earlier}"
+    return str(error.details.get(BRIEF) or headline(error))
 
 
 REPEATED = 60

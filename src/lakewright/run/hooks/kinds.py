@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,12 +15,11 @@ from pydantic import Field as Declared
 
 from lakewright.connections.connection import Connection, ConnectionReference
 from lakewright.connections.database import Database
-from lakewright.connections.jdbc import named_connection
 from lakewright.errors import LakewrightError
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import Call, HttpCall, ProcessCall
 from lakewright.run.hooks.event import RUNNING, Conditions, Event, Hook, HookContext, matches
-from lakewright.spec.models.base import Reference, from_text, upper
+from lakewright.spec.models.base import from_text, upper
 from lakewright.spec.models.job import MetricBoard
 
 
@@ -175,10 +174,6 @@ class JdbcHook(MomentHook):
     """Runs SQL statements in a database when phases of the job and targets in them start and finish."""
 
     connection: ConnectionReference = Declared(description="The connection, or its name.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the connection."""
-        return named_connection(self.connection)
 
     def texts(self) -> Iterator[str]:
         """Yield the statements, and the texts of a connection that is written here."""

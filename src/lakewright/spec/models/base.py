@@ -9,8 +9,9 @@ Source: the project files' rules, "YAML values keep their text until a declared 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import (
@@ -218,8 +219,8 @@ class Named(Model):
     kind: str = ""
 
     def references(self) -> Iterable[Reference]:
-        """Return the definitions that this one is built from."""
-        return ()
+        """Return the definitions that this one is built from: those that its marked fields name."""
+        return marked_references(self)
 
     def references_below(self, *place: str | int) -> list[Reference]:
         """Return its references with their places in a definition that contains it below these keys."""
@@ -231,7 +232,48 @@ class Named(Model):
 
     def mentions(self) -> Iterable[Reference]:
         """Return the definitions that its documentation refers to. It is not built from them."""
-        return ()
+        documentation = getattr(self, "documentation", None)
+        return marked_references(documentation, "documentation") if documentation is not None else ()
+
+
+class RefersTo(StrEnum):
+    """The category of the definitions that a field names, which a field is marked with by annotation.
+
+    A definition that is written there in place refers to what its own fields name, and so does one in a field
+    that is marked with `INSIDE`.
+    """
+
+    CONNECTION = "connection"
+    ENTITY = "entity"
+    INSIDE = ""
+    JOB = "job"
+    MAPPING = "mapping"
+    RELATION = "relation"
+    TARGET = "target"
+    TEST = "test"
+
+
+def marked_references(model: Model, *place: str | int) -> Iterator[Reference]:
+    """Yield the references of the marked fields of a model, which is at this place in its definition."""
+    for name, field in type(model).model_fields.items():
+        mark = next((each for each in field.metadata if isinstance(each, RefersTo)), None)
+        if mark is not None:
+            yield from _references(getattr(model, name), mark, (*place, field.alias or name))
+
+
+def _references(value: Any, mark: RefersTo, place: tuple[str | int, ...]) -> Iterator[Reference]:
+    if isinstance(value, str) and mark is not RefersTo.INSIDE:
+        yield Reference(mark.value, value, place)
+    elif isinstance(value, Named):
+        yield from value.references_below(*place)
+    elif isinstance(value, Model):
+        yield from marked_references(value, *place)
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _references(each, mark, (*place, key))
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            yield from _references(each, mark, (*place, index))
 
 
 def lower(declared: Any) -> Any:

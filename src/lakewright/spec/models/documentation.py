@@ -6,13 +6,12 @@ Source: Flowman's `documentation` blocks, `documentation.yml` and `documentation
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lakewright.spec.models.base import KindOf, Listed, Model, Named, Patterns, Reference, from_text
+from lakewright.spec.models.base import KindOf, Listed, Model, Named, Patterns, RefersTo, from_text
 
 COLLECTORS = ("relations", "mappings", "targets", "entities", "lineage", "checks")
 """The parts that documentation can describe. By default all of them are collected."""
@@ -29,7 +28,7 @@ class DocumentationFormat(StrEnum):
     JSON = "json"
 
 
-Checks = Listed[Annotated[Named, KindOf("check", is_short=True)]]
+Checks = Annotated[Listed[Annotated[Named, KindOf("check", is_short=True)]], RefersTo.INSIDE]
 
 
 class ColumnDocumentation(Model):
@@ -46,16 +45,10 @@ class Documentation(Model):
     description: str | None = Field(
         default=None, description="Description, which replaces the definition's own."
     )
-    columns: Listed[ColumnDocumentation] = Field(default=(), description="Documentation of its columns.")
+    columns: Annotated[Listed[ColumnDocumentation], RefersTo.INSIDE] = Field(
+        default=(), description="Documentation of its columns."
+    )
     checks: Checks = Field(default=(), description="Checks of its rows.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the relations and mappings that its checks refer to."""
-        for index, check in enumerate(self.checks):
-            yield from check.references_below("documentation", "checks", index)
-        for number, column in enumerate(self.columns):
-            for index, check in enumerate(column.checks):
-                yield from check.references_below("documentation", "columns", number, "checks", index)
 
 
 class Collector(Model):

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.spec.models.base import Listed, Lower, Named, Reference, inconsistent
+from lakewright.spec.models.base import Listed, Lower, Named, RefersTo, inconsistent
 from lakewright.spec.models.column import Column, normal_name
 from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntityKeys, EntitySettings
 from lakewright.spec.models.lake import LakeSettings, TableOutput
@@ -54,7 +54,9 @@ class Entity(EntityKeys, Named):
 
     id: str = Field(min_length=1, description="Stable identity, a number in Datalake Foundation.")
     name: str = Field(min_length=1, description="Name in the source, and in the bronze path.")
-    connection: str = Field(min_length=1, description="The connection of its source.")
+    connection: Annotated[str, RefersTo.CONNECTION] = Field(
+        min_length=1, description="The connection of its source."
+    )
     processtype: Lower[Literal["full", "merge", "historic", "delta"]] = Field(
         description="The strategy; delta means merge."
     )
@@ -211,10 +213,6 @@ class Entity(EntityKeys, Named):
     def calculated(self) -> tuple[Column, ...]:
         """The columns that an expression calculates, in order."""
         return tuple(column for column in self.columns if column.is_calculated)
-
-    def references(self) -> Iterable[Reference]:
-        """Return the entity's connection."""
-        yield Reference("connection", self.connection, ("connection",))
 
     @property
     def identity(self) -> str:

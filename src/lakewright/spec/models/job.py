@@ -31,7 +31,7 @@ from lakewright.spec.models.base import (
     Named,
     NamedMap,
     Patterns,
-    Reference,
+    RefersTo,
     TextMap,
     Texts,
     Upper,
@@ -187,16 +187,16 @@ class Job(Named):
     """
 
     description: str | None = Field(default=None, description="What it is for.")
-    extends: Texts = Field(default=(), description="Jobs that it inherits from.")
+    extends: Annotated[Texts, RefersTo.JOB] = Field(default=(), description="Jobs that it inherits from.")
     parameters: Listed[Parameter] = Field(
         default=(), description="Parameters, whose values each run is given."
     )
     environment: TextMap = Field(default_factory=dict, description="Names for expressions.")
-    targets: Texts = Field(default=(), description="Names of its targets.")
+    targets: Annotated[Texts, RefersTo.TARGET] = Field(default=(), description="Names of its targets.")
     executions: Listed[Execution] = Field(
         default=(), description="Which phases are active in which instances."
     )
-    hooks: Listed[Annotated[Named, KindOf("hook")]] = Field(
+    hooks: Annotated[Listed[Annotated[Named, KindOf("hook")]], RefersTo.INSIDE] = Field(
         default=(), description="Commands and URLs that are notified of its progress."
     )
     metrics: MetricBoard | None = Field(default=None, description="Metrics that it publishes.")
@@ -209,15 +209,6 @@ class Job(Named):
         if doubled := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"parameter {doubled[0]!r} is declared twice")
         return self
-
-    def references(self) -> Iterable[Reference]:
-        """Return the job's targets, the jobs that it extends, and what its hooks refer to."""
-        for index, target in enumerate(self.targets):
-            yield Reference("target", target, ("targets", index))
-        for index, parent in enumerate(self.extends):
-            yield Reference("job", parent, ("extends", index))
-        for index, hook in enumerate(self.hooks):
-            yield from hook.references_below("hooks", index)
 
     def target_names(self, scope: Scope) -> tuple[str, ...]:
         """Return the names of the job's targets, in declared order.
@@ -274,9 +265,11 @@ class Case(Named):
     """One test of a project."""
 
     description: str | None = Field(default=None, description="What the test checks.")
-    extends: Texts = Field(default=(), description="Tests that it inherits from.")
+    extends: Annotated[Texts, RefersTo.TEST] = Field(default=(), description="Tests that it inherits from.")
     environment: TextMap = Field(default_factory=dict, description="Names for expressions.")
-    targets: Texts = Field(default=(), description="Targets of the project that the test builds.")
+    targets: Annotated[Texts, RefersTo.TARGET] = Field(
+        default=(), description="Targets of the project that the test builds."
+    )
     fixtures: NamedMap[Annotated[Named, KindOf("target")]] = Field(
         default_factory=dict, description="Additional targets that only this test builds."
     )
@@ -290,13 +283,6 @@ class Case(Named):
         default_factory=dict, description="What must hold after the build."
     )
     metadata: dict[str, Any] = Field(default_factory=dict, description="Labels.")
-
-    def references(self) -> Iterable[Reference]:
-        """Return the targets that it builds, and the tests that it extends."""
-        for index, target in enumerate(self.targets):
-            yield Reference("target", target, ("targets", index))
-        for index, parent in enumerate(self.extends):
-            yield Reference("test", parent, ("extends", index))
 
     def extending(self, parents: Iterable[Case]) -> Case:
         """Return the test with what it inherits from its parents. Its own entries override theirs."""

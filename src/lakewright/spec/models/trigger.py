@@ -5,7 +5,6 @@ Source: the rules of the server, "Triggers".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
@@ -17,7 +16,7 @@ from lakewright.spec.expressions.values import parse_length
 from lakewright.spec.models.base import (
     Lower,
     Named,
-    Reference,
+    RefersTo,
     TextMap,
     Texts,
     Upper,
@@ -57,7 +56,7 @@ class Trigger(Named):
 
     deferred: ClassVar[frozenset[str]] = frozenset({"parameters"})
 
-    job: str | None = Field(default=None, description="The job to run.")
+    job: Annotated[str | None, RefersTo.JOB] = Field(default=None, description="The job to run.")
     phase: Upper[Literal["VALIDATE", "CREATE", "BUILD", "VERIFY"]] | None = Field(
         default=None,
         description="The phase up to which the job runs; required for a job. A trigger removes nothing.",
@@ -66,7 +65,9 @@ class Trigger(Named):
         default_factory=dict,
         description="Arguments of the job. Expressions are evaluated as of the time each run is due.",
     )
-    entities: Texts = Field(default=(), description="The entities to process, instead of a job.")
+    entities: Annotated[Texts, RefersTo.ENTITY] = Field(
+        default=(), description="The entities to process, instead of a job."
+    )
     cron: Annotated[str, from_text(check_cron)] | None = Field(
         default=None,
         description="When it is due: minute, hour, day, month, weekday; or `@daily` and the like.",
@@ -82,7 +83,9 @@ class Trigger(Named):
     on: Lower[TriggerEvent] | None = Field(
         default=None, description="What it waits for: slices that arrive, or that were processed."
     )
-    of: Texts = Field(default=(), description="Entities whose slices it waits for; default: its `entities`.")
+    of: Annotated[Texts, RefersTo.ENTITY] = Field(
+        default=(), description="Entities whose slices it waits for; default: its `entities`."
+    )
     settle: Length = Field(
         default=timedelta(seconds=2),
         le=LONGEST,
@@ -135,11 +138,3 @@ class Trigger(Named):
             return f"{self.cron} {self.timezone}"
         what = "arrival of slices of" if self.on is TriggerEvent.ARRIVAL else "processed slices of"
         return f"{what} {', '.join(self.of or ((entity,) if entity else self.sources))}"
-
-    def references(self) -> Iterable[Reference]:
-        """Return its job and entities."""
-        if self.job is not None:
-            yield Reference("job", self.job, ("job",))
-        for key, names in (("entities", self.entities), ("of", self.of)):
-            for index, name in enumerate(names):
-                yield Reference("entity", name, (key, index))

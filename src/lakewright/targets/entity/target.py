@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 from zoneinfo import ZoneInfo
@@ -19,7 +18,7 @@ from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.context import SliceSelection
 from lakewright.slices.processing_time import unknown_members
-from lakewright.spec.models.base import Reference
+from lakewright.spec.models.base import RefersTo
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.entity.observation import observe_entity
@@ -54,7 +53,7 @@ class EntityTarget(Target):
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset(Phase)
 
-    entity: str = Declared(description="Name of the entity.")
+    entity: Annotated[str, RefersTo.ENTITY] = Declared(description="Name of the entity.")
     strategy: Annotated[Strategy, BeforeValidator(_strategy_name)] | None = Declared(
         default=None, description="Overrides the entity's strategy."
     )
@@ -83,10 +82,6 @@ class EntityTarget(Target):
         for member in () if text is None else unknown_members(text):
             raise ValueError(f"a slice has no {member!r} in expressions; it has date, name and time")
         return text
-
-    def references(self) -> Iterable[Reference]:
-        """Return the entity."""
-        return [Reference("entity", self.entity, ("entity",))]
 
     def labels(self, workspace: Workspace) -> frozenset[str]:
         """Return the target's own labels, and the groups of its entity."""
