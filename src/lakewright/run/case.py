@@ -197,7 +197,15 @@ class CaseRun:
             keep_going=self.keep_going or phase is Phase.DESTROY,
             permissions=Permissions(allow_data_loss=True),
         )
-        return JobRun(project, self.lake, self.journal, request, self.context, self.clock, self.environ)
+        return JobRun(
+            project=project,
+            lake=self.lake,
+            journal=self.journal,
+            request=request,
+            context=self.context,
+            clock=self.clock,
+            environ=self.environ,
+        )
 
     def _assertions(self, interruption: Interruption, *, is_skipped: bool) -> Iterator[AssertionResult]:
         workspace = Workspace(self.stage.project, self.stage.project.scope, self.lake)

@@ -79,7 +79,6 @@ class ExecutionOptions:
         perform: Runs one step of the instance with this index; its errors fail the step.
         jobs: The largest number of steps that run at once.
         executions: The job's executions, which define barriers between instances.
-        isolated_kinds: Kinds of targets whose failure stops only what depends on them.
         release: Called with the index of each instance that has finished.
         cut_off: Cancels what the running steps wait for; they end as interrupted, not as failed.
     """
@@ -92,7 +91,6 @@ class ExecutionOptions:
     keep_going: bool = False
     jobs: int = 1
     executions: Sequence[Execution] = ()
-    isolated_kinds: frozenset[str] = frozenset({"entity"})
     release: Callable[[int], None] = _nothing
     cut_off: Callable[[], None] = _nothing
 
@@ -129,7 +127,6 @@ class _Execution:
         self.progress = Progress(
             plan,
             keep_going=options.keep_going,
-            isolated_kinds=options.isolated_kinds,
             is_interrupted=lambda: self.interrupted_by is not None,
         )
         self.workers: Workers[ScheduledStep, TargetResult] = Workers(options.jobs)

@@ -53,12 +53,12 @@ from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
 from lakewright.targets.entity.table_rules import KEY_ALIKE
+from lakewright.usecases.history import REPAIR
 from lakewright.usecases.items import Rows, entity_application
-from lakewright.usecases.open_project import chain_of
+from lakewright.usecases.rewinding import listed
 
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
@@ -275,11 +275,14 @@ def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, rea
         CommitConflict: The table has changed since the repair was planned; nothing was written.
     """
     found = app.project.entity(entity)
-    return repairing.repair(_context(app), found, planned, app.journal, author=author, reason=reason)
+    facts = {"author": author, "reason": reason, "changed": planned.changed, "removed": planned.removed}
+    with listed(app, f"doctor {found.name}", REPAIR, facts) as attempt:
+        attempt.is_begun = True
+        return repairing.repair(_context(app), found, planned, facts)
 
 
 def _context(app: App, permissions: Permissions = NO_PERMISSIONS) -> Context:
-    return target_contexts(app, RunOptions(permissions=permissions))(app.workspace)
+    return app.context(options=RunOptions(permissions=permissions))
 
 
 def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
@@ -353,7 +356,7 @@ def _commit_text(commit: Commit) -> str:
 
 
 def _bronze(app: App, entity: Entity) -> str:
-    chain = chain_of(app, entity)
+    chain = app.chain(entity)
     listing = list_bronze(chain.folder, app.lake)
     if (lost := lost_folder_fault(chain, listing)) is not None:
         raise StorageUnavailable(lost.message, remedy=lost.remedy or "")
@@ -381,7 +384,7 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
 
 
 def _silver(app: App, entity: Entity) -> str:
-    chain = chain_of(app, entity)
+    chain = app.chain(entity)
     silver = chain.silver
     state = observe_table(app.lake, silver)
     if (lost := find_loss(chain)) is not None:

@@ -140,7 +140,7 @@ def declared_graph(
         SpecError: The job, its arguments or a definition are wrong.
     """
     job = app.project.job(name)
-    workspace = sample_workspace(app.project, job, offline_lake(app), arguments)
+    workspace = sample_workspace(app.project, job, offline_lake(app.project), arguments)
     names = job.target_names(workspace.scope)
     sources: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
     found: dict[str, Node] = {}

@@ -340,16 +340,11 @@ def _row_counts(app: App, entity: Entity) -> tuple[RowCount, ...]:
         return ()
 
 
-def list_slices(
-    app: App, standing: EntityStanding, reading: Reading, verdicts: frozenset[Verdict] = frozenset()
-) -> list[SliceEntry]:
+def list_slices(app: App, standing: EntityStanding, reading: Reading) -> list[SliceEntry]:
     """Return slices of an entity with what their records say; a page at a time."""
     application, store = standing.application, app.store
     chosen = frozenset(
-        each
-        for each in store.standings()
-        if any(known.key == application.key for known in each.concerned)
-        and (not verdicts or each.verdict(application) in verdicts)
+        each for each in store.standings() if any(known.key == application.key for known in each.concerned)
     )
     items = list(store.select(Group(chosen), reading)) if chosen else []
     marks = {item.item_id: mark for item in items if (mark := _ended(item, standing)) is not None}

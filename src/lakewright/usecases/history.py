@@ -197,6 +197,9 @@ UNDO, REBUILD, REPLAY = "UNDO", "REBUILD", "REPLAY"
 REWINDS = (UNDO, REBUILD, REPLAY)
 """The phases of all replays of tables, whose runs are named after their entities."""
 
+REPAIR = "REPAIR"
+"""The phase under which the history lists the repairs of tables."""
+
 _FAILED = (Status.FAILED.value, Status.BLOCKED.value, ABORTED)
 
 

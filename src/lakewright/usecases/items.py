@@ -34,7 +34,6 @@ from lakewright.slices.discovery import called_name, item_id, natural_key, slice
 from lakewright.slices.inventory import Differences, Inventory
 from lakewright.slices.pending_slices import sort_pending
 from lakewright.spec.suggestions import suggestion
-from lakewright.usecases.open_project import chain_of, placed_entities
 
 BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
 
@@ -232,7 +231,7 @@ def find_or_record_item(app: App, text: str) -> Item:
         among = (
             (app.project.entities[text.partition("/")[0]],)
             if named
-            else [entity for entity, _ in placed_entities(app)]
+            else [entity for entity, _ in app.placed_entities()]
         )
         recorded = inventory_of(app).record({*named, item_id(text)}, among)
         if recorded is None:
@@ -278,7 +277,7 @@ def inventory_of(app: App, author: str | None = None) -> Inventory:
     Records are written in the name of the author, or of this tool.
     """
     ledger = app.ledger if author is None else app.ledger_of(app.store, author)
-    return Inventory(ledger, app.project.entities, lambda entity: chain_of(app, entity, ledger))
+    return Inventory(ledger, app.project.entities, lambda entity: app.chain(entity, ledger))
 
 
 def application_named(text: str, known: Iterable[Application]) -> Application:

@@ -38,13 +38,11 @@ from lakewright.spec.suggestions import suggestion
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import read_store, select_backend
 from lakewright.stores.write_access import write_fault
-from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import RunOptions
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import settle
-from lakewright.usecases.open_project import check_session
 
 if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
@@ -95,7 +93,7 @@ def check_request(app: App, request: JobRequest) -> None:
     job = app.project.job(request.job)
     expand_arguments(job.parameters, request.arguments, app.project.job_scope(job))
     if request.targets:
-        workspace = sample_workspace(app.project, job, offline_lake(app))
+        workspace = sample_workspace(app.project, job, offline_lake(app.project))
         select(request.targets, list(_selectables(workspace, job)), undone=frozenset())
 
 
@@ -110,17 +108,17 @@ def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
     """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
-    context = target_contexts(app, request.options, store, interruption)
+    context = partial(app.context, options=request.options, store=store, interruption=interruption)
     journal = app.journal_of(store)
     return JobRun(
-        app.project,
-        app.lake,
-        journal,
-        request,
-        context,
-        app.clock,
-        app.environ,
-        RecordedBuilds(app, journal),
+        project=app.project,
+        lake=app.lake,
+        journal=journal,
+        request=request,
+        context=context,
+        last_builds=RecordedBuilds(app, journal),
+        clock=app.clock,
+        environ=app.environ,
     )
 
 
@@ -137,7 +135,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         StoreUnavailable: The manifest's back end does not answer; nothing ran.
         SparkUnavailable: The Spark session of this process has no Delta Lake; nothing ran.
     """
-    check_session(app)
+    app.check_session()
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
     result = job_run(app, request, app.store, interruption).run(
@@ -253,7 +251,7 @@ def _case_run(
         stage=setup,
         lake=redirected_lake(shared, redirects_of(setup, shared, folder / f"test-{name}")),
         journal=app.journal_of(store),
-        context=target_contexts(app, options, store, interruption),
+        context=partial(app.context, options=options, store=store, interruption=interruption),
         clock=app.clock,
         environ=app.environ,
         keep_going=keep_going,

@@ -203,8 +203,8 @@ class FakeApp:
     def holder(self) -> Holder:
         return this_process(self.run_id)
 
-    def context(self, _options: object = None) -> Callable[[object], None]:
-        return lambda _: None
+    def context(self, **_: object) -> None:
+        return None
 
     def examine(self, _context: None, entity: Any) -> Diagnosis:
         self.asked.append(entity.name)
@@ -253,8 +253,6 @@ def call_with(
             if hasattr(app, method):
                 stack.enter_context(mock.patch(place, _asked_of(app, method)))
         stack.enter_context(mock.patch("lakewright.usecases.diagnose.examine", app.examine))
-        contexts = mock.patch("lakewright.usecases.diagnose.target_contexts", return_value=app.context())
-        stack.enter_context(contexts)
         code = answer(arguments, call)
     return Answered(code, streams[0].getvalue(), streams[1].getvalue(), app)
 

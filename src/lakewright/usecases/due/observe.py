@@ -76,7 +76,6 @@ from lakewright.targets.lease import table_resource
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
-from lakewright.usecases.open_project import chain_of, placed_entities
 from lakewright.usecases.process_slices import PlannedTimes
 from lakewright.usecases.rewinding import UnfitSlices
 
@@ -231,7 +230,7 @@ def _undeclared(app: App, known: _CalmEntities) -> tuple[Undeclared, ...]:
 def _items(app: App) -> dict[Subject, Lock | None]:
     """Return the items of programs that are no entities which failed, or which runs have left locked."""
     verdicts = frozenset({Verdict.FAILED, Verdict.LOCKED})
-    prefixes = tuple(f"{item_id(places.bronze)}/" for _, places in placed_entities(app))
+    prefixes = tuple(f"{item_id(places.bronze)}/" for _, places in app.placed_entities())
     found = dict[Subject, Lock | None]()
     for item in app.store.select(Query(verdicts=verdicts)):
         mark, lock = item.processing or item.failed, app.ledger.lock(item)
@@ -282,7 +281,7 @@ class _Observed:
 
     @cached_property
     def chain(self) -> SliceChain:
-        return chain_of(self.app, self.declared)
+        return self.app.chain(self.declared)
 
     @cached_property
     def digest(self) -> str | None:

@@ -101,7 +101,7 @@ class OutputObserver:
     def targets(self) -> Mapping[str, Mapping[str, _Declared]]:
         """The targets that build rows, by name, and by the job that has them."""
         found: dict[str, dict[str, _Declared]] = {}
-        offline = offline_lake(self.app)
+        offline = offline_lake(self.app.project)
         for job in self.app.project.jobs.values():
             try:
                 workspace = sample_workspace(self.app.project, job, offline)
@@ -384,7 +384,9 @@ class OutputObserver:
             return False
         given = [f"{name}={text}" for name, text in build.parameters.items()]
         try:  # the place may depend on the parameters
-            workspace = sample_workspace(self.app.project, declared.job, offline_lake(self.app), given)
+            workspace = sample_workspace(
+                self.app.project, declared.job, offline_lake(self.app.project), given
+            )
             node = node_of(Target.named(workspace, declared.node.name), workspace, Phase.BUILD)
         except LakewrightError:
             return False
