@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Commit, Token, carrying_token, read_commits, strict_session
 from lakewright.lake.observation import observe_table, read_table
+from lakewright.manifest.plain_values import document_of
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import StructField
@@ -200,13 +201,8 @@ class RepairPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `doctor -o json` prints it."""
-        return {
-            "changed": self.changed,
-            "removed": self.removed,
-            "needs_data_loss": self.doubled,
-            "rows": list(self.shown),
-            "left": [finding.as_json() for finding in self.left],
-        }
+        named = ("changed", "removed", "left")
+        return document_of(self, *named, needs_data_loss=self.doubled, rows=self.shown)
 
 
 def plan_repair(context: Context, entity: Entity) -> RepairPlan | None:

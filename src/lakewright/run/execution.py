@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Protocol
 
 from lakewright.errors import Fault, JvmEnded, LakewrightError, OperatorError
+from lakewright.lake.lake import cancel_quietly
 from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.payload import text_of
 from lakewright.plan.dependencies import step_dependencies
@@ -239,7 +240,7 @@ class _Execution:
         deadline = monotonic() + PATIENCE
         while self.workers.running and monotonic() < deadline:
             # Repeated, because a cancelled Spark job may have been only a part of the work.
-            self._cancel()
+            cancel_quietly(self.options.cut_off)
             if done := self.workers.next_done(CANCEL_INTERVAL):
                 self._settle_done(*done)
         running_keys = {scheduled.key for scheduled in self.workers.running}
@@ -247,12 +248,6 @@ class _Execution:
             if not self.progress.is_settled(scheduled):
                 refusal = None if scheduled.key in running_keys else self.progress.refusal(scheduled)
                 self._settle(scheduled, refusal or _ended(scheduled.step, _INTERRUPTED, PATIENCE))
-
-    def _cancel(self) -> None:
-        try:
-            self.options.cut_off()
-        except Exception as error:  # the run ends anyway, after PATIENCE
-            log.warning("running steps could not be cancelled: %s", error)
 
     def _work(self, scheduled: ScheduledStep) -> TargetResult:
         begin = monotonic()

@@ -24,9 +24,8 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.payload import text_of
 from lakewright.manifest.store import Put
-from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import Plan, Step
+from lakewright.plan.step import Plan, Step, StepKey
 from lakewright.run.builds import BuildRecorder
 from lakewright.run.execution import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.event import HookContext
@@ -62,16 +61,18 @@ class Recorder:
     builds: BuildRecorder
     wants: WantRecorder
     _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
-    _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
+    _numbers: dict[StepKey, int] = field(default_factory=dict, init=False)
     _left: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        number = 0
-        for index, instance in enumerate(self.plan.instances):
-            for phase in instance.phases:
-                self._numbers[index, phase.phase] = number
-                number += len(phase.steps)
-        self._left.update(range(number))
+        steps = (
+            (index, step.phase, step.target)
+            for index, instance in enumerate(self.plan.instances)
+            for phase in instance.phases
+            for step in phase.steps
+        )
+        self._numbers = {key: number for number, key in enumerate(steps)}
+        self._left.update(self._numbers.values())
 
     @property
     def is_complete(self) -> bool:
@@ -87,7 +88,7 @@ class Recorder:
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Record the result of a step, and what it has built, in one write."""
-        number = self._number(instance, step)
+        number = self._numbers[instance, step.phase, step.target]
         parameters = dict(self.plan.instances[instance].parameters)
         details = {} if result.error is None else result.error.details
         items = {FAILED_ITEMS: details[FAILED_ITEMS]} if details.get(FAILED_ITEMS) else {}
@@ -110,10 +111,6 @@ class Recorder:
             self.journal.record_targets(self.run, self._waiting, puts)
             self._left.difference_update(self._waiting)
             self._waiting.clear()
-
-    def _number(self, instance: int, step: Step) -> int:
-        phase = next(each for each in self.plan.instances[instance].phases if each.phase is step.phase)
-        return self._numbers[instance, step.phase] + phase.steps.index(step)
 
 
 _PARALLELISM = "lakewright.execution.executor.parallelism"

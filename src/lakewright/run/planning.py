@@ -40,7 +40,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.wants import read_wants, steps_left
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.expressions.values import render_value
+from lakewright.spec.expressions.values import Value, render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.context import Context
@@ -128,10 +128,20 @@ class Planning:
     def _scope(self) -> Scope:
         return self.project.job_scope(self.job, is_forced=self.request.force)
 
+    def instances(self) -> list[dict[str, str]]:
+        """Return the parameters of each instance, as texts.
+
+        Raises:
+            SpecError: The job or its arguments are wrong.
+        """
+        return [{name: render_value(value) for name, value in each.items()} for each in self._expanded()]
+
+    def _expanded(self) -> list[dict[str, Value]]:
+        found = expand_arguments(self.job.parameters, self.request.arguments, self._scope)
+        return [dict(values) for values in found]
+
     def _contexts(self) -> Contexts:
-        job = self.job
-        expanded = expand_arguments(job.parameters, self.request.arguments, self._scope)
-        instances = [dict(values) for values in expanded]
+        job, instances = self.job, self._expanded()
 
         def make(index: int) -> Context:
             within = self.project.job_scope(job, instances[index], is_forced=self.request.force)

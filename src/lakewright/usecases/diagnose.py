@@ -112,10 +112,6 @@ def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...]) -> str:
     return f"{len(jars)} in {folder}"
 
 
-def _store_jars(environ: Mapping[str, str], kind: str) -> str:
-    return _jars(environ, store_jars(installed_release(), kind))
-
-
 def _archive(environ: Mapping[str, str]) -> str:
     archive = archive_path(find_java(environ))
     if archive.is_file():
@@ -133,7 +129,10 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     yield guarded("manifest", lambda: _manifest(app))
     for kind in KINDS:
         if kind.name in app.lake.storage.used:
-            yield guarded(f"jars for {kind.title}", partial(_store_jars, app.environ, kind.name))
+            yield guarded(
+                f"jars for {kind.title}",
+                partial(_jars, app.environ, store_jars(installed_release(), kind.name)),
+            )
     if S3.name in app.lake.storage.used:
         yield guarded("log store for S3", lambda: str(log_store_jar()))
     if is_cluster(master := lake_master(app.lake)):

@@ -38,17 +38,10 @@ class DrawnTarget:
 
     def as_json(self) -> dict[str, Any]:
         """Return the target as `graph -o json` prints it."""
-        document = {
-            "name": self.name,
-            "kind": self.kind,
-            "entity": self.entity,
-            "sources": sorted(self.sources),
-            "reads": sorted(self.reads),
-        }
-        if self.node is None:
-            return document
-        requires, provides = sorted(map(str, self.node.requires)), sorted(map(str, self.node.provides))
-        return {**document, "requires": requires, "provides": provides}
+        places = {} if self.node is None else {"requires": self.node.requires, "provides": self.node.provides}
+        resources = {name: sorted(map(str, found)) for name, found in places.items()}
+        sources, reads = sorted(self.sources), sorted(self.reads)
+        return document_of(self, "name", "kind", "entity", sources=sources, reads=reads, **resources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,12 +266,8 @@ class PastTable:
                 f"table with others, by the undo or rebuild of version {rewound[name].version}",
                 remedy=Phrase(Command("history", "row"), " shows the life of a record."),
             )
-        place = self.entity.places(self.app.project.lake).slices.place(name)
-        item = self.app.ledger.item(item_id(place))
-        application = application_of(self.app.project.name, self.entity)
-        verdict = item.verdict(application)
+        verdict, has_changed_nothing = self._recorded(name)
         if verdict is Verdict.PROCESSED:
-            has_changed_nothing = has_no_commit(self.app.store, item, application)
             raise self._no_commit_error(name, has_changed_nothing=has_changed_nothing)
         if verdict is not Verdict.UNKNOWN:
             raise UsageError(
@@ -286,6 +282,13 @@ class PastTable:
             f"the log of {self.entity.name} has no commit of a slice {name!r}",
             remedy=suggestion(name, known) or "The log no longer reaches back so far.",
         )
+
+    def _recorded(self, name: str) -> tuple[Verdict, bool]:
+        """Return the verdict of a slice, and whether processing it has changed nothing."""
+        item = self.app.ledger.item(item_id(self.entity.places(self.app.project.lake).slices.place(name)))
+        application = application_of(self.app.project.name, self.entity)
+        verdict = item.verdict(application)
+        return verdict, verdict is Verdict.PROCESSED and has_no_commit(self.app.store, item, application)
 
     def _no_commit_error(self, name: str, *, has_changed_nothing: bool) -> UsageError:
         """Return the error of a processed slice without a commit: it has changed nothing, or the log ends."""

@@ -32,7 +32,6 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.run.session_settings import settings_of_tests
 from lakewright.spec.arguments import expand_arguments
-from lakewright.spec.expressions.values import render_value
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.memory import MemoryStore
@@ -77,10 +76,7 @@ def instance_parameters(app: App, request: JobRequest) -> tuple[dict[str, str], 
     Raises:
         SpecError: The job or its arguments are wrong.
     """
-    job = app.project.job(request.job)
-    scope = app.project.scope.instance(job.environment)
-    instances = expand_arguments(job.parameters, request.arguments, scope)
-    return tuple({name: render_value(value) for name, value in each.items()} for each in instances)
+    return tuple(job_run(app, request, MemoryStore()).instances())
 
 
 def check_request(app: App, request: JobRequest) -> None:

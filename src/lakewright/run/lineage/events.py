@@ -293,40 +293,40 @@ def _producer() -> str:
 
 
 def _run_facets(subject: Subject, error: Fault | None) -> dict[str, Any]:
-    from openlineage.client import facet_v2 as made
+    from openlineage.client.generated import error_message_run, parent_run, processing_engine_run
 
     facets: dict[str, Any] = {
-        "processing_engine": made.processing_engine_run.ProcessingEngineRunFacet(
+        "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
             version=version("lakewright"), name="lakewright", producer=_producer()
         )
     }
     if (parent := subject.parent) is not None:
-        run = made.parent_run.Run(runId=parent.run_id)
-        job = made.parent_run.Job(namespace=parent.namespace, name=parent.job)
-        facets["parent"] = made.parent_run.ParentRunFacet(run=run, job=job, producer=_producer())
+        run = parent_run.Run(runId=parent.run_id)
+        job = parent_run.Job(namespace=parent.namespace, name=parent.job)
+        facets["parent"] = parent_run.ParentRunFacet(run=run, job=job, producer=_producer())
     if error is not None:
-        facets["errorMessage"] = made.error_message_run.ErrorMessageRunFacet(
+        facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(
             message=error.message, programmingLanguage="python", producer=_producer()
         )
     return facets
 
 
 def _job_facets(subject: Subject) -> dict[str, Any]:
-    from openlineage.client import facet_v2 as made
+    from openlineage.client.generated import documentation_job, job_type_job
 
     facets: dict[str, Any] = {
-        "jobType": made.job_type_job.JobTypeJobFacet(
+        "jobType": job_type_job.JobTypeJobFacet(
             processingType="BATCH", integration="LAKEWRIGHT", jobType=subject.kind, producer=_producer()
         )
     }
     if subject.description:
-        documented = made.documentation_job.DocumentationJobFacet(subject.description, producer=_producer())
+        documented = documentation_job.DocumentationJobFacet(subject.description, producer=_producer())
         facets["documentation"] = documented
     return facets
 
 
 def _input_facets(assertions: Assertions) -> dict[str, Any]:
-    from openlineage.client.facet_v2 import data_quality_assertions_dataset as made
+    from openlineage.client.generated import data_quality_assertions_dataset as made
 
     if not assertions:
         return {}
@@ -337,7 +337,7 @@ def _input_facets(assertions: Assertions) -> dict[str, Any]:
 
 def _output_facets(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Return the number of rows that a target wrote: of a relation, or changed by slices."""
-    from openlineage.client.facet_v2 import output_statistics_output_dataset as made
+    from openlineage.client.generated import output_statistics_output_dataset as made
 
     rows, slices = metrics.get("target_records"), metrics.get("slices")
     if rows is None and isinstance(slices, Sequence):
@@ -350,7 +350,7 @@ def _output_facets(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dataset_facets(dataset: Dataset) -> dict[str, Any]:
-    from openlineage.client.facet_v2 import column_lineage_dataset, schema_dataset
+    from openlineage.client.generated import column_lineage_dataset, schema_dataset
 
     facets: dict[str, Any] = {}
     if dataset.columns:
