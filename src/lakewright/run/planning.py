@@ -99,9 +99,19 @@ class Planning:
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self._scope)
-        left = self._left(contexts)
+        # The steps that runs of these instances have left.
+        left = steps_left(self.journal, self.project.name, job.name, contexts.parameters)
         observer = _Observer(contexts, names, job, self.last_builds, left if self.request.retry else None)
-        plan_request = self._plan_request(job, observer)
+        request = self.request
+        plan_request = PlanRequest(
+            phases=request.phases,
+            executions=job.executions,
+            targets=self._select_targets(request.targets, observer) if request.targets else None,
+            dirty=request.dirty_patterns(observer.targets),
+            is_forced=request.force,
+            only=left if request.resume else None,
+            keep_going=request.keep_going,
+        )
         # A disk answers at once, and threads would take turns.
         instances = observer.instances()
         if self.lake.storage.used:
@@ -150,18 +160,6 @@ class Planning:
         texts = [{name: render_value(value) for name, value in values.items()} for values in instances]
         return Contexts(texts, make)
 
-    def _plan_request(self, job: Job, observer: _Observer) -> PlanRequest:
-        request = self.request
-        return PlanRequest(
-            phases=request.phases,
-            executions=job.executions,
-            targets=self._select_targets(request.targets, observer) if request.targets else None,
-            dirty=request.dirty_patterns(observer.targets),
-            is_forced=request.force,
-            only=self._left(observer.contexts) if request.resume else None,
-            keep_going=request.keep_going,
-        )
-
     def _select_targets(self, texts: Sequence[str], observer: _Observer) -> frozenset[str]:
         wants = read_wants(self.journal, self.project.name, self.request.job)
         undone = frozenset(name for want in wants for _, name in want.left)
@@ -169,10 +167,6 @@ class Planning:
         for instance in observer.instances():
             chosen |= select(texts, selectables(instance), undone=undone)
         return chosen
-
-    def _left(self, contexts: Contexts) -> frozenset[StepKey]:
-        """Return the steps that runs of these instances have left."""
-        return steps_left(self.journal, self.project.name, self.request.job, contexts.parameters)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
@@ -61,13 +61,22 @@ def declared_nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> 
             continue
 
 
-def sampled_jobs(project: Project, lake: Lake) -> Iterator[tuple[Job, Workspace, tuple[str, ...]]]:
-    """Yield each job whose scope is right, with the workspace of its first instance, and its targets."""
+def sampled_jobs(
+    project: Project, lake: Lake, report: Callable[[Job, LakewrightError], object] = lambda *_: None
+) -> Iterator[tuple[Job, Workspace, tuple[str, ...]]]:
+    """Yield each job whose scope is right, with the workspace of its first instance, and its targets.
+
+    Args:
+        project: The project.
+        lake: The lake of the workspaces.
+        report: Receives the jobs whose scope is wrong.
+    """
     for job in project.jobs.values():
         try:
             workspace = sample_workspace(project, job, lake)
             names = job.target_names(workspace.scope)
-        except LakewrightError:  # the job itself reports it
+        except LakewrightError as error:
+            report(job, error)
             continue
         yield job, workspace, names
 

@@ -230,25 +230,23 @@ def rehearsal(
     with TemporaryDirectory(prefix="lakewright-test-", ignore_cleanup_errors=True) as folder:
         session = settings_of_tests(app.project, Path(folder))
         shared = Lake(app.project.lake, session, sessions=app.sessions, storage=app.lake.storage)
+        options = RunOptions(permissions=Permissions(allow_data_loss=True))
+
+        def case_run(name: str) -> CaseRun:
+            setup, store = set_up_case(app.project, name), MemoryStore()
+            redirects = redirects_of(setup, shared, Path(folder) / f"test-{name}")
+            return CaseRun(
+                stage=setup,
+                lake=redirected_lake(shared, redirects),
+                journal=app.journal_of(store),
+                context=partial(app.context, options=options, store=store, interruption=interruption),
+                clock=app.clock,
+                environ=app.environ,
+                keep_going=keep_going,
+            )
+
         try:
-            yield partial(_case_run, app, Path(folder), shared, interruption, keep_going=keep_going)
+            yield case_run
         finally:
             shared.stop()
     rmtree(folder, ignore_errors=True)
-
-
-def _case_run(
-    app: App, folder: Path, shared: Lake, interruption: Interruption | None, name: str, *, keep_going: bool
-) -> CaseRun:
-    setup = set_up_case(app.project, name)
-    store = MemoryStore()
-    options = RunOptions(permissions=Permissions(allow_data_loss=True))
-    return CaseRun(
-        stage=setup,
-        lake=redirected_lake(shared, redirects_of(setup, shared, folder / f"test-{name}")),
-        journal=app.journal_of(store),
-        context=partial(app.context, options=options, store=store, interruption=interruption),
-        clock=app.clock,
-        environ=app.environ,
-        keep_going=keep_going,
-    )
