@@ -175,11 +175,16 @@ class Undone(Rewound[UndoPlan]):
             if self.version is not None:
                 yield Phrase("once its file is corrected, ", self.processed_again)
         yield self.skipped_words
-        for commit in replay.foreign:
-            yield f"lost: version {commit.version} ({commit.operation}) of another writer"
+        yield from self.lost_words
         yield self.readers_words
         if replay.changes_table and self.version is None and not _is_comparable(plan):
             yield "no rows are compared: no version shows what it changed by itself"
+
+    @property
+    def lost_words(self) -> tuple[str, ...]:
+        """The commits that are lost."""
+        lost = self.plan.replay.foreign
+        return tuple(f"lost: version {each.version} ({each.operation}) of another writer" for each in lost)
 
     @property
     def _table_words(self) -> str:
