@@ -28,7 +28,6 @@ from lakewright.targets.definition import definition_of
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.observe import settle
-from lakewright.usecases.open_project import chain_of
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -105,7 +104,7 @@ def _write_model(folder: Path, entities: int, targets: int) -> None:
 
 def _process(app: App, entity: Entity) -> None:
     """Make the table of an entity with a commit for each slice, and record them as processed."""
-    chain = chain_of(app, entity)
+    chain = app.chain(entity)
     application, counter = application_of(app.project.name, entity), counter_of(chain.silver)
     found = list(
         discovered(list_bronze(SliceFolder(chain.bronze), app.lake).slices, application, entity.called)
@@ -128,7 +127,7 @@ def _process(app: App, entity: Entity) -> None:
 def _build(app: App, name: str, number: int) -> None:
     """Record builds of a target, and make its table with a commit for each."""
     job, builds, contents = app.project.jobs["daily"], list[RecordedBuild](), list[Content]()
-    workspace = sample_workspace(app.project, job, offline_lake(app), [f"day={FIRST}"])
+    workspace = sample_workspace(app.project, job, offline_lake(app.project), [f"day={FIRST}"])
     target = Target.named(workspace, name)
     node, defined = node_of(target, workspace, Phase.BUILD), definition_of(target, workspace)
     (read,), (written,) = node.requires, node.provides

@@ -6,32 +6,45 @@ each, with an `App` as first argument.
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.lake import Lake
+from lakewright.lake.object_storage import check_stores
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.redaction import Redactor
-from lakewright.manifest.settings import lease_duration
+from lakewright.manifest.settings import lease_duration, takeover
 from lakewright.manifest.store import Store
 from lakewright.run.kinds import registry
-from lakewright.run.session_settings import master_of_project, settings_of_project, storage_of_project
+from lakewright.run.session_settings import (
+    master_of_project,
+    settings_of_project,
+    state_folder,
+    storage_of_project,
+)
+from lakewright.slices.application import application_of
+from lakewright.slices.chain import SliceChain
 from lakewright.slices.result import SliceReport
 from lakewright.spark.connect import sessions_for
 from lakewright.spark.session import OwnSession, Sessions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.settings import LoadOptions
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.places import Places
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
 from lakewright.stores.deferred_store import DeferredStore
@@ -40,9 +53,17 @@ from lakewright.stores.registry import check_manifest, open_lazily, resolve_sett
 from lakewright.threads import shared_property
 from lakewright.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from lakewright.run.execution import Interruption
+    from lakewright.run.lineage.listener import CommandEnd
+    from lakewright.targets.context import Context, RunOptions
+
+
 TRIGGER = "LAKEWRIGHT_TRIGGER"
 """The environment variable that names what began a run: a trigger, or another scheduler's own name for it."""
 
+
+log = logging.getLogger(__name__)
 
 _utc_now = partial(datetime.now, UTC)
 
@@ -191,6 +212,82 @@ class App:
     def holder(self) -> Holder:
         """The holder of the locks and leases that this process takes."""
         return this_process(self.run_id)
+
+    def context(
+        self,
+        workspace: Workspace | None = None,
+        *,
+        options: RunOptions | None = None,
+        store: Store | None = None,
+        interruption: Interruption | None = None,
+    ) -> Context:
+        """Return what targets are given of the project.
+
+        Args:
+            workspace: The definitions as a job sees them; by default those outside of any job.
+            options: The options of the run.
+            store: The manifest, by default that of the project.
+            interruption: Shows whether to stop.
+        """
+        from lakewright.targets.context import Context, RunOptions, TargetDefaults  # few commands need it
+
+        store = store or self.store
+        return Context(
+            workspace=workspace or self.workspace,
+            ledger=self.ledger_of(store),
+            leases=self.leases(store),
+            clock=self.clock,
+            run_id=self.run_id,
+            say=self.say,
+            options=options or RunOptions(),
+            defaults=TargetDefaults.of(self.project.config),
+            takeover=takeover(self.project.manifest),
+            is_stopping=lambda: interruption is not None and interruption.signal is not None,
+            warn=log.warning,
+            show=log.warning,
+            report=self._report,
+            redact=self.redactor.text,
+            maintain_later=self.maintain_later,
+        )
+
+    def _report(self, slice_: SliceReport) -> None:
+        text = self.redactor.text(str(slice_))
+        log.info("%s", text, extra={"run_id": self.run_id, "item": slice_.item_id})
+        if not slice_.is_beside:
+            self.on_slice(slice_)
+
+    def chain(self, entity: Entity, ledger: Ledger | None = None) -> SliceChain:
+        """Return the slices of an entity, with the manifest as it is opened or another ledger of it."""
+        return SliceChain(self.lake, ledger or self.ledger, entity, application_of(self.project.name, entity))
+
+    def placed_entities(self) -> Iterator[tuple[Entity, Places]]:
+        """Yield the entities whose places are known, with these.
+
+        Others take part of their places from the parameters of a job.
+        """
+        for entity in self.project.entities.values():
+            with suppress(LakewrightError):
+                yield entity, entity.places(self.project.lake)
+
+    def check_session(self) -> None:
+        """Raise an error if Spark work can't succeed.
+
+        Raises:
+            SparkUnavailable: The session that is running already lacks Delta Lake, or is of Spark Connect.
+            SpecError: Spark can't use an object store, that of the lake would lose commits, or a cluster does
+                not see the lake.
+        """
+        check_cluster_settings(self.lake, has_entities=bool(self.project.entities))
+        self.sessions.check()
+        root = self.project.lake.root_folder
+        check_stores(self.lake.storage, root, state_folder(self.project, self.environ))
+
+    def reported_command(self, verb: str, entity: Entity) -> AbstractContextManager[CommandEnd]:
+        """Report to a collector, if there is one, that the command in the block starts, and how it ends."""
+        from lakewright.run.lineage.listener import Reporter, reporting_command  # few commands need it
+
+        reporter = Reporter(self.project.config, self.environ, self.redactor, self.clock)
+        return reporting_command(reporter, verb, self.run_id, entity, self.workspace)
 
     def leases(self, store: Store | None = None) -> Leases:
         """Return the leases in a store, by default the manifest's, taken by this process."""

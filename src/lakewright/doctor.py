@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Commit, Token, carrying_token, read_commits, strict_session
 from lakewright.lake.observation import observe_table, read_table
-from lakewright.manifest.journal import Run
+from lakewright.manifest.plain_values import document_of
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import StructField
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.manifest.journal import Journal
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
     from lakewright.targets.context import Context
@@ -202,13 +201,8 @@ class RepairPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `doctor -o json` prints it."""
-        return {
-            "changed": self.changed,
-            "removed": self.removed,
-            "needs_data_loss": self.doubled,
-            "rows": list(self.shown),
-            "left": [finding.as_json() for finding in self.left],
-        }
+        named = ("changed", "removed", "left")
+        return document_of(self, *named, needs_data_loss=self.doubled, rows=self.shown)
 
 
 def plan_repair(context: Context, entity: Entity) -> RepairPlan | None:
@@ -364,50 +358,23 @@ def _shown(table: ExaminedTable, changed: DataFrame, columns: Sequence[str]) -> 
     )
 
 
-PHASE = "REPAIR"
-"""Phase under which a repair is listed in the history of runs."""
 MOST_KEYS = 2_000
 """Keys up to which only their rows are replaced, and not the whole table: the query lists them."""
 
 
-def repair(
-    context: Context, entity: Entity, plan: RepairPlan, journal: Journal, *, author: str, reason: str
-) -> int | None:
-    """Make a planned repair in one commit, listed in the history of runs; return the table's version after.
+def repair(context: Context, entity: Entity, plan: RepairPlan, facts: Mapping[str, Any]) -> int | None:
+    """Make a planned repair in one commit, which has some facts of it; return the table's version after.
 
     Raises:
         LeaseHeld: A run writes to the table.
         CommitConflict: The table has changed since the repair was planned; nothing was written.
     """
-    facts = {"author": author, "reason": reason, "changed": plan.changed, "removed": plan.removed}
-    run = journal.start_run(
-        Run(
-            run_id=context.run_id,
-            project=context.workspace.project.name,
-            job=f"doctor {entity.name}",
-            phase=PHASE,
-            parameters={},
-            started=context.clock(),
-            holder=context.leases.holder,
-            facts=facts,
-        )
-    )
-    status = "FAILED"
-    try:
-        with hold_leases(context, frozenset({table_resource(plan.address)})):
-            version = _commit(context, entity, plan, facts)
-        status = "SUCCESS"
-        return version
-    finally:
-        journal.finish_run(run, status, finished=context.clock())
-
-
-def _commit(context: Context, entity: Entity, plan: RepairPlan, facts: Mapping[str, Any]) -> int | None:
     lake, address = context.workspace.lake, plan.address
     application = application_of(context.workspace.project.name, entity)
     content = {"run": context.run_id, "repair": dict(facts)}
     remedy = Phrase("Look again with ", Command("doctor"), ", then repair.")
-    with table_lock(lake, address, str(context.leases.holder)):
+    leased = hold_leases(context, frozenset({table_resource(address)}))
+    with leased, table_lock(lake, address, str(context.leases.holder)):
         check_unchanged(lake, address, plan.state, "since the repair was planned", remedy=remedy)
         token = Token(f"{application}/repair", (plan.state.version or 0) + 1, content)
         with carrying_token(plan.session, token):

@@ -148,28 +148,15 @@ class SqlAssertion(Assertion):
 
 def _failure(workspace: Workspace, test: SqlTest) -> str | None:
     from lakewright.lake.columns import fields_of
-    from lakewright.transform.row_values import json_sql, parse_values
+    from lakewright.transform.row_values import is_nested, json_sql, read_rows
 
     frame = run_query(workspace, test.query)
     text, fields = " ".join(test.query.split()), fields_of(frame.schema)
     expected = [row_of(record, fields, text) for record in test.expected]
-    # Several columns may have the same name.
-    plain = frame.toDF(*(f"c{index}" for index in range(len(fields))))
-    kinds = [each.dataType for each in plain.schema.fields]
-    nested = [isinstance(field.type, NESTED) for field in fields]
-    shown = plain.selectExpr(
-        *(
-            json_sql(name, kind) if has_inside else f"cast({name} as string)"
-            for name, kind, has_inside in zip(plain.columns, kinds, nested, strict=True)
-        )
+    actual = read_rows(
+        frame.limit(len(expected) + _MORE),
+        lambda name, kind: json_sql(name, kind) if is_nested(kind) else f"cast({name} as string)",
     )
-    actual = [
-        tuple(
-            parse_values(value, kind) if has_inside and value is not None else value
-            for value, kind, has_inside in zip(row, kinds, nested, strict=True)
-        )
-        for row in shown.limit(len(expected) + _MORE).collect()
-    ]
     found = difference(actual, expected, [field.type for field in fields])
     return found and f"{text}: {found}"
 

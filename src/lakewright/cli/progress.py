@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakewright.run.execution import Listener
     from lakewright.run.result import TargetResult
     from lakewright.slices.result import SliceReport
-    from lakewright.usecases.due.pace import Pace
+    from lakewright.usecases.due.work_done import Pace
 
 
 log = logging.getLogger(__name__)

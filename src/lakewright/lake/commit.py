@@ -300,9 +300,13 @@ def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
 
 
 def commit_text(commit: Commit) -> str:
-    """Return a commit as text: its version, time in UTC, and operation."""
+    """Return a commit as text: its version, time in UTC, operation, and slices."""
     at = "" if commit.at is None else f" of {commit.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    return f"version {commit.version}{at} ({commit.operation})"
+    names = [str(content["item"]).rpartition("/")[2] for content in commit.items]
+    whose = f", slice {names[0]}" if names else ""
+    if len(names) > 1:
+        whose = f", slices {names[0]} to {names[-1]}"
+    return f"version {commit.version}{at} ({commit.operation}{whose})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+def cancel_quietly(cancel: Callable[[], object]) -> None:
+    """Cancel Spark jobs; a failure is logged, as what has waited for them ends all the same."""
+    try:
+        cancel()
+    except Exception as error:
+        log.warning("Spark jobs could not be cancelled: %s", error)
+
+
 class Closeable(Protocol):
     """A resource that must be closed."""
 
@@ -55,6 +63,7 @@ class Lake:
         storage: The object stores, which are read without the session.
         redirect: Returns the place of a location's files, which is another one during a test of the project.
         starting: Entered while the session starts, to show that to the user.
+        owner: The lake whose session it uses, and which stops that; None if it has its own.
     """
 
     def __init__(
@@ -65,7 +74,9 @@ class Lake:
         sessions: Sessions | None = None,
         storage: ObjectStorage | None = None,
         redirect: Callable[[str], str] = str,
+        owner: Lake | None = None,
     ) -> None:
+        self.owner = owner
         self.storage = storage or ObjectStorage(environ=os.environ, conf=session.conf)
         self.redirect = redirect
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -136,6 +147,8 @@ class Lake:
         self._pending[what] = size
 
     def _started(self) -> SparkSession:
+        if self.owner is not None:
+            return self.owner.spark
         pending = sum(self._pending.values())
         session = self.sessions.start(replace(self.session, pending_bytes=pending))
         if self._is_abandoned:
@@ -151,7 +164,10 @@ class Lake:
         # Without the lock, which the thread that starts the session holds.
         if self._is_starting:
             self._is_abandoned = True
-            self.sessions.abandon()
+            if self.owner is not None:
+                self.owner.abandon_start()
+            else:
+                self.sessions.abandon()
 
     def new_session(self) -> SparkSession:
         """Return a new session of the same application, with settings and temporary views of its own."""
@@ -276,7 +292,7 @@ class Lake:
             spark, self._spark = self._spark, None
         finally:
             self._lock.release()
-        if spark is None:
+        if spark is None or self.owner is not None:
             return
         try:
             self.sessions.stop(spark)

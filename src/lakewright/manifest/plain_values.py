@@ -93,6 +93,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def finite(value: Any) -> Any:
     """Return a JSON value with infinite numbers and NaN as text, because JSON does not have them."""
     if isinstance(value, float) and not math.isfinite(value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Protocol
 
@@ -230,6 +230,15 @@ class Plan:
         """Return every step in order of execution."""
         phases = (phase for instance in self.instances for phase in instance.phases)
         return tuple(step for phase in phases for step in phase.steps)
+
+    def with_steps(self, change: Callable[[Step], Step]) -> Plan:
+        """Return the plan with each step as a function changes it."""
+
+        def changed(phase: PhasePlan) -> PhasePlan:
+            return replace(phase, steps=tuple(map(change, phase.steps)))
+
+        instances = (replace(each, phases=tuple(map(changed, each.phases))) for each in self.instances)
+        return replace(self, instances=tuple(instances))
 
     @property
     def has_work(self) -> bool:

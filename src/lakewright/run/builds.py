@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import VerificationError
 from lakewright.lake.commit import OF_BUILD
@@ -363,8 +363,8 @@ class BuildRecorder:
                 yield replace(build, state=BuildState.WITHDRAWN, output={})
 
 
-class LastBuilds(Protocol):
-    """Reports the state of builds."""
+class LastBuilds:
+    """Reports the state of builds; by itself, as of a run without a manifest, that there are none."""
 
     def of(
         self,
@@ -383,20 +383,8 @@ class LastBuilds(Protocol):
             definition: What is declared now of its rows; None if that is not asked.
             compared: What it writes, if it is built whenever its definition or any input has changed.
         """
-        ...
-
-    def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
-        """Return the builds whose rows are all in some places: the instances, by the names of targets."""
-        ...
-
-
-class NoBuilds:
-    """The builds of a run without a manifest: none."""
-
-    def of(self, *_: Any) -> LastBuild:
-        """Return that nothing was built."""
         return NOTHING
 
     def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
-        """Return nothing."""
+        """Return the builds whose rows are all in some places: the instances, by the names of targets."""
         return {}

@@ -31,8 +31,6 @@ from lakewright.run.execution import Interruption, Listener
 from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
-from lakewright.spark.conf import SessionSettings
-from lakewright.spark.session import Sessions
 from lakewright.spec.loading.case_setup import CaseSetup
 from lakewright.spec.models.job import Job
 from lakewright.targets.context import Context
@@ -40,8 +38,6 @@ from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from lakewright.spec.definitions.definition import Definition
 
 
@@ -74,44 +70,6 @@ def redirects_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
     return Redirects.of(folder, places)
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionOf(Sessions):
-    """Uses the session of another lake, which is also the one to stop it."""
-
-    lake: Lake
-
-    @property
-    def is_shared(self) -> bool:
-        return self.lake.sessions.is_shared
-
-    def check(self) -> None:
-        self.lake.sessions.check()
-
-    def master(self, settings: SessionSettings) -> str:
-        return self.lake.sessions.master(settings)
-
-    def start(self, settings: SessionSettings) -> SparkSession:
-        return self.lake.spark
-
-    def abandon(self) -> None:
-        self.lake.abandon_start()
-
-    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
-        return self.lake.sessions.derive(session, settings)
-
-    def stop(self, session: SparkSession) -> None:
-        """Do nothing, because the other lake stops the session."""
-
-    def tag(self, session: SparkSession, tag: str) -> str | None:
-        return self.lake.sessions.tag(session, tag)
-
-    def untag(self, session: SparkSession, tag: str, before: str | None) -> None:
-        self.lake.sessions.untag(session, tag, before)
-
-    def cancel(self, session: SparkSession, tags: Iterable[str] | None) -> None:
-        self.lake.sessions.cancel(session, tags)
-
-
 def redirected_lake(shared: Lake, redirects: Redirects) -> Lake:
     """Return the lake with the redirects of a test, and with the session of another lake.
 
@@ -119,8 +77,14 @@ def redirected_lake(shared: Lake, redirects: Redirects) -> Lake:
     """
     root = redirects.inside(shared.settings.root_folder)
     settings = shared.settings.model_copy(update={"root_folder": root, "registered_in": ""})
-    sessions = _SessionOf(shared)
-    return Lake(settings, shared.session, sessions=sessions, storage=shared.storage, redirect=redirects)
+    return Lake(
+        settings,
+        shared.session,
+        sessions=shared.sessions,
+        storage=shared.storage,
+        redirect=redirects,
+        owner=shared,
+    )
 
 
 def _written(target: Target, workspace: Workspace) -> Iterable[Resource]:
@@ -197,7 +161,15 @@ class CaseRun:
             keep_going=self.keep_going or phase is Phase.DESTROY,
             permissions=Permissions(allow_data_loss=True),
         )
-        return JobRun(project, self.lake, self.journal, request, self.context, self.clock, self.environ)
+        return JobRun(
+            project=project,
+            lake=self.lake,
+            journal=self.journal,
+            request=request,
+            context=self.context,
+            clock=self.clock,
+            environ=self.environ,
+        )
 
     def _assertions(self, interruption: Interruption, *, is_skipped: bool) -> Iterator[AssertionResult]:
         workspace = Workspace(self.stage.project, self.stage.project.scope, self.lake)

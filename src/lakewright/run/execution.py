@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Protocol
 
 from lakewright.errors import Fault, JvmEnded, LakewrightError, OperatorError
+from lakewright.lake.lake import cancel_quietly
 from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.payload import text_of
 from lakewright.plan.dependencies import step_dependencies
@@ -79,7 +80,6 @@ class ExecutionOptions:
         perform: Runs one step of the instance with this index; its errors fail the step.
         jobs: The largest number of steps that run at once.
         executions: The job's executions, which define barriers between instances.
-        isolated_kinds: Kinds of targets whose failure stops only what depends on them.
         release: Called with the index of each instance that has finished.
         cut_off: Cancels what the running steps wait for; they end as interrupted, not as failed.
     """
@@ -92,7 +92,6 @@ class ExecutionOptions:
     keep_going: bool = False
     jobs: int = 1
     executions: Sequence[Execution] = ()
-    isolated_kinds: frozenset[str] = frozenset({"entity"})
     release: Callable[[int], None] = _nothing
     cut_off: Callable[[], None] = _nothing
 
@@ -129,7 +128,6 @@ class _Execution:
         self.progress = Progress(
             plan,
             keep_going=options.keep_going,
-            isolated_kinds=options.isolated_kinds,
             is_interrupted=lambda: self.interrupted_by is not None,
         )
         self.workers: Workers[ScheduledStep, TargetResult] = Workers(options.jobs)
@@ -242,7 +240,7 @@ class _Execution:
         deadline = monotonic() + PATIENCE
         while self.workers.running and monotonic() < deadline:
             # Repeated, because a cancelled Spark job may have been only a part of the work.
-            self._cancel()
+            cancel_quietly(self.options.cut_off)
             if done := self.workers.next_done(CANCEL_INTERVAL):
                 self._settle_done(*done)
         running_keys = {scheduled.key for scheduled in self.workers.running}
@@ -250,12 +248,6 @@ class _Execution:
             if not self.progress.is_settled(scheduled):
                 refusal = None if scheduled.key in running_keys else self.progress.refusal(scheduled)
                 self._settle(scheduled, refusal or _ended(scheduled.step, _INTERRUPTED, PATIENCE))
-
-    def _cancel(self) -> None:
-        try:
-            self.options.cut_off()
-        except Exception as error:  # the run ends anyway, after PATIENCE
-            log.warning("running steps could not be cancelled: %s", error)
 
     def _work(self, scheduled: ScheduledStep) -> TargetResult:
         begin = monotonic()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from threading import Event
 from typing import Any
 
@@ -19,35 +18,27 @@ from lakewright.connections.connection import Connection
 from lakewright.connections.database import Database
 from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
-from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.payload import text_of
 from lakewright.manifest.store import Put
-from lakewright.plan.graph import Node
-from lakewright.plan.phase import Phase
-from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import Plan, Step
-from lakewright.run.background import CallQueue
-from lakewright.run.builds import BuildRecorder, LastBuilds, NoBuilds
+from lakewright.plan.step import Plan, Step, StepKey
+from lakewright.run.builds import BuildRecorder
 from lakewright.run.execution import ExecutionOptions, Interruption, Listener, execute
-from lakewright.run.hooks.call import SECONDS
-from lakewright.run.hooks.notifier import HookNotifier, RunDescription
+from lakewright.run.hooks.event import HookContext
+from lakewright.run.hooks.notifier import HookNotifier
 from lakewright.run.lineage.listener import LineageListener, Reporter, is_configured
 from lakewright.run.metrics import Published, Publisher
 from lakewright.run.planning import Contexts, Planning
-from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner
 from lakewright.run.wants import WantRecorder
 from lakewright.spark.launch import import_engine
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
-from lakewright.spec.project import Project
-from lakewright.targets.context import Context
 from lakewright.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -70,16 +61,18 @@ class Recorder:
     builds: BuildRecorder
     wants: WantRecorder
     _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
-    _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
+    _numbers: dict[StepKey, int] = field(default_factory=dict, init=False)
     _left: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        number = 0
-        for index, instance in enumerate(self.plan.instances):
-            for phase in instance.phases:
-                self._numbers[index, phase.phase] = number
-                number += len(phase.steps)
-        self._left.update(range(number))
+        steps = (
+            (index, step.phase, step.target)
+            for index, instance in enumerate(self.plan.instances)
+            for phase in instance.phases
+            for step in phase.steps
+        )
+        self._numbers = {key: number for number, key in enumerate(steps)}
+        self._left.update(self._numbers.values())
 
     @property
     def is_complete(self) -> bool:
@@ -95,7 +88,7 @@ class Recorder:
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Record the result of a step, and what it has built, in one write."""
-        number = self._number(instance, step)
+        number = self._numbers[instance, step.phase, step.target]
         parameters = dict(self.plan.instances[instance].parameters)
         details = {} if result.error is None else result.error.details
         items = {FAILED_ITEMS: details[FAILED_ITEMS]} if details.get(FAILED_ITEMS) else {}
@@ -119,50 +112,21 @@ class Recorder:
             self._left.difference_update(self._waiting)
             self._waiting.clear()
 
-    def _number(self, instance: int, step: Step) -> int:
-        phase = next(each for each in self.plan.instances[instance].phases if each.phase is step.phase)
-        return self._numbers[instance, step.phase] + phase.steps.index(step)
-
-
-def _refresh(contexts: Contexts, index: int, places: frozenset[Resource]) -> None:
-    """Discard what an instance has read of places: what is looked at now must be what is read."""
-    contexts.of(index).workspace.invalidate(places)
-
 
 _PARALLELISM = "lakewright.execution.executor.parallelism"
 
 
-@dataclass(slots=True)
-class JobRun:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun(Planning):
     """A run of a job, to be planned or executed.
 
     Attributes:
-        context: Makes the context of an instance's targets from its workspace.
         clock: Returns the current time, in UTC.
         environ: The environment variables that commands of hooks get.
-        last_builds: Reports the state of the builds of its instances.
     """
 
-    project: Project
-    lake: Lake
-    journal: Journal
-    request: JobRequest
-    context: Callable[[Workspace], Context]
     clock: Callable[[], datetime]
     environ: Mapping[str, str] = field(default_factory=dict)
-    last_builds: LastBuilds = field(default_factory=NoBuilds)
-
-    def plan(self) -> Plan:
-        """Return what the run would do; nothing is written.
-
-        Raises:
-            SpecError: The job, its arguments or a definition are wrong, or targets form a cycle.
-        """
-        return self._planned()[0]
-
-    def nodes(self) -> dict[str, Node]:
-        """Return the resources that the first instance's targets require and provide in the phase."""
-        return self._planning.nodes(self.project.job(self.request.job))
 
     def run(
         self,
@@ -193,12 +157,12 @@ class JobRun:
         return result
 
     def _run(self, run: Run, listener: Listener, interruption: Interruption) -> RunResult:
-        job = self.project.job(run.job)
+        job = self.job
         jobs = self._jobs(job)
-        plan, contexts = self._planned()
+        plan, contexts = self.planned()
         if jobs > 1 and plan.status is not Planned.CLEAN:
             import_engine()
-        builds = BuildRecorder(self.journal, run, plan, self.lake, partial(_refresh, contexts))
+        builds = BuildRecorder(self.journal, run, plan, self.lake, contexts.refresh)
         wants = WantRecorder(self.journal, run, plan)
         run = self.journal.start_run(run, (*builds.wanted(), *wants.begun()))
         notifier = self._notifier(job, plan, contexts, run)
@@ -235,7 +199,7 @@ class JobRun:
             listener=recorder,
             interruption=interruption,
             keep_going=self.request.keep_going,
-            executions=self.project.job(run.job).executions,
+            executions=self.job.executions,
             release=contexts.release,
             cut_off=cut_off,
         )
@@ -262,18 +226,11 @@ class JobRun:
             raise
 
     def _finish(self, run: Run, result: RunResult, metrics: Sequence[Published]) -> None:
-        is_chosen = self.project.job(run.job).metrics is not None
+        is_chosen = self.job.metrics is not None
         facts = {"metrics": [metric.as_json() for metric in metrics]} if is_chosen else {}
         self.journal.finish_run(
             run, result.status.value, finished=result.finished, exit_code=result.exit_code, **facts
         )
-
-    def _planned(self) -> tuple[Plan, Contexts]:
-        return self._planning.plan(self.project.job(self.request.job))
-
-    @property
-    def _planning(self) -> Planning:
-        return Planning(self.project, self.lake, self.journal, self.request, self.context, self.last_builds)
 
     def _notifier(self, job: Job, plan: Plan, contexts: Contexts, run: Run) -> HookNotifier | None:
         if not job.hooks:
@@ -289,19 +246,16 @@ class JobRun:
             found = jdbc_connection(workspace, named, f"a hook of job {job.name!r}")
             return found.open(self.lake, {}).database
 
-        about = RunDescription(
-            project=self.project.name,
-            version=self.project.version or "",
-            job=job.name,
-            run_id=run.run_id,
+        return HookNotifier(
+            job,
+            plan,
+            self.project,
+            run.run_id,
+            context=HookContext(str, self.environ, self.project.basedir, connect),
             scope=scope,
-            environ=self.environ,
-            folder=self.project.basedir,
             redactor=self.journal.redactor,
             clock=self.clock,
-            connect=connect,
         )
-        return HookNotifier(job.hooks, plan, about, CallQueue("hooks", seconds=SECONDS))
 
     def _lineage(self, job: Job, contexts: Contexts, run: Run) -> LineageListener | None:
         if not is_configured(self.project.config, self.environ):

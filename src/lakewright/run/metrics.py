@@ -34,6 +34,7 @@ from urllib.parse import quote
 
 from lakewright.errors import SpecError
 from lakewright.lake.files import LocalFiles
+from lakewright.manifest.plain_values import document_of, is_number
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import HttpCall
 from lakewright.run.planning import Contexts
@@ -68,8 +69,7 @@ class Published:
 
     def as_json(self) -> dict[str, Any]:
         """Return the metric as a JSON object."""
-        named = {"name": self.name, "labels": dict(self.labels)}
-        return {**named, "value": self.value, "parameters": dict(self.parameters)}
+        return document_of(self, "name", "labels", "value", "parameters")
 
 
 def measured(instance: InstanceResult, common: Mapping[str, str], job: str) -> Iterator[Published]:
@@ -100,15 +100,11 @@ def _numbers(target: TargetResult) -> Iterator[tuple[str, dict[str, str], int | 
     for name, found in target.metrics.items():
         taken = {**own, "category": "measure", "kind": "sql"} if is_measure else own
         for each in found if isinstance(found, list) else [{"value": found}]:
-            if not isinstance(each, Mapping) or not _is_number(each.get("value")):
+            if not isinstance(each, Mapping) or not is_number(each.get("value")):
                 continue
             labels = {key: str(text) for key, text in each.get("labels", {}).items()}
             name_of = {"name": labels.pop("measure")} if "measure" in labels else {}
             yield name, {**taken, **name_of, **labels}, each["value"]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def published(board: MetricBoard | None, found: Iterable[Published], scope: Scope) -> Iterator[Published]:

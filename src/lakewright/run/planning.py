@@ -10,9 +10,9 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; resuming is Lakewright'
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock
@@ -32,14 +32,15 @@ from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.selectors import select
 from lakewright.plan.status import Planned
-from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
-from lakewright.run.builds import LastBuilds, NoBuilds
+from lakewright.plan.step import Plan, Step
+from lakewright.run.builds import LastBuilds
 from lakewright.run.kinds import registry
 from lakewright.run.plan_warnings import lost_rows, missing_input, rows_added_again, unknown_column
 from lakewright.run.request import JobRequest
 from lakewright.run.wants import read_wants, steps_left
 from lakewright.spec.arguments import expand_arguments
-from lakewright.spec.expressions.values import render_value
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import Value, render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.context import Context
@@ -58,9 +59,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
-    """The inputs of a plan.
+    """The plan of a run of a job, with all that it follows from.
 
     Attributes:
         journal: The history of earlier runs.
@@ -73,48 +74,84 @@ class Planning:
     journal: Journal
     request: JobRequest
     context: Callable[[Workspace], Context]
-    last_builds: LastBuilds = field(default_factory=NoBuilds)
+    last_builds: LastBuilds = field(default_factory=LastBuilds)
 
-    def plan(self, job: Job) -> tuple[Plan, Contexts]:
-        """Return the plan of a run of a job, and the contexts to execute it in.
+    @property
+    def job(self) -> Job:
+        """The job.
 
         Raises:
-            SpecError: The arguments or a definition are wrong, or targets form a cycle.
+            SpecError: There is no such job, or it is wrong.
         """
-        contexts = self._contexts(job)
+        return self.project.job(self.request.job)
+
+    def plan(self) -> Plan:
+        """Return what a run would do; nothing is written.
+
+        Raises:
+            SpecError: The job, its arguments or a definition are wrong, or targets form a cycle.
+        """
+        return self.planned()[0]
+
+    def planned(self) -> tuple[Plan, Contexts]:
+        """Return the plan of a run of the job, and the contexts to execute it in; see `plan`."""
+        job, contexts = self.job, self._contexts()
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
-        names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        left = self._left(contexts)
+        names = job.target_names(self._scope)
+        # The steps that runs of these instances have left.
+        left = steps_left(self.journal, self.project.name, job.name, contexts.parameters)
         observer = _Observer(contexts, names, job, self.last_builds, left if self.request.retry else None)
-        plan_request = self._plan_request(job, observer)
-        with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
-            # A disk answers at once, and threads would take turns.
-            instances = observer.instances()
-            found = ahead.over(instances) if self.lake.storage.used else instances
+        request = self.request
+        plan_request = PlanRequest(
+            phases=request.phases,
+            executions=job.executions,
+            targets=self._select_targets(request.targets, observer) if request.targets else None,
+            dirty=request.dirty_patterns(observer.targets),
+            is_forced=request.force,
+            only=left if request.resume else None,
+            keep_going=request.keep_going,
+        )
+        # A disk answers at once, and threads would take turns.
+        instances = observer.instances()
+        if self.lake.storage.used:
+            instances = observed_ahead(instances, plan_request.targets)
+        with self.lake.observing(), closing(instances) as found:
             plan = build_plan(self.project.name, job.name, found, plan_request, count=len(contexts))
         observer.check_faults()
         return name_other_jobs(plan, self.project), contexts
 
-    def nodes(self, job: Job) -> dict[str, Node]:
+    def nodes(self) -> dict[str, Node]:
         """Return what the targets of the first instance require and provide in the request's phase.
 
         Raises:
             SpecError: The arguments or a definition are wrong.
         """
-        contexts = self._contexts(job)
-        names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        observer = _Observer(contexts, names, job, NoBuilds())
+        job, contexts = self.job, self._contexts()
+        observer = _Observer(contexts, job.target_names(self._scope), job, LastBuilds())
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()
         phase = self.request.phase
         return {each.name: each.nodes[phase] for each in found if phase in each.nodes}
 
-    def _contexts(self, job: Job) -> Contexts:
-        scope = self.project.job_scope(job, is_forced=self.request.force)
-        instances = [
-            dict(values) for values in expand_arguments(job.parameters, self.request.arguments, scope)
-        ]
+    @property
+    def _scope(self) -> Scope:
+        return self.project.job_scope(self.job, is_forced=self.request.force)
+
+    def instances(self) -> list[dict[str, str]]:
+        """Return the parameters of each instance, as texts.
+
+        Raises:
+            SpecError: The job or its arguments are wrong.
+        """
+        return [{name: render_value(value) for name, value in each.items()} for each in self._expanded()]
+
+    def _expanded(self) -> list[dict[str, Value]]:
+        found = expand_arguments(self.job.parameters, self.request.arguments, self._scope)
+        return [dict(values) for values in found]
+
+    def _contexts(self) -> Contexts:
+        job, instances = self.job, self._expanded()
 
         def make(index: int) -> Context:
             within = self.project.job_scope(job, instances[index], is_forced=self.request.force)
@@ -123,18 +160,6 @@ class Planning:
         texts = [{name: render_value(value) for name, value in values.items()} for values in instances]
         return Contexts(texts, make)
 
-    def _plan_request(self, job: Job, observer: _Observer) -> PlanRequest:
-        request = self.request
-        return PlanRequest(
-            phases=request.phases,
-            executions=job.executions,
-            targets=self._select_targets(request.targets, observer) if request.targets else None,
-            dirty=request.dirty_patterns(observer.targets),
-            is_forced=request.force,
-            only=self._left(observer.contexts) if request.resume else None,
-            keep_going=request.keep_going,
-        )
-
     def _select_targets(self, texts: Sequence[str], observer: _Observer) -> frozenset[str]:
         wants = read_wants(self.journal, self.project.name, self.request.job)
         undone = frozenset(name for want in wants for _, name in want.left)
@@ -142,10 +167,6 @@ class Planning:
         for instance in observer.instances():
             chosen |= select(texts, selectables(instance), undone=undone)
         return chosen
-
-    def _left(self, contexts: Contexts) -> frozenset[StepKey]:
-        """Return the steps that runs of these instances have left."""
-        return steps_left(self.journal, self.project.name, self.request.job, contexts.parameters)
 
 
 @dataclass(slots=True)
@@ -169,7 +190,7 @@ class _Observer:
     faults: dict[Fault, None] = field(default_factory=dict)
     definitions: dict[str, BuildDefinition | None] = field(default_factory=dict)
 
-    def instances(self) -> Iterator[Instance]:
+    def instances(self) -> Generator[Instance, None, None]:
         """Yield each instance; its context is closed when the next one is requested.
 
         Targets are observed when the planner asks for it.
@@ -346,7 +367,15 @@ def name_other_jobs(plan: Plan, project: Project) -> Plan:
     if not plan.phase.is_cleanup:
         return plan
     users = _users(project, without=plan.job)
-    return replace(plan, instances=tuple(_instance(instance, users, project) for instance in plan.instances))
+
+    def named(step: Step) -> Step:
+        others = {job for thing in _shared_things(project, step.target) for job in users.get(thing, ())}
+        if step.status is not Planned.WOULD_RUN or not others:
+            return step
+        jobs = "job" if len(others) == 1 else "jobs"
+        return replace(step, reasons=(*step.reasons, f"also of {jobs} {', '.join(sorted(others))}"))
+
+    return plan.with_steps(named)
 
 
 def _users(project: Project, *, without: str) -> Mapping[tuple[str, str], list[str]]:
@@ -375,22 +404,6 @@ def _shared_things(project: Project, target: str) -> Iterator[tuple[str, str]]:
             yield (category, named)
 
 
-def _instance(
-    instance: InstancePlan, users: Mapping[tuple[str, str], list[str]], project: Project
-) -> InstancePlan:
-    def named(step: Step) -> Step:
-        others = {job for thing in _shared_things(project, step.target) for job in users.get(thing, ())}
-        if step.status is not Planned.WOULD_RUN or not others:
-            return step
-        jobs = "job" if len(others) == 1 else "jobs"
-        return replace(step, reasons=(*step.reasons, f"also of {jobs} {', '.join(sorted(others))}"))
-
-    def phase(planned: PhasePlan) -> PhasePlan:
-        return replace(planned, steps=tuple(map(named, planned.steps)))
-
-    return replace(instance, phases=tuple(map(phase, instance.phases)))
-
-
 @dataclass(slots=True)
 class Contexts:
     """The contexts of a job's instances, created on first use and closed when the instance has finished.
@@ -417,6 +430,10 @@ class Contexts:
             if index not in self._made:
                 self._made[index] = self.make(index)
             return self._made[index]
+
+    def refresh(self, index: int, places: frozenset[Resource]) -> None:
+        """Discard what an instance has read of places: what is looked at now must be what is read."""
+        self.of(index).workspace.invalidate(places)
 
     def release(self, index: int) -> None:
         """Close the context of an instance."""
@@ -462,40 +479,25 @@ AT_ONCE = 8
 """Targets that are observed at the same time."""
 
 
-@dataclass(frozen=True, slots=True)
-class LookAhead:
-    """Observes the targets of instances in threads.
+def observed_ahead(
+    instances: Iterable[Instance], names: frozenset[str] | None
+) -> Generator[Instance, None, None]:
+    """Yield each instance, whose targets are being observed from then on, until the next is requested.
 
-    Attributes:
-        threads: The threads.
+    Args:
+        instances: The instances.
         names: The targets that may take part; None means all.
     """
-
-    threads: ThreadPoolExecutor
-    names: frozenset[str] | None
-
-    def over(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        """Yield each instance, whose targets are being observed from then on, until the next is requested."""
-        for instance in instances:
-            begun: list[Future[Observation]] = []
-            candidates = tuple(self._begun(each, begun) for each in instance.candidates)
-            yield replace(instance, candidates=candidates)
-            for each in begun:
-                each.cancel()
-            wait(each for each in begun if not each.cancelled())
-
-    def _begun(self, candidate: Candidate, begun: list[Future[Observation]]) -> Candidate:
-        if self.names is not None and candidate.name not in self.names:
-            return candidate
-        begun.append(self.threads.submit(candidate.observe))
-        return replace(candidate, observe=begun[-1].result)
-
-
-@contextmanager
-def looking_ahead(names: frozenset[str] | None) -> Iterator[LookAhead]:
-    """Yield threads that observe targets; those not yet observed at the end of the block are left."""
     threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="observing")
     try:
-        yield LookAhead(threads, names)
+        for instance in instances:
+            chosen = [each for each in instance.candidates if names is None or each.name in names]
+            begun = {each.name: threads.submit(each.observe) for each in chosen}
+            candidates = (
+                replace(each, observe=begun[each.name].result) if each.name in begun else each
+                for each in instance.candidates
+            )
+            yield replace(instance, candidates=tuple(candidates))
+            wait(each for each in begun.values() if not each.cancel())
     finally:
         threads.shutdown(cancel_futures=True)

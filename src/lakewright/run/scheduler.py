@@ -65,13 +65,16 @@ class _InstanceState:
     stopped: tuple[Phase, str] | None = None
 
 
+_ISOLATED = frozenset({"entity"})
+"""Kinds of targets whose failure stops only what depends on them in their phase."""
+
+
 class Progress:
     """The results of a run so far; only one thread changes them.
 
     Args:
         plan: The plan being executed.
         keep_going: Whether steps that do not depend on a failed one still run.
-        isolated_kinds: Kinds of targets whose failure stops only what depends on them in their phase.
         is_interrupted: Returns whether a signal has asked the run to stop.
     """
 
@@ -80,12 +83,10 @@ class Progress:
         plan: Plan,
         *,
         keep_going: bool,
-        isolated_kinds: frozenset[str],
         is_interrupted: Callable[[], bool],
     ) -> None:
         self.plan = plan
         self._keep_going = keep_going
-        self._isolated_kinds = isolated_kinds
         self._is_interrupted = is_interrupted
         self._instances = [
             _InstanceState({phase.phase: _PhaseState() for phase in instance.phases})
@@ -143,7 +144,7 @@ class Progress:
         instance.failed.setdefault(result.name, result.phase)
         earlier = scheduled.instance if self._first_failed is None else self._first_failed
         self._first_failed = min(scheduled.instance, earlier)
-        is_isolated = result.kind in self._isolated_kinds or result.status is Status.BLOCKED
+        is_isolated = result.kind in _ISOLATED or result.status is Status.BLOCKED
         if not is_isolated and instance.stopped is None:
             instance.stopped = (result.phase, f"not reached: {result.name} failed")
 

@@ -19,7 +19,7 @@ from typing import Any
 from lakewright.errors import SpecError, TargetTimeout, retryable_codes
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.commit import carrying_build
-from lakewright.lake.lake import Lake
+from lakewright.lake.lake import Lake, cancel_quietly
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.tracing import span
 from lakewright.plan.outcome import Outcome
@@ -167,7 +167,7 @@ def _limited(allowed: timedelta | None, cancel: Callable[[], None]) -> Iterator[
             return
         limit.is_over = True
         while True:
-            _cancel_quietly(cancel)
+            cancel_quietly(cancel)
             if done.wait(POLL):
                 return
 
@@ -176,13 +176,6 @@ def _limited(allowed: timedelta | None, cancel: Callable[[], None]) -> Iterator[
         yield limit
     finally:
         done.set()
-
-
-def _cancel_quietly(cancel: Callable[[], None]) -> None:
-    try:
-        cancel()
-    except Exception as error:  # the step then ends by itself, and fails because of its timeout
-        log.warning("Spark jobs could not be cancelled: %s", error)
 
 
 def _timeout(target: Target, step: Step) -> TargetTimeout:

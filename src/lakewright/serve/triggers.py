@@ -21,9 +21,8 @@ from lakewright.serve.service import Serving
 from lakewright.serve.watched_project import WatchedProject
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
-from lakewright.triggers.commands import command
+from lakewright.triggers.commands import command, ending_of
 from lakewright.triggers.observer import Observer
-from lakewright.triggers.outcome import ending_of
 from lakewright.triggers.records import Lane
 from lakewright.triggers.scheduler import Scheduler
 from lakewright.triggers.state import Attempt, Ending, Result

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
 
-from lakewright.errors import VerificationError
 from lakewright.lake.columns import fields_of
+from lakewright.lake.files import LocalFiles
 from lakewright.lake.partition import Partition
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -66,10 +66,8 @@ class CopyTarget(RowTarget):
                 )
         return (self.target if phase is Phase.VERIFY else self.source).requires(workspace)
 
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that hold the target's rows."""
-        if phase is Phase.VERIFY:
-            return frozenset()
         relation, partition = self.target.stored(workspace)
         return relation.resources(workspace, partition)
 
@@ -86,25 +84,16 @@ class CopyTarget(RowTarget):
         """Return the rows of the source, after their columns are described in the file for that."""
         frame = self.source.read(workspace)
         if self.schema_file is not None:
-            file = Path(workspace.resolve_location(self.schema_file.file))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")
+            text = json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n"
+            LocalFiles().write(workspace.resolve_location(self.schema_file.file), text.encode())
         return frame
 
     def mapping_read(self) -> str | None:
         """Return the mapping, if the source is one."""
         return self.source.mapping if isinstance(self.source, MappingDataset) else None
 
-    def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Copy the rows, check that the target exists, or remove the rows."""
-        if phase is Phase.VERIFY:
-            found = self.observe(context)
-            if found.exists is Answer.NO:
-                raise VerificationError(f"{self.label}: {found.subject} does not exist", remedy="Run BUILD.")
-            return Outcome()
-        return self.in_lease(context, phase, self._work)
-
-    def _work(self, context: Context, phase: Phase) -> Outcome:
+    def work(self, context: Context, phase: Phase) -> Outcome:
+        """Copy the rows, or remove them."""
         if phase is Phase.BUILD:
             return self._build(context)
         workspace = context.workspace

@@ -24,17 +24,8 @@ if TYPE_CHECKING:
 
 _OF_NO_ROW = frozenset(
     (
-        *(
-            "after",
-            "before",
-            "enabled",
-            "buildPolicy",
-            "build_policy",
-            "verifyPolicy",
-            "verify_policy",
-            "refresh",
-        ),
-        *("description", "documentation", "metadata", "retries", "timeout", "parallelism", "rebalance"),
+        *("after", "before", "enabled", "buildpolicy", "verifypolicy", "refresh", "description"),
+        *("documentation", "metadata", "retries", "timeout", "parallelism", "rebalance"),
     )
 )
 """Keys that decide when and how a target is built, and not which rows."""
@@ -112,7 +103,7 @@ def _behind(model: Named, workspace: Workspace, seen: set[tuple[str, str]]) -> I
 
 
 def _without(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in raw.items() if key not in _OF_NO_ROW}
+    return {key: value for key, value in raw.items() if key.replace("_", "").lower() not in _OF_NO_ROW}
 
 
 def _written(definition: Definition, raw: Mapping[str, Any], workspace: Workspace) -> Iterator[str]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError, TargetError, VerificationError
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import column
-from lakewright.lake.files import concatenate, copy_file, files_at, part_of
+from lakewright.lake.files import LocalFiles, concatenate, copy_file, files_at, part_of
 from lakewright.lake.paths import local_path
 from lakewright.mappings.mapping import Input
 from lakewright.plan.observation import Answer, Observation
@@ -24,7 +24,7 @@ from lakewright.schemas.schema import Schema
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, RefersTo, Texts, from_text
 from lakewright.targets.context import Context
-from lakewright.targets.target import Target
+from lakewright.targets.target import OutputTarget
 from lakewright.targets.writing import observed_measures
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 
-class FileOutput(Target):
+class FileOutput(OutputTarget):
     """Writes a file in BUILD unless it is there, checks in VERIFY that it is, and removes it."""
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset(
@@ -47,6 +47,17 @@ class FileOutput(Target):
     def write(self, context: Context, place: str) -> Outcome:
         """Write the file; readers see it when it is complete."""
 
+    def local_place(self, workspace: Workspace, location: str, remedy: str) -> str:
+        """Return the path of a file.
+
+        Raises:
+            SpecError: It isn't on this machine.
+        """
+        place = workspace.resolve_location(location)
+        if (local := local_path(place)) is None:
+            raise SpecError.of(f"{self.label}: {place} is not a file of this machine", remedy=remedy)
+        return str(local)
+
     def inputs(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that are read in BUILD."""
         return frozenset()
@@ -57,9 +68,9 @@ class FileOutput(Target):
             return frozenset({Resource.file(self.place(workspace))})
         return self.inputs(workspace)
 
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the file."""
-        return frozenset() if phase is Phase.VERIFY else frozenset({Resource.file(self.place(workspace))})
+        return frozenset({Resource.file(self.place(workspace))})
 
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return True: it writes a file."""
@@ -71,21 +82,8 @@ class FileOutput(Target):
         found = Answer.of(files_at(place, context.workspace.lake).exists(place))
         return Observation(f"file:{place}", exists=found, filled=found)
 
-    def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Write the file, check that it is there, or remove it.
-
-        Raises:
-            VerificationError: The file isn't there.
-        """
-        if phase is Phase.VERIFY:
-            if self.observe(context).exists is not Answer.YES:
-                raise VerificationError(
-                    f"{self.label}: {self.place(context.workspace)} does not exist", remedy="Run BUILD."
-                )
-            return Outcome()
-        return self.in_lease(context, phase, self._work)
-
-    def _work(self, context: Context, phase: Phase) -> Outcome:
+    def work(self, context: Context, phase: Phase) -> Outcome:
+        """Write the file, or remove it."""
         place = self.place(context.workspace)
         if phase is Phase.BUILD:
             return self.write(context, place)
@@ -178,12 +176,7 @@ class LocalTarget(FileOutput):
         Raises:
             SpecError: It isn't on this machine.
         """
-        place = workspace.resolve_location(self.filename)
-        if local_path(place) is None:
-            raise SpecError.of(
-                f"{self.label}: {place} is not a file of this machine", remedy="Use kind: file."
-            )
-        return str(local_path(place))
+        return self.local_place(workspace, self.filename, "Use kind: file.")
 
     def inputs(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that the mapping reads."""
@@ -241,10 +234,7 @@ class SchemaTarget(FileOutput):
         Raises:
             SpecError: It isn't on this machine.
         """
-        place = workspace.resolve_location(self.file)
-        if local_path(place) is None:
-            raise SpecError.of(f"{self.label}: {place} is not a file of this machine")
-        return str(local_path(place))
+        return self.local_place(workspace, self.file, "Write it to a folder of this machine.")
 
     def inputs(self, workspace: Workspace) -> frozenset[Resource]:
         """Return what the mappings of the schema read."""
@@ -254,8 +244,5 @@ class SchemaTarget(FileOutput):
         """Write the schema."""
         fields = self.declared_schema.fields(context.workspace)
         document = as_spark_json(fields) if self.format == "spark" else as_avro(fields, self.name)
-        part = Path(part_of(place))
-        part.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
-        part.replace(place)
+        LocalFiles().write(place, (json.dumps(document, indent=2) + "\n").encode())
         return Outcome(metrics={"columns": len(fields)})

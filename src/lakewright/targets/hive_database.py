@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.errors import DataLossError, VerificationError
+from lakewright.errors import DataLossError
 from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.table import full_name, quoted, run_statement
 from lakewright.plan.observation import Answer, Observation
@@ -16,14 +16,13 @@ from lakewright.plan.resource import Resource
 from lakewright.schema.sql import text_sql
 from lakewright.spec.words import first_of
 from lakewright.targets.context import Context
-from lakewright.targets.lease import hold_leases
-from lakewright.targets.target import Target
+from lakewright.targets.target import OutputTarget
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 
-class HiveDatabaseTarget(Target):
+class HiveDatabaseTarget(OutputTarget):
     """Creates a database of the catalog, checks that it exists, and drops it.
 
     Tables and views create their database themselves; this gives it a location or a comment. A database
@@ -41,9 +40,9 @@ class HiveDatabaseTarget(Target):
         """The name of the database with its catalog."""
         return full_name(self.catalog, self.database)
 
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the database."""
-        return frozenset() if phase is Phase.VERIFY else frozenset({Resource.table(self.qualified)})
+        return frozenset({Resource.table(self.qualified)})
 
     def observe(self, context: Context) -> Observation:
         """Return whether the database exists."""
@@ -54,25 +53,17 @@ class HiveDatabaseTarget(Target):
         found = Answer.of(lake.new_session().catalog.databaseExists(quoted(self.qualified)))
         return Observation(subject, exists=found, filled=found)
 
-    def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Create the database, check that it exists, or drop it.
+    def work(self, context: Context, phase: Phase) -> Outcome:
+        """Create the database, or drop it.
 
         Raises:
-            VerificationError: It doesn't exist.
             DataLossError: It holds tables, and dropping them is not permitted.
         """
         workspace, name = context.workspace, quoted(self.qualified)
-        if phase is Phase.VERIFY:
-            if self.observe(context).exists is Answer.NO:
-                raise VerificationError(
-                    f"{self.label}: there is no database {self.qualified}", remedy="Run CREATE."
-                )
-            return Outcome()
-        with hold_leases(context, self.provides(workspace, phase)):
-            if phase is Phase.CREATE:
-                run_statement(workspace.lake, " ".join(self._create(workspace, name)))
-            elif self.observe(context).exists is not Answer.NO:
-                self._drop(context, name)
+        if phase is Phase.CREATE:
+            run_statement(workspace.lake, " ".join(self._create(workspace, name)))
+        elif self.observe(context).exists is not Answer.NO:
+            self._drop(context, name)
         return Outcome()
 
     def _create(self, workspace: Workspace, name: str) -> list[str]:

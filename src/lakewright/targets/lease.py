@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, LeaseHeld, LeaseLost
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.lake import cancel_quietly
 from lakewright.plan.resource import Resource
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.context import Context
@@ -84,7 +85,8 @@ def hold_leases(context: Context, resources: frozenset[Resource]) -> Iterator[No
             heartbeat.check(lease)
 
     with ExitStack() as stack:
-        loss = partial(_cancel_jobs, lake.job_canceller())
+        # The commit is refused even if jobs go on running.
+        loss = partial(cancel_quietly, lake.job_canceller())
         heartbeat = stack.enter_context(Heartbeat(store, context.leases.duration, on_loss=loss))
         # In one order for all runs, so that two runs cannot each wait for the other.
         for resource in sorted(resources, key=str):
@@ -110,13 +112,6 @@ def _raise_loss(check: Callable[[], None], failure: Exception) -> None:
         raise lost from failure
     except LakewrightError as error:
         log.warning("%s", error)
-
-
-def _cancel_jobs(cancel: Callable[[], None]) -> None:
-    try:
-        cancel()
-    except Exception as error:  # the commit is refused even if jobs go on running
-        log.warning("Spark jobs could not be cancelled: %s", error)
 
 
 def _wait_and_claim(context: Context, resource: Resource) -> Lease:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -14,8 +15,8 @@ from lakewright.lake.delta_sql import compact_table, table_detail, vacuum_table
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import Selection, expand_selection
 from lakewright.lake.paths import join, local_path
-from lakewright.plan.dirtiness import Dirtiness
-from lakewright.plan.observation import Answer, Observation, OutputState
+from lakewright.plan.dirtiness import Dirtiness, destroy_dirtiness, truncate_dirtiness
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -23,7 +24,7 @@ from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.relation import ManagedRelation, Relation, StoredRelation
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.lease import hold_leases
-from lakewright.targets.target import DurationText, Target
+from lakewright.targets.target import DurationText, OutputTarget, Target
 from lakewright.workspace.readable_parts import RelationReference
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class _RelationTarget(Target):
     relation: RelationReference = Declared(description="The relation, or its name.")
 
 
-class DropTarget(_RelationTarget):
+class DropTarget(_RelationTarget, OutputTarget):
     """Removes a relation in CREATE and in DESTROY; VERIFY fails if it still exists."""
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
@@ -57,9 +58,9 @@ class DropTarget(_RelationTarget):
             raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} cannot be removed")
         return relation
 
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return the relation in the phases that remove it."""
-        return frozenset() if phase is Phase.VERIFY else self.managed(workspace).resources(workspace)
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the relation."""
+        return self.managed(workspace).resources(workspace)
 
     def observe(self, context: Context) -> Observation:
         """Return whether the relation has been removed.
@@ -76,41 +77,32 @@ class DropTarget(_RelationTarget):
         """Return whether the relation exists and must be removed."""
         if phase is Phase.VERIFY:
             return super().dirtiness(phase, observation, defaults)
-        if observation.error is not None:
-            return Dirtiness.unknown(observation.error)
         is_there = _OPPOSITE[observation.exists] if phase is Phase.CREATE else observation.filled
-        if is_there is Answer.UNKNOWN:
-            return Dirtiness.unknown("whether it exists is unknown")
-        return (
-            Dirtiness.yes("exists, and must be removed")
-            if is_there is Answer.YES
-            else Dirtiness.no("has been removed")
-        )
+        return destroy_dirtiness(replace(observation, exists=is_there))
 
-    def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Remove the relation, or in VERIFY check that it does not exist.
+    def verify(self, context: Context) -> Outcome:
+        """Check that the relation does not exist."""
+        found = self.managed(context.workspace).observe(context.workspace)
+        if found.exists is not Answer.NO:
+            raise VerificationError(f"{self.label}: {found.subject} exists", remedy="Run CREATE.")
+        return Outcome()
+
+    def work(self, context: Context, phase: Phase) -> Outcome:
+        """Remove the relation.
 
         Raises:
             DataLossError: The relation holds rows, and CREATE is not allowed to lose them.
         """
-        workspace = context.workspace
-        relation = self.managed(workspace)
+        relation, workspace = self.managed(context.workspace), context.workspace
         found = relation.observe(workspace)
-        if phase is Phase.VERIFY:
-            if found.exists is not Answer.NO:
-                raise VerificationError(f"{self.label}: {found.subject} exists", remedy="Run CREATE.")
-            return Outcome()
         is_loss = found.exists is not Answer.NO and found.filled is not Answer.NO
         if phase is Phase.CREATE and is_loss and not context.options.permissions.allow_data_loss:
             raise DataLossError(f"{self.label}: {found.subject} holds rows, which would be lost")
-        return self.in_lease(context, phase, self._remove)
-
-    def _remove(self, context: Context, phase: Phase) -> Outcome:
-        self.managed(context.workspace).destroy(context.workspace)
+        relation.destroy(workspace)
         return Outcome()
 
 
-class TruncateTarget(_RelationTarget):
+class TruncateTarget(_RelationTarget, OutputTarget):
     """Empties a relation or partitions in BUILD and in TRUNCATE; VERIFY fails if any rows are left."""
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE})
@@ -136,10 +128,8 @@ class TruncateTarget(_RelationTarget):
         self.check_partition(workspace, relation, self.partitions, "partitions")
         return expand_selection(relation.partitions, self.partitions) or ({},)
 
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the partitions that are emptied, or the whole relation."""
-        if phase is Phase.VERIFY:
-            return frozenset()
         relation = self.stored(workspace)
         return frozenset().union(*(relation.resources(workspace, each) for each in self._selected(workspace)))
 
@@ -161,31 +151,23 @@ class TruncateTarget(_RelationTarget):
         """Return whether there are rows to remove."""
         if phase is Phase.VERIFY:
             return super().dirtiness(phase, observation, defaults)
-        if observation.error is not None:
-            return Dirtiness.unknown(observation.error)
-        if observation.filled is Answer.UNKNOWN:
-            return Dirtiness.unknown("whether it holds rows is unknown")
-        if observation.filled is Answer.YES:
-            return Dirtiness.no(OutputState.EMPTY)
-        return Dirtiness.yes("holds rows")
+        return truncate_dirtiness(replace(observation, filled=_OPPOSITE[observation.filled]))
 
-    def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Remove the rows, or in VERIFY check that there are none."""
-        if phase is Phase.VERIFY:
-            found = self._filled(context.workspace).items()
-            filled = [subject for subject, answer in found if answer is Answer.YES]
-            if filled:
-                raise VerificationError(f"{self.label}: not empty: {', '.join(filled)}", remedy="Run BUILD.")
-            return Outcome()
-        return self.in_lease(context, phase, self._empty)
+    def verify(self, context: Context) -> Outcome:
+        """Check that there are no rows."""
+        found = self._filled(context.workspace).items()
+        if filled := [subject for subject, answer in found if answer is Answer.YES]:
+            raise VerificationError(f"{self.label}: not empty: {', '.join(filled)}", remedy="Run BUILD.")
+        return Outcome()
 
-    def _empty(self, context: Context, phase: Phase) -> Outcome:
+    def work(self, context: Context, phase: Phase) -> Outcome:
+        """Remove the rows."""
         for partition in self._selected(context.workspace):
             self.stored(context.workspace).truncate(context.workspace, partition)
         return Outcome()
 
 
-class DeleteFileTarget(Target):
+class DeleteFileTarget(OutputTarget):
     """Removes a file or folder in BUILD, if it exists."""
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD})
@@ -207,7 +189,7 @@ class DeleteFileTarget(Target):
             )
         return place
 
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return what is removed."""
         return frozenset({Resource.file(self.place(workspace))})
 
@@ -219,12 +201,9 @@ class DeleteFileTarget(Target):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there is anything to remove."""
-        if observation.error is not None:
-            return Dirtiness.unknown(observation.error)
-        is_there = observation.exists is not Answer.NO
-        return Dirtiness.yes(OutputState.PRESENT) if is_there else Dirtiness.no(OutputState.MISSING)
+        return destroy_dirtiness(observation)
 
-    def execute(self, context: Context, phase: Phase) -> Outcome:
+    def work(self, context: Context, phase: Phase) -> Outcome:
         """Remove it.
 
         Raises:
@@ -234,11 +213,7 @@ class DeleteFileTarget(Target):
         files = files_at(place, workspace.lake)
         if not self.recursive and _is_filled(files, place):
             raise TargetError(f"{self.label}: {place} holds files", remedy="Set recursive: true.")
-        return self.in_lease(context, phase, self._remove)
-
-    def _remove(self, context: Context, phase: Phase) -> Outcome:
-        place = self.place(context.workspace)
-        files_at(place, context.workspace.lake).remove(place)
+        files.remove(place)
         return Outcome()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field as Declared
 from pydantic import WithJsonSchema, field_validator
 
-from lakewright.errors import Location, SpecError
+from lakewright.errors import Location, SpecError, VerificationError
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.dirtiness import (
     BuildPolicy,
@@ -23,7 +23,7 @@ from lakewright.plan.dirtiness import (
     read_build_policy,
     truncate_dirtiness,
 )
-from lakewright.plan.observation import Observation
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -223,14 +223,6 @@ class Target(Named):
         """Return whether the target's output holds the rows of an append of that identity."""
         return False
 
-    def in_lease(self, context: Context, phase: Phase, work: Callable[[Context, Phase], Outcome]) -> Outcome:
-        """Do the work of a phase that writes or removes what the target provides; others wait meanwhile."""
-        resources = self.provides(context.workspace, phase)
-        with hold_leases(context, resources):
-            outcome = work(context, phase)
-        context.workspace.invalidate(resources)
-        return outcome
-
     @abstractmethod
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Do the target's work in a phase.
@@ -238,3 +230,48 @@ class Target(Named):
         Raises:
             LakewrightError: The work failed; readers see either all of the old content or all of the new.
         """
+
+
+class OutputTarget(Target):
+    """A target that makes or removes something, while others wait, and checks in VERIFY that it has."""
+
+    @abstractmethod
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what is made or removed in a phase other than VERIFY."""
+
+    @abstractmethod
+    def work(self, context: Context, phase: Phase) -> Outcome:
+        """Do the work of a phase other than VERIFY."""
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what is made or removed; nothing in VERIFY."""
+        return frozenset() if phase is Phase.VERIFY else self.places(workspace, phase)
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Do the work of a phase under the leases on what it makes or removes, or check that in VERIFY."""
+        if phase is Phase.VERIFY:
+            return self.verify(context)
+        resources = self.provides(context.workspace, phase)
+        with hold_leases(context, resources):
+            outcome = self.work(context, phase)
+        context.workspace.invalidate(resources)
+        return outcome
+
+    def verify(self, context: Context) -> Outcome:
+        """Check that what was made is there.
+
+        Raises:
+            VerificationError: It is not.
+        """
+        found = self.observe(context)
+        if found.error is not None:
+            raise VerificationError(f"{self.label}: {found.error}")
+        if found.exists is Answer.NO:
+            raise VerificationError(
+                f"{self.label}: {found.subject} does not exist", remedy="Run the phase that creates it."
+            )
+        return self.judge(context, found)
+
+    def judge(self, context: Context, found: Observation) -> Outcome:
+        """Return the outcome of VERIFY for what is there."""
+        return Outcome()

@@ -42,7 +42,7 @@ from lakewright.relations.relation import (
 from lakewright.spark.causes import causes_of, raised_text
 from lakewright.spec.models.base import RefersTo, TextMap, from_text
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
-from lakewright.targets.target import Target
+from lakewright.targets.target import OutputTarget
 from lakewright.transform.fault_words import fault_error
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ _MAY_BE_EMPTY = Phrase(
 )
 
 
-class RowTarget(Target):
+class RowTarget(OutputTarget):
     """Writes rows to a relation, or to a partition of it, in BUILD."""
 
     if TYPE_CHECKING:  # each class declares them in the order in which its documentation shows its keys
@@ -287,10 +287,8 @@ class WritingTarget(RowTarget):
             found |= relation.resources(workspace, self.partition)
         return found
 
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the relation in CREATE and DESTROY, and the partition in BUILD and TRUNCATE."""
-        if phase is Phase.VERIFY:
-            return frozenset()
         is_part = phase in (Phase.BUILD, Phase.TRUNCATE)
         return self.managed(workspace).resources(workspace, self.partition if is_part else None)
 
@@ -313,20 +311,18 @@ class WritingTarget(RowTarget):
         """Return whether it writes the rows of a mapping."""
         return self.mapping is not None
 
-    def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Create or migrate the relation, write its rows, check, empty or remove it."""
-        if phase is Phase.VERIFY:
-            return self._verify(context)
-        return self.in_lease(context, phase, self._work)
-
-    def _work(self, context: Context, phase: Phase) -> Outcome:
+    def work(self, context: Context, phase: Phase) -> Outcome:
+        """Create or migrate the relation, write its rows, empty or remove it."""
         if phase is Phase.CREATE:
             return self._create(context)
         if phase is Phase.BUILD:
             return self._build(context)
         if phase is Phase.TRUNCATE:
-            return self._truncate(context)
-        return self._destroy(context)
+            relation, partition = self.destination(context.workspace)
+            relation.truncate(context.workspace, partition)
+        else:
+            self.managed(context.workspace).destroy(context.workspace)
+        return Outcome()
 
     def _create(self, context: Context) -> Outcome:
         relation, workspace = self.managed(context.workspace), context.workspace
@@ -338,37 +334,21 @@ class WritingTarget(RowTarget):
             relation.migrate(workspace, allow_data_loss=context.options.permissions.allow_data_loss)
         return Outcome()
 
-    def _verify(self, context: Context) -> Outcome:
-        relation = self.managed(context.workspace)
-        partition = canonical_partition(relation.partitions, self.partition)
-        found = relation.observe(context.workspace, partition)
-        if found.error is not None:
-            raise VerificationError(f"{self.label}: {found.error}")
-        if found.exists is Answer.NO:
-            raise VerificationError(
-                f"{self.label}: {found.subject} does not exist", remedy="Run the phase that creates it."
-            )
+    def judge(self, context: Context, found: Observation) -> Outcome:
+        """Check that rows were written if there is a mapping.
+
+        Raises:
+            VerificationError: There are none, and the policy takes that for a failure.
+        """
         if self.mapping is None or found.filled is not Answer.NO:
             return Outcome()
-        return self._check_empty(found, self.verify_policy or context.defaults.verify_policy)
-
-    def _check_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
-        message = f"{found.subject} is empty"
+        message, policy = f"{found.subject} is empty", self.verify_policy or context.defaults.verify_policy
         if policy is VerifyPolicy.EMPTY_AS_FAILURE:
             raise VerificationError(f"{self.label}: {message}", remedy=_MAY_BE_EMPTY)
         if policy is VerifyPolicy.EMPTY_AS_SUCCESS:
             return Outcome(reasons=(message,))
         error = Fault(f"{self.label}: {message}", remedy="Run BUILD.", code=VerificationError.code)
         return Outcome(Status.SUCCESS_WITH_ERRORS, error=error)
-
-    def _truncate(self, context: Context) -> Outcome:
-        relation, partition = self.destination(context.workspace)
-        relation.truncate(context.workspace, partition)
-        return Outcome()
-
-    def _destroy(self, context: Context) -> Outcome:
-        self.managed(context.workspace).destroy(context.workspace)
-        return Outcome()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from lakewright.schema.sql import text_sql
 from lakewright.schema.types import TEXT, MapOf
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
 
@@ -54,6 +55,35 @@ def _with_text_keys(value: str, kind: DataType) -> str:
         return f"map_from_entries(transform(map_entries({own}), {item} -> {entry}))"
 
     return with_maps_sql(value, type_of(kind), keyed)
+
+
+def read_rows(frame: DataFrame, sql_of: Callable[[str, DataType], str]) -> list[tuple[Any, ...]]:
+    """Return the rows of a frame, of which several columns may have the same name.
+
+    Args:
+        frame: The frame.
+        sql_of: Returns the SQL of a column of a name and type. What it writes by `json_sql`, and decimals,
+            are parsed.
+    """
+    from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType
+
+    plain = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
+    kinds = [field.dataType for field in plain.schema.fields]
+    is_written = [isinstance(kind, (ArrayType, DecimalType, MapType, StructType)) for kind in kinds]
+    return [
+        tuple(
+            parse_values(value, kind) if written and value is not None else value
+            for value, kind, written in zip(row, kinds, is_written, strict=True)
+        )
+        for row in plain.selectExpr(*map(sql_of, plain.columns, kinds)).collect()
+    ]
+
+
+def is_nested(kind: DataType) -> bool:
+    """Return whether values of a type have others inside."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    return isinstance(kind, (ArrayType, MapType, StructType))
 
 
 def parse_values(text: str, kind: DataType) -> Any:

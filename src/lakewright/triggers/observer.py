@@ -28,7 +28,6 @@ from lakewright.slices.discovery import list_bronze, seconds_to_settle
 from lakewright.slices.pending_slices import find_pending
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
-from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context
 from lakewright.targets.entity.work import processing_context
 
@@ -186,7 +185,7 @@ class Observer:
 
     @cached_property
     def _context(self) -> Context:
-        return target_contexts(self.app)(self.app.workspace)
+        return self.app.context()
 
     def _ready(self, name: str, settle: timedelta) -> tuple[str, bool]:
         """Return the mark of the slices that `process` would take now, and whether all others are settled."""

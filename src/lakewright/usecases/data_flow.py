@@ -20,7 +20,7 @@ from lakewright.mappings.sources import RelationMapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.schema.sql import name_sql
 from lakewright.targets.target import Target
-from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import offline_lake, sampled_jobs
 from lakewright.workspace.workspace import Workspace
 
 MOST_NODES = 300
@@ -91,13 +91,9 @@ def read_flows(app: App) -> Flows:
 
 def declared_workspace(app: App) -> Workspace:
     """Return the workspace of a job with stand-ins for its parameters, in which nothing starts Spark."""
-    lake = offline_lake(app)
-    for job in app.project.jobs.values():
-        try:
-            return sample_workspace(app.project, job, lake)
-        except LakewrightError:
-            continue
-    return Workspace(app.project, app.project.scope, lake)
+    lake = offline_lake(app.project)
+    sampled = (workspace for _, workspace, _ in sampled_jobs(app.project, lake))
+    return next(sampled, Workspace(app.project, app.project.scope, lake))
 
 
 def _targets(workspace: Workspace) -> Iterator[tuple[str, tuple[Ref, ...], tuple[Ref, ...]]]:

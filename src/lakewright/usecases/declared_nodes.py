@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError, NotInstalled
-from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.lake import Lake
 from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.run.planning import node_of
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
@@ -19,7 +18,6 @@ from lakewright.spec.arguments import expand_arguments, sample_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
-from lakewright.spec.words import first_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
@@ -63,23 +61,30 @@ def declared_nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> 
             continue
 
 
-def _nodes_of_job(app: App, job: Job) -> list[Node]:
-    """Return what targets of a job require and provide in BUILD; none if its scope is wrong."""
-    try:
-        workspace = sample_workspace(app.project, job, offline_lake(app))
-        names = job.target_names(workspace.scope)
-    except LakewrightError:
-        return []
-    return list(declared_nodes(workspace, names, Phase.BUILD))
+def sampled_jobs(
+    project: Project, lake: Lake, report: Callable[[Job, LakewrightError], object] = lambda *_: None
+) -> Iterator[tuple[Job, Workspace, tuple[str, ...]]]:
+    """Yield each job whose scope is right, with the workspace of its first instance, and its targets.
+
+    Args:
+        project: The project.
+        lake: The lake of the workspaces.
+        report: Receives the jobs whose scope is wrong.
+    """
+    for job in project.jobs.values():
+        try:
+            workspace = sample_workspace(project, job, lake)
+            names = job.target_names(workspace.scope)
+        except LakewrightError as error:
+            report(job, error)
+            continue
+        yield job, workspace, names
 
 
-def offline_lake(app: App) -> Lake:
-    """Return the lake as far as it is known without Spark."""
-    refused = NotInstalled("a graph starts no Spark", remedy="Name a phase and parameters.")
-    return Lake(app.project.lake, SessionSettings(app.project.basedir), sessions=NoSession(refused))
-
-
-MOST_NAMED = 3
+def offline_lake(project: Project) -> Lake:
+    """Return the lake of a project as far as it is known without Spark."""
+    refused = NotInstalled("what is only looked at starts no Spark", remedy="Name a phase and parameters.")
+    return Lake(project.lake, SessionSettings(project.basedir), sessions=NoSession(refused))
 
 
 def readers(app: App, entity: Entity) -> tuple[str, ...]:
@@ -87,49 +92,28 @@ def readers(app: App, entity: Entity) -> tuple[str, ...]:
 
     Views are left out, which hold no rows, but not what is built from them.
     """
-    nodes = {job.name: _nodes_of_job(app, job) for job in app.project.jobs.values()}
+    left = [
+        (workspace, node)
+        for _, workspace, names in sampled_jobs(app.project, offline_lake(app.project))
+        for node in declared_nodes(workspace, names, Phase.BUILD)
+        if not _is_of_entity(app, node)
+    ]
     changed = {table_resource(entity.places(app.project.lake).silver)}
-    found: dict[str, frozenset[str]] = {}
-    while True:
-        before, found = (
-            found,
-            {
-                job: frozenset(
-                    node.name
-                    for node in of_job
-                    if not _is_of_entity(app, node)
-                    and any(each.intersects(other) for each in node.requires for other in changed)
-                )
-                for job, of_job in nodes.items()
-            },
-        )
-        if found == before:
-            break
-        for job, of_job in nodes.items():
-            changed.update(*(node.provides for node in of_job if node.name in found[job]))
-    shown = (names - _views_of(app, app.project.jobs[job], names) for job, names in found.items())
-    return tuple(sorted(frozenset().union(*shown)))
+    found: list[tuple[Workspace, Node]] = []
+    while reached := [each for each in left if _reads(each[1], changed)]:
+        found += reached
+        left = [each for each in left if not _reads(each[1], changed)]
+        changed.update(*(node.provides for _, node in reached))
+    return tuple(sorted({node.name for workspace, node in found if not _is_view(workspace, node.name)}))
 
 
-def readers_words(names: Sequence[str]) -> str | None:
-    """Return that what is built from a table is to be built again; None if nothing is."""
-    if not names:
-        return None
-    return Phrase(f"built from it: {first_of(names, MOST_NAMED)}; ", Command("plan"), " names what is stale")
+def _reads(node: Node, changed: Iterable[Resource]) -> bool:
+    return any(each.intersects(other) for each in node.requires for other in changed)
 
 
-def _views_of(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:
-    """Return those of a job's targets that are views."""
-    found: set[str] = set()
-    if not names:
-        return frozenset(found)
-    workspace = sample_workspace(app.project, job, offline_lake(app))
-    for name in names:
-        with suppress(LakewrightError):  # a wrong definition is reported separately
-            target = Target.named(workspace, name)
-            if isinstance(target, RelationTarget) and target.is_view(workspace):
-                found.add(name)
-    return frozenset(found)
+def _is_view(workspace: Workspace, name: str) -> bool:
+    target = Target.named(workspace, name)
+    return isinstance(target, RelationTarget) and target.is_view(workspace)
 
 
 def _is_of_entity(app: App, node: Node) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from lakewright import doctor as repairing
@@ -21,6 +21,7 @@ from lakewright.doctor import Diagnosis, RepairPlan, examine
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_cluster_settings, lake_master
+from lakewright.lake.commit import Commit, commit_text
 from lakewright.lake.files import files_at
 from lakewright.lake.object_storage import KINDS, try_writes
 from lakewright.lake.observation import missing_files, observe_table
@@ -53,16 +54,12 @@ from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.target_contexts import target_contexts
-from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.context import RunOptions
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
 from lakewright.targets.entity.table_rules import KEY_ALIKE
+from lakewright.usecases.history import REPAIR
 from lakewright.usecases.items import Rows, entity_application
-from lakewright.usecases.open_project import chain_of
-
-if TYPE_CHECKING:
-    from lakewright.lake.commit import Commit
-
+from lakewright.usecases.rewinding import listed
 
 OLDEST_PYTHON = (3, 11)
 PATIENCE_OF_DOCTOR = 5.0
@@ -112,10 +109,6 @@ def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...]) -> str:
     return f"{len(jars)} in {folder}"
 
 
-def _store_jars(environ: Mapping[str, str], kind: str) -> str:
-    return _jars(environ, store_jars(installed_release(), kind))
-
-
 def _archive(environ: Mapping[str, str]) -> str:
     archive = archive_path(find_java(environ))
     if archive.is_file():
@@ -133,7 +126,10 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     yield guarded("manifest", lambda: _manifest(app))
     for kind in KINDS:
         if kind.name in app.lake.storage.used:
-            yield guarded(f"jars for {kind.title}", partial(_store_jars, app.environ, kind.name))
+            yield guarded(
+                f"jars for {kind.title}",
+                partial(_jars, app.environ, store_jars(installed_release(), kind.name)),
+            )
     if S3.name in app.lake.storage.used:
         yield guarded("log store for S3", lambda: str(log_store_jar()))
     if is_cluster(master := lake_master(app.lake)):
@@ -248,7 +244,7 @@ def diagnose_entity(app: App, entity: str) -> EntityDiagnosis:
     found = app.project.entity(entity)
     checks = tuple(_entity_checks(app, found))
     try:
-        diagnosis = examine(_context(app), found)
+        diagnosis = examine(app.context(), found)
     except Exception as error:
         failure = error if isinstance(error, LakewrightError) else query_failure(error, "in the checks")
         if failure is None:
@@ -264,7 +260,8 @@ def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS
     Raises:
         SpecError: There is no such entity.
     """
-    return repairing.plan_repair(_context(app, permissions), app.project.entity(entity))
+    context = app.context(options=RunOptions(permissions=permissions))
+    return repairing.plan_repair(context, app.project.entity(entity))
 
 
 def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, reason: str) -> int | None:
@@ -275,11 +272,10 @@ def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, rea
         CommitConflict: The table has changed since the repair was planned; nothing was written.
     """
     found = app.project.entity(entity)
-    return repairing.repair(_context(app), found, planned, app.journal, author=author, reason=reason)
-
-
-def _context(app: App, permissions: Permissions = NO_PERMISSIONS) -> Context:
-    return target_contexts(app, RunOptions(permissions=permissions))(app.workspace)
+    facts = {"author": author, "reason": reason, "changed": planned.changed, "removed": planned.removed}
+    with listed(app, f"doctor {found.name}", REPAIR, facts) as attempt:
+        attempt.is_begun = True
+        return repairing.repair(app.context(), found, planned, facts)
 
 
 def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
@@ -329,7 +325,7 @@ def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     if diagnosis.foreign_commits:
         last = diagnosis.foreign_commits[-1]
         count = counted(len(diagnosis.foreign_commits), "commit")
-        text = f"{count} not by Lakewright changed rows, the last: {_commit_text(last)}"
+        text = f"{count} not by Lakewright changed rows, the last: {commit_text(last)}"
         again = Phrase(rebuild_command(entity).plus("--over-foreign"), " makes the table again without them.")
         yield Check("writers", None, text, again)
 
@@ -340,20 +336,11 @@ def _samples(samples: Sequence[Mapping[str, Any]], count: int) -> str:
 
 
 def _since(commit: Commit | None) -> str:
-    return "" if commit is None else f"; since {_commit_text(commit)}"
-
-
-def _commit_text(commit: Commit) -> str:
-    at = f" of {commit.at:%Y-%m-%d %H:%M}" if commit.at is not None else ""
-    names = [str(content["item"]).rpartition("/")[2] for content in commit.items]
-    whose = f", slice {names[0]}" if names else ""
-    if len(names) > 1:
-        whose = f", slices {names[0]} to {names[-1]}"
-    return f"version {commit.version}{at} ({commit.operation}{whose})"
+    return "" if commit is None else f"; since {commit_text(commit)}"
 
 
 def _bronze(app: App, entity: Entity) -> str:
-    chain = chain_of(app, entity)
+    chain = app.chain(entity)
     listing = list_bronze(chain.folder, app.lake)
     if (lost := lost_folder_fault(chain, listing)) is not None:
         raise StorageUnavailable(lost.message, remedy=lost.remedy or "")
@@ -381,7 +368,7 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
 
 
 def _silver(app: App, entity: Entity) -> str:
-    chain = chain_of(app, entity)
+    chain = app.chain(entity)
     silver = chain.silver
     state = observe_table(app.lake, silver)
     if (lost := find_loss(chain)) is not None:

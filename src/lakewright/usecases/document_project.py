@@ -17,7 +17,6 @@ from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.project import Project
-from lakewright.target_contexts import target_contexts
 from lakewright.workspace.workspace import Workspace
 
 _WITH_SPARK = frozenset({"checks", "lineage"})
@@ -62,7 +61,7 @@ def document_project(
         parameters=parameters,
         last_run=last,
     )
-    document = gather_document(target_contexts(app)(workspace), request)
+    document = gather_document(app.context(workspace), request)
     files = [write_documentation(document, generator, workspace) for generator in settings.generators]
     return Documentation(document, tuple(files))
 

@@ -38,17 +38,10 @@ class DrawnTarget:
 
     def as_json(self) -> dict[str, Any]:
         """Return the target as `graph -o json` prints it."""
-        document = {
-            "name": self.name,
-            "kind": self.kind,
-            "entity": self.entity,
-            "sources": sorted(self.sources),
-            "reads": sorted(self.reads),
-        }
-        if self.node is None:
-            return document
-        requires, provides = sorted(map(str, self.node.requires)), sorted(map(str, self.node.provides))
-        return {**document, "requires": requires, "provides": provides}
+        places = {} if self.node is None else {"requires": self.node.requires, "provides": self.node.provides}
+        resources = {name: sorted(map(str, found)) for name, found in places.items()}
+        sources, reads = sorted(self.sources), sorted(self.reads)
+        return document_of(self, "name", "kind", "entity", sources=sources, reads=reads, **resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +133,7 @@ def declared_graph(
         SpecError: The job, its arguments or a definition are wrong.
     """
     job = app.project.job(name)
-    workspace = sample_workspace(app.project, job, offline_lake(app), arguments)
+    workspace = sample_workspace(app.project, job, offline_lake(app.project), arguments)
     names = job.target_names(workspace.scope)
     sources: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
     found: dict[str, Node] = {}

@@ -309,7 +309,16 @@ def read_entity(app: App, name: str) -> EntityOverview:
     standings = read_standings(app, with_last_slices=False)
     own = application_of(app.project.name, entity)
     standing = next(each for each in standings.entities if each.application == own)
-    table, note = _table(app, entity, standing.standing.count(Verdict.PROCESSED))
+    where: Mapping[str, str] = {}
+    table, row_counts = None, tuple[RowCount, ...]()
+    try:
+        places = entity.places(app.project.lake)
+        where = {"slices": places.bronze_table or places.slices.pattern, "table": str(places.silver)}
+        table = observe_table(app.lake, places.silver)
+        row_counts = read_row_counts(app.lake, places.silver, MOST_VERSIONS)
+        note = None if table.exists else _missing(entity, standing.standing.count(Verdict.PROCESSED))
+    except LakewrightError as error:  # where it is may depend on the parameters of a job
+        note = error.message
     watermarks = Watermarks(app.store).all(prefix=f"{standing.application}/")
     return EntityOverview(
         entity=entity,
@@ -318,38 +327,17 @@ def read_entity(app: App, name: str) -> EntityOverview:
         watermarks=[each for each in watermarks if each.application.key == standing.application.key],
         table=table,
         note=note,
-        places=_places(app, entity),
+        places=where,
         now=app.store.now(),
-        row_counts=_row_counts(app, entity),
+        row_counts=row_counts,
     )
 
 
-def _places(app: App, entity: Entity) -> Mapping[str, str]:
-    """Return where the slices and the table are; nothing if that depends on the parameters of a job."""
-    try:
-        places = entity.places(app.project.lake)
-    except LakewrightError:  # the note of the table says so already
-        return {}
-    return {"slices": places.bronze_table or places.slices.pattern, "table": str(places.silver)}
-
-
-def _row_counts(app: App, entity: Entity) -> tuple[RowCount, ...]:
-    try:
-        return read_row_counts(app.lake, entity.places(app.lake.settings).silver, MOST_VERSIONS)
-    except LakewrightError:  # the note of the table says so already
-        return ()
-
-
-def list_slices(
-    app: App, standing: EntityStanding, reading: Reading, verdicts: frozenset[Verdict] = frozenset()
-) -> list[SliceEntry]:
+def list_slices(app: App, standing: EntityStanding, reading: Reading) -> list[SliceEntry]:
     """Return slices of an entity with what their records say; a page at a time."""
     application, store = standing.application, app.store
     chosen = frozenset(
-        each
-        for each in store.standings()
-        if any(known.key == application.key for known in each.concerned)
-        and (not verdicts or each.verdict(application) in verdicts)
+        each for each in store.standings() if any(known.key == application.key for known in each.concerned)
     )
     items = list(store.select(Group(chosen), reading)) if chosen else []
     marks = {item.item_id: mark for item in items if (mark := _ended(item, standing)) is not None}
@@ -395,19 +383,13 @@ def metrics_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return plain_names(found) if isinstance(found, Mapping) else {}
 
 
-def _table(app: App, entity: Entity, processed: int) -> tuple[TableState | None, str | None]:
-    try:
-        state = observe_table(app.lake, entity.places(app.lake.settings).silver)
-    except LakewrightError as error:
-        return None, error.message
-    if state.exists:
-        return state, None
+def _missing(entity: Entity, processed: int) -> str:
+    """Return why there is no table of an entity, of which so many slices are processed."""
     if not processed:
-        return state, "there is no table yet: the first slice creates it"
+        return "there is no table yet: the first slice creates it"
     were = "was" if processed == 1 else "were"
-    typed = Command("doctor", entity.called)
     gone = f"there is no table, although {counted(processed, 'slice')} of it {were} processed"
-    return state, Phrase(f"{gone}: ", typed, " examines it")
+    return Phrase(f"{gone}: ", Command("doctor", entity.called), " examines it")
 
 
 LONGEST = 200

@@ -197,6 +197,9 @@ UNDO, REBUILD, REPLAY = "UNDO", "REBUILD", "REPLAY"
 REWINDS = (UNDO, REBUILD, REPLAY)
 """The phases of all replays of tables, whose runs are named after their entities."""
 
+REPAIR = "REPAIR"
+"""The phase under which the history lists the repairs of tables."""
+
 _FAILED = (Status.FAILED.value, Status.BLOCKED.value, ABORTED)
 
 
@@ -247,11 +250,8 @@ def resume_command(run: Run) -> Command:
 
     A secret value becomes `<name>`, which no shell accepts.
     """
-    return _rewind_command(run) if is_rewind(run) else _job_command(run, "--resume")
-
-
-def _job_command(run: Run, *options: str) -> Command:
-    """Return the command that runs the job of a run again, with further options."""
+    if is_rewind(run):
+        return _rewind_command(run)
     hidden = {name for name, value in run.parameters.items() if HIDDEN in str(value)}
     arguments = [
         Placeholder(f"{name}=<{name}>") if name in hidden else argument
@@ -260,7 +260,7 @@ def _job_command(run: Run, *options: str) -> Command:
     return Command(
         *("job", run.job, run.phase.lower(), *_choice(run)),
         *arguments,
-        *options,
+        "--resume",
         *(["--yes"] if run.phase in (Phase.TRUNCATE, Phase.DESTROY) else []),
     )
 

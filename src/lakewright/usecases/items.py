@@ -34,7 +34,6 @@ from lakewright.slices.discovery import called_name, item_id, natural_key, slice
 from lakewright.slices.inventory import Differences, Inventory
 from lakewright.slices.pending_slices import sort_pending
 from lakewright.spec.suggestions import suggestion
-from lakewright.usecases.open_project import chain_of, placed_entities
 
 BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
 
@@ -146,32 +145,30 @@ class Rows:
     """Builds rows from items; looks up only once what holds an application's slices back."""
 
     def __init__(self, app: App) -> None:
-        self._store = app.store
-        self._find_lock = app.ledger.lock
+        self._app = app
         self._held: dict[Application, Item | None] = {}
-        self._after_of = partial(declared_after, app)
-        self._typed = partial(typed_name, app)
         self._row = partial(Row, is_taken_over=is_taken_over(app.project.manifest))
         name = app.project.name
         self._called = {application_of(name, each).key: each.called for each in app.project.entities.values()}
 
     def of(self, item: Item, only: Application | None = None) -> Iterator[Row]:
         """Yield a row for each application that the item concerns, or for those that `only` covers."""
-        lock = self._find_lock(item) if item.problem is None else None
+        lock = self._app.ledger.lock(item) if item.problem is None else None
         for application, verdict in item.verdicts().items():
             if only is None or application == ANYONE or only.covers(application):
                 # Entities that read one folder have items together, which one of them has recorded.
                 called = self._called.get(application.key)
-                row = self._row(item, application, verdict, lock, name=called, short_name=self._typed(item))
+                typed = typed_name(self._app, item)
+                row = self._row(item, application, verdict, lock, name=called, short_name=typed)
                 yield replace(row, waits_for=self._obstacle(row)) if verdict is Verdict.READY else row
 
     def _obstacle(self, row: Row) -> str | None:
-        after = self._after_of(row.application)
+        after = declared_after(self._app, row.application)
         if missing := awaited_of(row.item, after):
             return ", ".join(map(str, missing))
         if row.application not in self._held:
             verdicts = BLOCKING | ({Verdict.READY} if after else frozenset())
-            found = self._store.select(Query(application=row.application, verdicts=verdicts))
+            found = self._app.store.select(Query(application=row.application, verdicts=verdicts))
             pending = sort_pending(found, row.application, after=after)
             self._held[row.application] = pending.held or pending.awaited
         held = self._held[row.application]
@@ -231,7 +228,7 @@ def find_or_record_item(app: App, text: str) -> Item:
         among = (
             (app.project.entities[text.partition("/")[0]],)
             if named
-            else [entity for entity, _ in placed_entities(app)]
+            else [entity for entity, _ in app.placed_entities()]
         )
         recorded = inventory_of(app).record({*named, item_id(text)}, among)
         if recorded is None:
@@ -277,7 +274,7 @@ def inventory_of(app: App, author: str | None = None) -> Inventory:
     Records are written in the name of the author, or of this tool.
     """
     ledger = app.ledger if author is None else app.ledger_of(app.store, author)
-    return Inventory(ledger, app.project.entities, lambda entity: chain_of(app, entity, ledger))
+    return Inventory(ledger, app.project.entities, lambda entity: app.chain(entity, ledger))
 
 
 def application_named(text: str, known: Iterable[Application]) -> Application:

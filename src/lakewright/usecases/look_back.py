@@ -13,7 +13,6 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Commit, is_gone, read_commits, readable
 from lakewright.lake.observation import read_table
 from lakewright.lake.spark_errors import spark_errors
-from lakewright.manifest.item import Item
 from lakewright.manifest.lock import command
 from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table, json_value, values_text
@@ -267,9 +266,9 @@ class PastTable:
                 f"table with others, by the undo or rebuild of version {rewound[name].version}",
                 remedy=Phrase(Command("history", "row"), " shows the life of a record."),
             )
-        verdict = self._verdict(name)
+        verdict, has_changed_nothing = self._recorded(name)
         if verdict is Verdict.PROCESSED:
-            raise self._no_commit_error(name)
+            raise self._no_commit_error(name, has_changed_nothing=has_changed_nothing)
         if verdict is not Verdict.UNKNOWN:
             raise UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, which is {verdict}",
@@ -284,10 +283,17 @@ class PastTable:
             remedy=suggestion(name, known) or "The log no longer reaches back so far.",
         )
 
-    def _no_commit_error(self, name: str) -> UsageError:
+    def _recorded(self, name: str) -> tuple[Verdict, bool]:
+        """Return the verdict of a slice, and whether processing it has changed nothing."""
+        item = self.app.ledger.item(item_id(self.entity.places(self.app.project.lake).slices.place(name)))
+        application = application_of(self.app.project.name, self.entity)
+        verdict = item.verdict(application)
+        return verdict, verdict is Verdict.PROCESSED and has_no_commit(self.app.store, item, application)
+
+    def _no_commit_error(self, name: str, *, has_changed_nothing: bool) -> UsageError:
         """Return the error of a processed slice without a commit: it has changed nothing, or the log ends."""
         typed = command("show", called_name(self.entity.called, name))
-        if self._has_changed_nothing(name):
+        if has_changed_nothing:
             return UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, although it was processed",
                 remedy=Phrase("A slice that changes no row makes none: ", typed, " shows more."),
@@ -300,17 +306,6 @@ class PastTable:
                 " shows how many rows the slice changed.",
             ),
         )
-
-    def _item(self, name: str) -> Item:
-        place = self.entity.places(self.app.project.lake).slices.place(name)
-        return self.app.ledger.item(item_id(place))
-
-    def _verdict(self, name: str) -> Verdict:
-        return self._item(name).verdict(application_of(self.app.project.name, self.entity))
-
-    def _has_changed_nothing(self, name: str) -> bool:
-        application = application_of(self.app.project.name, self.entity)
-        return has_no_commit(self.app.store, self._item(name), application)
 
     def rewound_since(self, version: int) -> int | None:
         """Return the last version after another one by which an undo or a rebuild replaced rows, or None."""

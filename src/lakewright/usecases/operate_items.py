@@ -46,7 +46,6 @@ from lakewright.usecases.items import (
     list_items,
     project_applications,
 )
-from lakewright.usecases.open_project import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.manifest.ledger import Ledger
@@ -539,7 +538,7 @@ def move_items(app: App, old: str, new: str) -> Moved:
 
 def _continue_numbers(app: App, moved: Sequence[Relocated]) -> None:
     """Raise the counters of the tables of moved slices to the numbers that were given where they were."""
-    for entity, places in placed_entities(app):
+    for entity, places in app.placed_entities():
         here, application = f"{item_id(places.bronze)}/", application_of(app.project.name, entity)
         own = [each for each in moved if each.new.startswith(here)]
         counters = {name for each in own for name in each.counters}

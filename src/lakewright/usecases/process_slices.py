@@ -37,14 +37,12 @@ from lakewright.slices.time_check import planned_time_error
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context
 from lakewright.targets.entity.maintenance import maintain_after_slices
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.target import Target
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.look_back import CHANGE_COLUMNS, PastTable, RowChange, changes_of
-from lakewright.usecases.open_project import check_session, reported_command
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -94,9 +92,9 @@ def process_slices(
             f"the entity {found.name!r} is disabled",
             remedy="Set enabled: true where it, or its connection, is declared.",
         )
-    check_session(app)
+    app.check_session()
     app.make_store()
-    target = target_contexts(app, interruption=interruption)(app.workspace)
+    target = app.context(interruption=interruption)
     context, times = _processing(
         app,
         target,
@@ -110,7 +108,7 @@ def process_slices(
     if times.is_now:
         log.warning("%s: %s", found.name, times.note)
     with (
-        reported_command(app, "process", found) as end,
+        app.reported_command("process", found) as end,
         span(f"process {found.name}", entity=found.name, run=app.run_id),
     ):
         result = process_pending(context, found, slice=slice)
@@ -226,10 +224,10 @@ def rehearse_slice(
         LeaseHeld: Another process is rehearsing a slice of the entity.
     """
     found = app.project.entity(entity)
-    check_session(app)
+    app.check_session()
     context, times = _processing(
         app,
-        target_contexts(app, interruption=interruption)(app.workspace),
+        app.context(interruption=interruption),
         found,
         processing_time,
         strategy=strategy_of(strategy),
@@ -291,7 +289,7 @@ class _Timing:
 
     def processing(self, app: App) -> ProcessingContext:
         """Return the context in which the run processes slices."""
-        return processing_context(target_contexts(app)(self.workspace), self.entity, self.options)
+        return processing_context(app.context(self.workspace), self.entity, self.options)
 
 
 def _timing(app: App, entity: Entity, run: OtherRun | None) -> _Timing | None:
@@ -336,7 +334,7 @@ def declared_slice_time(app: App, entity: Entity, slice_name: str) -> datetime |
 
 def _column_time(app: App, entity: Entity, slice_name: str, column: str) -> datetime | None:
     """Return the time that a column of a slice gives it; None if the slice is gone."""
-    context = processing_context(target_contexts(app)(app.workspace), entity, ProcessingOptions())
+    context = processing_context(app.context(), entity, ProcessingOptions())
     slice_ = find_slice(context.chain(entity).folder, slice_name, app.lake)
     if slice_ is None:
         return None

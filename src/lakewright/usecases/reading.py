@@ -33,7 +33,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import meant, nearest
 from lakewright.transform.instants import parse_instant_in
-from lakewright.transform.row_values import json_sql, parse_values
+from lakewright.transform.row_values import is_nested, json_sql, read_rows
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.lake_tables import (
     Layer,
@@ -121,7 +121,7 @@ def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Ans
     notes = tuple(shadowed_mappings(app.project, _names_only(query)))
     with _opened(app, query, tables, as_of) as (found, more):
         frame = found.limit(limit + 1)
-        rows = _rows(frame)
+        rows = read_rows(frame, _selected)
         notes += tuple(more())
         return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
 
@@ -273,31 +273,11 @@ def _remedy(app: App, query: str) -> str:
     return listed
 
 
-def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
-    """Return the rows of a frame, with times as ISO 8601 text in UTC, and structs and maps as dicts."""
-    from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType
-
-    # Several columns may have the same name.
-    renamed = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
-    kinds = [field.dataType for field in renamed.schema.fields]
-    found = renamed.selectExpr(
-        *(_selected(name, kind) for name, kind in zip(renamed.columns, kinds, strict=True))
-    )
-    is_written = [isinstance(kind, (ArrayType, DecimalType, MapType, StructType)) for kind in kinds]
-    return [
-        tuple(
-            parse_values(value, kind) if written and value is not None else value
-            for value, kind, written in zip(row, kinds, is_written, strict=True)
-        )
-        for row in found.collect()
-    ]
-
-
 def _selected(name: str, kind: DataType) -> str:
-    """Return SQL of a column that is collected; what has values inside, and a decimal, is JSON text."""
-    from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType, TimestampType
+    """Return SQL of a column that is collected: times are ISO 8601 text, decimals keep their digits."""
+    from pyspark.sql.types import DecimalType, TimestampType
 
-    if isinstance(kind, (ArrayType, MapType, StructType)):
+    if is_nested(kind):
         return json_sql(name, kind)
     if isinstance(kind, DecimalType):
         # PySpark would give 0.00000001 another scale.

@@ -41,12 +41,10 @@ from lakewright.slices.rewind.settlement import conclude, settle_rewind
 from lakewright.slices.slice_replay import UNFIT_SLICE
 from lakewright.spark.loggers import without_id_warnings
 from lakewright.strategies.summary import plain_names
-from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
 from lakewright.usecases.history import REPLAY
 from lakewright.usecases.items import find_or_record_item
-from lakewright.usecases.open_project import chain_of, check_session, reported_command
 from lakewright.usecases.process_slices import declared_slice_time
 
 if TYPE_CHECKING:
@@ -145,13 +143,16 @@ def carry_out(
         ItemLocked: A slice of the entity is being processed.
         TargetError: A slice can't be applied; the table is as it was.
     """
-    check_session(app)
+    app.check_session()
     app.make_store()
     context = rewind_context(app, entity, interruption, author=author, permissions=permissions)
     settle_rewind(context, entity)
     listed_facts = {"entity": entity.called, "author": author, "reason": reason, **facts}
-    command = nullcontext() if is_only_compared else reported_command(app, phase.lower(), entity)
-    with command, under_lease(app, entity, phase, listed_facts) as attempt:
+    command = nullcontext() if is_only_compared else app.reported_command(phase.lower(), entity)
+    leased = hold_leases(app.context(), frozenset({table_resource(context.chain(entity).silver)}))
+    without_warnings = without_id_warnings(is_shared=app.lake.sessions.is_shared)
+    job = f"{phase.lower()} {entity.called}"
+    with command, listed(app, job, phase, listed_facts) as attempt, leased, without_warnings:
         check = check_of(app, interruption)
         plan = make_plan(context)
 
@@ -195,33 +196,13 @@ def rewind_context(
     Raises:
         LakeMoved: The slices were processed in another folder, of which the manifest has the records.
     """
-    target = target_contexts(app, interruption=interruption)(app.workspace)
+    target = app.context(interruption=interruption)
     context = processing_context(target, entity, ProcessingOptions(permissions=permissions))
     chain = context.chain(entity)
     moved = moved_lake_error(chain, lambda: {each.name for each in list_slices(chain.folder, app.lake)})
     if moved is not None:
         raise moved
     return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
-
-
-@contextmanager
-def under_lease(app: App, entity: Entity, phase: str, facts: Mapping[str, Any]) -> Iterator[Attempt]:
-    """Hold the lease on an entity's table for a rewind that the history of runs lists.
-
-    `Lake.check_commit` raises an error once the lease is lost.
-
-    Raises:
-        LeaseHeld: Another run writes the table.
-        StorageUnavailable: The storage failed in the block.
-    """
-    target = target_contexts(app)(app.workspace)
-    resources = frozenset({table_resource(entity.places(app.project.lake).silver)})
-    with (
-        listed(app, f"{phase.lower()} {entity.called}", phase, facts) as attempt,
-        hold_leases(target, resources),
-        without_id_warnings(is_shared=app.lake.sessions.is_shared),
-    ):
-        yield attempt
 
 
 def check_of(app: App, interruption: Interruption | None) -> Callable[[], None]:
@@ -263,9 +244,8 @@ def settled(app: App, entity: Entity, phase: str, facts: Mapping[str, Any], *, a
     run = end_rewind(app, entity, author=author)
     if run is None or run.phase != phase:
         return None
-    return (
-        run if all((run.facts.get(name) or None) == (each or None) for name, each in facts.items()) else None
-    )
+    is_other = any((run.facts.get(name) or None) != (each or None) for name, each in facts.items())
+    return None if is_other else run
 
 
 def ended_words(run: Run) -> str:
@@ -280,7 +260,7 @@ def check_settled(app: App, entity: Entity) -> None:
         LeaseHeld: It goes on.
         UsageError: Its process has ended.
     """
-    rewind = chain_of(app, entity).rewind
+    rewind = app.chain(entity).rewind
     if rewind is None:
         return
     if app.ledger.is_rewinding(rewind):
@@ -470,7 +450,7 @@ def arriving_slices(app: App, entity: Entity, names: Iterable[str]) -> list[Arri
     wanted = dict.fromkeys(names)
     if not wanted:
         return []
-    chain = chain_of(app, entity)
+    chain = app.chain(entity)
     held = {each.item_id: each for each in chain.order}
     found = []
     for name in wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -33,7 +33,7 @@ from lakewright.slices.rewind.undo_rebuild import (
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
-from lakewright.usecases.declared_nodes import readers, readers_words
+from lakewright.usecases.declared_nodes import readers
 from lakewright.usecases.history import REBUILD, UNDO
 from lakewright.usecases.rewinding import (
     Replaying,
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 10
+
+MOST_READERS = 3
 
 RECENT = 200
 """The number of latest runs among which the last rebuild of a table is looked for."""
@@ -105,7 +107,19 @@ class Rewound(Generic[P]):
     @property
     def words(self) -> tuple[str, ...]:
         """All that it does, and what becomes of it."""
-        return ()
+        return tuple(each for each in self._words() if each is not None)
+
+    def _words(self) -> Iterator[str | None]:
+        """Yield the sentences in the order in which they are shown; None for what does not apply."""
+        yield self.skipped_words
+
+    @property
+    def readers_words(self) -> str | None:
+        """What is to be built again, as it is built from the table; None if nothing is."""
+        if not self.readers:
+            return None
+        built = f"built from it: {first_of(self.readers, MOST_READERS)}; "
+        return Phrase(built, Command("plan"), " names what is stale")
 
     def __repr__(self) -> str:
         done = self.only_seen if self.version is None else f"done by version {self.version}"
@@ -147,8 +161,33 @@ class Undone(Rewound[UndoPlan]):
         """The slice, with its entity."""
         return f"{self.entity}/{self.plan.slice}"
 
+    def _words(self) -> Iterator[str | None]:
+        plan, replay = self.plan, self.plan.replay
+        yield self._table_words
+        if names := plan.repeated:
+            verb = "was" if len(names) == 1 else "were"
+            yield f"{first_of(names, MOST_NAMED)} {verb} processed more than once: each slice is applied once"
+        if plan.is_requeued:
+            are = "is" if len(plan.requeued) == 1 else "are"
+            yield f"{first_of(plan.requeued, MOST_NAMED)} {are} ready for the next run"
+        else:
+            yield f"{plan.slice} is skipped"
+            if self.version is not None:
+                yield Phrase("once its file is corrected, ", self.processed_again)
+        yield self.skipped_words
+        yield from self.lost_words
+        yield self.readers_words
+        if replay.changes_table and self.version is None and not _is_comparable(plan):
+            yield "no rows are compared: no version shows what it changed by itself"
+
     @property
-    def table_words(self) -> str:
+    def lost_words(self) -> tuple[str, ...]:
+        """The commits that are lost."""
+        lost = self.plan.replay.foreign
+        return tuple(f"lost: version {each.version} ({each.operation}) of another writer" for each in lost)
+
+    @property
+    def _table_words(self) -> str:
         """What happens to the table."""
         replay = self.plan.replay
         if not replay.changes_table:
@@ -160,61 +199,6 @@ class Undone(Rewound[UndoPlan]):
             return "there is no version before it: the table becomes empty"
         again = f", then {names} again" if names else ""
         return f"the table goes from version {replay.state.version} back to version {replay.base}{again}"
-
-    @property
-    def uncompared_words(self) -> str | None:
-        """Why a preview compares no rows; None if they can be compared, or the undo is done."""
-        if not self.plan.replay.changes_table or self.version is not None or _is_comparable(self.plan):
-            return None
-        return "no rows are compared: no version shows what it changed by itself"
-
-    @property
-    def repeated_words(self) -> str | None:
-        """Which slices are applied once although they were processed more than once; None for none."""
-        names = self.plan.repeated
-        if not names:
-            return None
-        verb = "was" if len(names) == 1 else "were"
-        return f"{first_of(names, MOST_NAMED)} {verb} processed more than once: each slice is applied once"
-
-    @property
-    def slices_words(self) -> str:
-        """What happens to the slice, and those after it, from then on."""
-        plan = self.plan
-        if not plan.is_requeued:
-            return f"{plan.slice} is skipped"
-        names = plan.requeued
-        return f"{first_of(names, MOST_NAMED)} {'is' if len(names) == 1 else 'are'} ready for the next run"
-
-    @property
-    def again_words(self) -> str | None:
-        """What takes an undone slice again; None if it is ready, or the undo is only planned."""
-        if self.plan.is_requeued or self.version is None:
-            return None
-        return Phrase("once its file is corrected, ", self.processed_again)
-
-    @property
-    def lost_words(self) -> tuple[str, ...]:
-        """The commits that are lost."""
-        return tuple(
-            f"version {commit.version} ({commit.operation}) of another writer"
-            for commit in self.plan.replay.foreign
-        )
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """All that the undo does, and what becomes of it."""
-        found = (
-            self.table_words,
-            self.repeated_words,
-            self.slices_words,
-            self.again_words,
-            self.skipped_words,
-            *(f"lost: {words}" for words in self.lost_words),
-            readers_words(self.readers),
-            self.uncompared_words,
-        )
-        return tuple(each for each in found if each is not None)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -231,57 +215,31 @@ class Rebuilt(Rewound[RebuildPlan]):
     sides: ClassVar[tuple[str, str]] = ("only in the old table", "only in the new table")
     table: ClassVar[str] = "the new table"
 
-    @property
-    def requeued_words(self) -> str | None:
-        """Which requeued slices were left out, with the command that applies them in their place."""
-        names = self.plan.requeued
-        if not names:
-            return None
-        was, it, its = ("was", "it", "its") if len(names) == 1 else ("were", "them", "their")
-        options = [word for name in names for word in ("--include", name)]
-        typed = Command("rebuild", self.entity, *options)
-        return Phrase(
-            f"{first_of(names, MOST_NAMED)} {was} requeued and left out, as the table has no "
-            f"commit of {it}: the next run processes {it}, or ",
-            typed,
-            f" applies {it} in {its} place",
-        )
-
-    @property
-    def missing_words(self) -> str | None:
-        """Why the rows are not compared with those of the old table; None if they are, or there is none."""
-        gone = self.plan.missing
-        if not gone:
-            return None
-        are = "is" if len(gone) == 1 else "are"
-        return (
-            f"{counted(len(gone), 'file')} of the old table {are} gone, such as {gone[0]}: its rows can't be "
-            "read, and were not compared"
-        )
-
-    @property
-    def beside_words(self) -> str | None:
-        """What becomes of the table that was not swapped in; None if it was."""
-        if self.beside is None:
-            return None
-        removal = "delete that folder" if self.beside.name is None else f"DROP TABLE {self.beside.sql}"
-        return (
-            f"the new table stays in {self.beside}: a rebuild of the same slices uses it, any other removes "
-            f"it; to remove it now, {removal}"
-        )
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What the rebuild leaves out and loses, and what becomes of it."""
-        found = (
-            self.skipped_words,
-            self.requeued_words,
-            *(f"lost: version {each.version} ({each.operation})" for each in self.plan.replay.foreign),
-            self.missing_words,
-            readers_words(self.readers),
-            self.beside_words,
-        )
-        return tuple(each for each in found if each is not None)
+    def _words(self) -> Iterator[str | None]:
+        yield self.skipped_words
+        if names := self.plan.requeued:
+            was, it, its = ("was", "it", "its") if len(names) == 1 else ("were", "them", "their")
+            yield Phrase(
+                f"{first_of(names, MOST_NAMED)} {was} requeued and left out, as the table has no "
+                f"commit of {it}: the next run processes {it}, or ",
+                Command("rebuild", self.entity, *(word for name in names for word in ("--include", name))),
+                f" applies {it} in {its} place",
+            )
+        for commit in self.plan.replay.foreign:
+            yield f"lost: version {commit.version} ({commit.operation})"
+        if gone := self.plan.missing:
+            are = "is" if len(gone) == 1 else "are"
+            yield (
+                f"{counted(len(gone), 'file')} of the old table {are} gone, such as {gone[0]}: its rows "
+                "can't be read, and were not compared"
+            )
+        yield self.readers_words
+        if self.beside is not None:
+            removal = "delete that folder" if self.beside.name is None else f"DROP TABLE {self.beside.sql}"
+            yield (
+                f"the new table stays in {self.beside}: a rebuild of the same slices uses it, any other "
+                f"removes it; to remove it now, {removal}"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Return the rebuild as commands print it."""

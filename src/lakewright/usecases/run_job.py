@@ -32,19 +32,16 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.run.session_settings import settings_of_tests
 from lakewright.spec.arguments import expand_arguments
-from lakewright.spec.expressions.values import render_value
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import read_store, select_backend
 from lakewright.stores.write_access import write_fault
-from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import RunOptions
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import settle
-from lakewright.usecases.open_project import check_session
 
 if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
@@ -79,10 +76,7 @@ def instance_parameters(app: App, request: JobRequest) -> tuple[dict[str, str], 
     Raises:
         SpecError: The job or its arguments are wrong.
     """
-    job = app.project.job(request.job)
-    scope = app.project.scope.instance(job.environment)
-    instances = expand_arguments(job.parameters, request.arguments, scope)
-    return tuple({name: render_value(value) for name, value in each.items()} for each in instances)
+    return tuple(job_run(app, request, MemoryStore()).instances())
 
 
 def check_request(app: App, request: JobRequest) -> None:
@@ -95,7 +89,7 @@ def check_request(app: App, request: JobRequest) -> None:
     job = app.project.job(request.job)
     expand_arguments(job.parameters, request.arguments, app.project.job_scope(job))
     if request.targets:
-        workspace = sample_workspace(app.project, job, offline_lake(app))
+        workspace = sample_workspace(app.project, job, offline_lake(app.project))
         select(request.targets, list(_selectables(workspace, job)), undone=frozenset())
 
 
@@ -110,17 +104,17 @@ def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
     """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
-    context = target_contexts(app, request.options, store, interruption)
+    context = partial(app.context, options=request.options, store=store, interruption=interruption)
     journal = app.journal_of(store)
     return JobRun(
-        app.project,
-        app.lake,
-        journal,
-        request,
-        context,
-        app.clock,
-        app.environ,
-        RecordedBuilds(app, journal),
+        project=app.project,
+        lake=app.lake,
+        journal=journal,
+        request=request,
+        context=context,
+        last_builds=RecordedBuilds(app, journal),
+        clock=app.clock,
+        environ=app.environ,
     )
 
 
@@ -137,7 +131,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         StoreUnavailable: The manifest's back end does not answer; nothing ran.
         SparkUnavailable: The Spark session of this process has no Delta Lake; nothing ran.
     """
-    check_session(app)
+    app.check_session()
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
     result = job_run(app, request, app.store, interruption).run(
@@ -236,25 +230,23 @@ def rehearsal(
     with TemporaryDirectory(prefix="lakewright-test-", ignore_cleanup_errors=True) as folder:
         session = settings_of_tests(app.project, Path(folder))
         shared = Lake(app.project.lake, session, sessions=app.sessions, storage=app.lake.storage)
+        options = RunOptions(permissions=Permissions(allow_data_loss=True))
+
+        def case_run(name: str) -> CaseRun:
+            setup, store = set_up_case(app.project, name), MemoryStore()
+            redirects = redirects_of(setup, shared, Path(folder) / f"test-{name}")
+            return CaseRun(
+                stage=setup,
+                lake=redirected_lake(shared, redirects),
+                journal=app.journal_of(store),
+                context=partial(app.context, options=options, store=store, interruption=interruption),
+                clock=app.clock,
+                environ=app.environ,
+                keep_going=keep_going,
+            )
+
         try:
-            yield partial(_case_run, app, Path(folder), shared, interruption, keep_going=keep_going)
+            yield case_run
         finally:
             shared.stop()
     rmtree(folder, ignore_errors=True)
-
-
-def _case_run(
-    app: App, folder: Path, shared: Lake, interruption: Interruption | None, name: str, *, keep_going: bool
-) -> CaseRun:
-    setup = set_up_case(app.project, name)
-    store = MemoryStore()
-    options = RunOptions(permissions=Permissions(allow_data_loss=True))
-    return CaseRun(
-        stage=setup,
-        lake=redirected_lake(shared, redirects_of(setup, shared, folder / f"test-{name}")),
-        journal=app.journal_of(store),
-        context=target_contexts(app, options, store, interruption),
-        clock=app.clock,
-        environ=app.environ,
-        keep_going=keep_going,
-    )

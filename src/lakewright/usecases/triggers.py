@@ -11,7 +11,7 @@ from lakewright.app import App
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.errors.phrase import Command
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lease import Lease, find_lease
+from lakewright.manifest.lease import find_lease
 from lakewright.manifest.lock import recovery_command
 from lakewright.manifest.plain_values import document_of, json_of
 from lakewright.manifest.store import Query, Store
@@ -233,14 +233,10 @@ def _statuses(app: App, store: Store, declared: Mapping[str, Trigger]) -> Iterat
     saved, now = TriggerRecords(store, app.project.name).all(), app.clock()
     for name, trigger in declared.items():
         lease = find_lease(store, lease_key(app.project.name, name))
-        is_held = (
-            lease is not None
-            and not lease.is_expired(store.now())
-            and not app.leases(store).is_dead(lease.holder)
-        )
+        is_over = lease is None or lease.is_expired(store.now()) or app.leases(store).is_dead(lease.holder)
+        holder = None if is_over or lease is None else f"{lease.holder.host} (process {lease.holder.pid})"
         for lane in lanes(name, trigger):
             state = saved.get(lane, SavedState()).state
-            holder = _holder(lease) if is_held else None
             found = TriggerStatus(lane, trigger, state, next_due(trigger, now), holder)
             if found.has_failed:
                 run = _last_run(app, found)
@@ -278,7 +274,3 @@ def _first(app: App, lane: Lane, run: Run | None) -> tuple[Command, ...]:
     if len(failed) > MOST_NAMED:
         commands.append(Command("manifest", "ls", "--state", "failed"))
     return tuple(dict.fromkeys(commands))
-
-
-def _holder(lease: Lease | None) -> str | None:
-    return None if lease is None else f"{lease.holder.host} (process {lease.holder.pid})"

@@ -13,21 +13,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakewright.app import App
-from lakewright.errors import Fault, LakewrightError, NotInstalled, SpecError
+from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.lake import Lake
 from lakewright.plan.graph import find_cycle
 from lakewright.plan.phase import Phase
 from lakewright.run.hooks.event import notification_faults
 from lakewright.run.session_settings import state_folder
-from lakewright.spark.conf import SessionSettings
-from lakewright.spark.session import NoSession
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
-from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
+from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_scope, sampled_jobs
 from lakewright.usecases.run_job import select_tests
 from lakewright.usecases.validation.definitions import evaluate_project
 from lakewright.usecases.validation.named_columns import check_columns
@@ -69,9 +67,8 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
         with_spark: Whether Spark analyses the queries of all mappings too, over tables without rows.
     """
     state = state_folder(app.project, app.environ)
-    # An entity that can't be evaluated keeps the session's settings from being known.
-    session = SessionSettings(state)
-    found = evaluate_project(app.project, _offline(app.project, session))
+    lake = offline_lake(app.project)
+    found = evaluate_project(app.project, lake)
     checker = SqlChecker(state / "checked-sql.json")
     columns = Columns(checker)
     check_sql(found, columns)
@@ -81,15 +78,15 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     for faults in (
         value_faults(found),
         mapping_cycles(found),
-        find_cycles(app.project, session),
+        find_cycles(app.project, lake),
         find_notification_faults(app.project),
         case_faults(app),
         argument_faults(app.project, app.clock()),
     ):
         found.report(faults, is_error=True)
-    check_pasts(found, _offline(app.project, session))
+    check_pasts(found, lake)
     found.report(cluster_faults(app), is_error=True)
-    found.report(replaced_output_faults(app.project, _offline(app.project, session)), is_error=False)
+    found.report(replaced_output_faults(app.project, lake), is_error=False)
     found.report(_idle_jobs(app.project), is_error=False)
     analysed = 0
     loaded = app.project.faults
@@ -155,25 +152,14 @@ def _extended(project: Project, job: Job) -> Iterator[str]:
             yield from _extended(project, project.jobs[name])
 
 
-def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
+def find_cycles(project: Project, lake: Lake) -> Iterator[Fault]:
     """Yield a fault for each job whose targets form a cycle of reads and writes.
 
     Parameters without a default get a sample value of their type. Cycles that cannot be found with it,
     or without Spark, are reported by the plan.
     """
-    lake = _offline(project, session)
-    for job in project.jobs.values():
-        try:
-            workspace = sample_workspace(project, job, lake)
-            names = job.target_names(workspace.scope)
-        except LakewrightError:
-            continue
+    for job, workspace, names in sampled_jobs(project, lake):
         yield from _cycle(workspace, job, names)
-
-
-def _offline(project: Project, session: SessionSettings) -> Lake:
-    refused = NotInstalled("validating a project starts no Spark")
-    return Lake(project.lake, session, sessions=NoSession(refused))
 
 
 def _cycle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fault]:

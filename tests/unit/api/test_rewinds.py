@@ -77,7 +77,7 @@ def test_a_checked_rebuild_says_where_its_table_is_and_how_to_remove_it(place: A
     shown = [str(each) for each in rebuild_page(checked)][1:]
     assert shown == ["d2 was skipped: the new table has none of its changes", told]
     assert f"<p>{told}</p>" in checked._repr_html_()
-    assert Rebuilt("orders", plan, None, 7).beside_words is None
+    assert told not in Rebuilt("orders", plan, None, 7).words
 
 
 def test_rows_that_differ_in_last_seen_alone_are_told_among_those_that_stay() -> None:

@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from unittest import mock
 
+from lakewright.app import App
 from lakewright.cli.call import Call
 from lakewright.cli.entry import answer
 from lakewright.cli.options import Settings
@@ -44,9 +45,6 @@ from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.watermark import Watermark
 from lakewright.stores.process import is_dead, this_process
 from lakewright.testing import MemoryStore
-
-if TYPE_CHECKING:
-    from lakewright.app import App
 
 NOW = datetime(2022, 3, 1, 3, 0, tzinfo=UTC)
 
@@ -111,6 +109,8 @@ class FakeApp:
     on_slice: Callable[[SliceReport], None] = lambda _: None
     clock: Callable[[], datetime] = lambda: NOW
     ids: Callable[[], str] = field(default_factory=lambda: map(str, count(1)).__next__)
+
+    chain, placed_entities = App.chain, App.placed_entities
 
     @property
     def ledger(self) -> Ledger:
@@ -203,8 +203,8 @@ class FakeApp:
     def holder(self) -> Holder:
         return this_process(self.run_id)
 
-    def context(self, _options: object = None) -> Callable[[object], None]:
-        return lambda _: None
+    def context(self, **_: object) -> None:
+        return None
 
     def examine(self, _context: None, entity: Any) -> Diagnosis:
         self.asked.append(entity.name)
@@ -253,8 +253,6 @@ def call_with(
             if hasattr(app, method):
                 stack.enter_context(mock.patch(place, _asked_of(app, method)))
         stack.enter_context(mock.patch("lakewright.usecases.diagnose.examine", app.examine))
-        contexts = mock.patch("lakewright.usecases.diagnose.target_contexts", return_value=app.context())
-        stack.enter_context(contexts)
         code = answer(arguments, call)
     return Answered(code, streams[0].getvalue(), streams[1].getvalue(), app)
 

@@ -36,7 +36,7 @@ def test_what_is_broken_is_told_with_samples_since_when_and_what_to_do() -> None
     assert answered.code == 1
     assert (
         "NOT OK  rows      7 versions begin before the one before them ends: id=1; id=2 …; "
-        "since version 3 of 2024-05-01 12:00 (UPDATE)" in answered.out
+        "since version 3 of 2024-05-01 12:00 UTC (UPDATE)" in answered.out
     )
     assert "do: `lakewright doctor orders --repair` shows what would repair it." in answered.out
     assert "SKIPPED writers   1 commit not by Lakewright changed rows" in answered.out

@@ -13,7 +13,7 @@ from lakewright.plan.status import Status
 from lakewright.slices.result import SliceReport, SliceResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
-from lakewright.usecases.due.pace import Pace
+from lakewright.usecases.due.work_done import Pace
 
 
 def test_it_names_what_is_at_hand_and_how_long() -> None:

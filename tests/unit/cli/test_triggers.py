@@ -16,7 +16,7 @@ from lakewright.manifest.lease import Leases
 from lakewright.plan.phase import Phase
 from lakewright.run.wants import Want
 from lakewright.spec.models.trigger import Trigger
-from lakewright.triggers.outcome import ending_of
+from lakewright.triggers.commands import ending_of
 from lakewright.triggers.records import Lane, TriggerRecords
 from lakewright.triggers.state import Attempt, Ending, Result, TriggerState
 

@@ -12,7 +12,6 @@ from lakewright.due.plan import Action, Code
 from lakewright.due.planner import make_plan
 from lakewright.usecases.due.decide import decide
 from lakewright.usecases.due.observe import observe
-from lakewright.usecases.open_project import chain_of
 
 S1, S2, S3 = (f"2022-01-0{number}.csv" for number in (1, 2, 3))
 
@@ -37,7 +36,7 @@ def test_after_a_restore_a_plan_has_slices_in_the_order_in_which_they_were_appli
     app = opened(lake)
     (entity,) = observe(app, ["e0"]).entities
     assert [each.name for each in entity.table.slices] == [S1, S2, S3]
-    assert [each.name for each in chain_of(app, app.project.entity("e0")).order] == [S1, S2, S3]
+    assert [each.name for each in app.chain(app.project.entity("e0")).order] == [S1, S2, S3]
     # What it has reverted is applied again if it is dropped.
     assert entity.table.held[1] == Foreign(4)
     app.make_store()

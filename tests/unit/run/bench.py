@@ -30,7 +30,7 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Append, Plan, Step
 from lakewright.run import hooks
-from lakewright.run.builds import BuildState, RecordedBuild, build_key
+from lakewright.run.builds import BuildState, LastBuilds, RecordedBuild, build_key
 from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
@@ -208,13 +208,13 @@ class Listening:
         self.told.append(f"{instance} {step.phase} {step.target} {result.status}")
 
 
-class FakeBuilds:
+class FakeBuilds(LastBuilds):
     """Tells of builds what is recorded of them; what they have written is there."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench, self.journal = bench, bench.journal
 
-    def of(self, job: Job, target: str, parameters: Mapping[str, str], *asked: object) -> LastBuild:
+    def of(self, job: Job, target: str, parameters: Mapping[str, str], *asked: Any) -> LastBuild:
         return replace(self._recorded(target, parameters), changed=self._changed(job, target, parameters))
 
     def _changed(self, job: Job, target: str, parameters: Mapping[str, str]) -> str | None:
@@ -288,14 +288,14 @@ class Bench:
             return self.context(workspace, signals or Listening())
 
         return JobRun(
-            self.project,
-            self.lake,
-            self.journal,
-            request,
-            context,
-            self.clock,
-            {"PATH": "/bin:/usr/bin"},
-            FakeBuilds(self),
+            project=self.project,
+            lake=self.lake,
+            journal=self.journal,
+            request=request,
+            context=context,
+            last_builds=FakeBuilds(self),
+            clock=self.clock,
+            environ={"PATH": "/bin:/usr/bin"},
         )
 
     def clock(self) -> datetime:

@@ -17,7 +17,6 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.lineage.events import Dataset, DatasetName, Subject, run_event, run_uuid
 from lakewright.run.lineage.listener import URL, is_configured
-from lakewright.usecases.open_project import reported_command
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
 
@@ -153,13 +152,13 @@ def test_a_command_without_a_job_is_told_with_its_slices_table_and_columns(
 ) -> None:
     app = shop_of(tmp_path, collector)
     entity = app.project.entity("orders")
-    with reported_command(app, "process", entity) as end:
+    with app.reported_command("process", entity) as end:
         end.metrics = {"slices": [{"inserted": 3, "updated": 1}]}
-    with pytest.raises(LeaseHeld), reported_command(app, "undo", entity):
+    with pytest.raises(LeaseHeld), app.reported_command("undo", entity):
         raise LeaseHeld("another run writes it")
-    with pytest.raises(KeyboardInterrupt), reported_command(app, "rebuild", entity):
+    with pytest.raises(KeyboardInterrupt), app.reported_command("rebuild", entity):
         raise KeyboardInterrupt
-    with reported_command(app, "process", entity) as end:
+    with app.reported_command("process", entity) as end:
         end.status, end.error = Status.FAILED, Fault("a key is null", code="slice")
     assert collector.told() == [
         *(("START", "shop.process.orders"), ("COMPLETE", "shop.process.orders")),
@@ -182,6 +181,6 @@ def test_a_command_without_a_job_is_told_with_its_slices_table_and_columns(
 def test_a_command_tells_nothing_without_a_collector(tmp_path: Path, collector: Collector) -> None:
     app = shop_of(tmp_path, collector)
     app.environ = {"OPENLINEAGE_DISABLED": "true"}
-    with reported_command(app, "process", app.project.entity("orders")):
+    with app.reported_command("process", app.project.entity("orders")):
         pass
     assert not collector.events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from threading import Barrier
 
 import pytest
@@ -12,7 +13,7 @@ from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance
-from lakewright.run.planning import looking_ahead
+from lakewright.run.planning import observed_ahead
 
 
 def candidate(name: str, observe: Callable[[], Observation]) -> Candidate:
@@ -28,8 +29,8 @@ def test_targets_are_observed_at_the_same_time_and_keep_their_own_observation() 
         return Observation(f"file:{name}")
 
     instance = Instance({}, tuple(candidate(name, lambda name=name: look(name)) for name in "ab"))  # type: ignore[misc]
-    with looking_ahead(None) as ahead:
-        (found,) = ahead.over([instance])
+    with closing(observed_ahead([instance], None)) as ahead:
+        found = next(ahead)
         assert [each.observation.subject for each in found.candidates] == ["file:a", "file:b"]
 
 
@@ -41,8 +42,7 @@ def test_a_target_that_is_not_selected_is_not_observed() -> None:
         return Observation(name)
 
     instance = Instance({}, tuple(candidate(name, lambda name=name: look(name)) for name in "ab"))  # type: ignore[misc]
-    with looking_ahead(frozenset("a")) as ahead:
-        list(ahead.over([instance]))
+    list(observed_ahead([instance], frozenset("a")))
     assert looks in ([], ["a"])
 
 
@@ -50,8 +50,8 @@ def test_what_a_look_raises_is_raised_where_the_planner_asks() -> None:
     def fail() -> Observation:
         raise RuntimeError("the store is away")
 
-    with looking_ahead(None) as ahead:
-        for found in ahead.over([Instance({}, (candidate("a", fail),))]):
+    with closing(observed_ahead([Instance({}, (candidate("a", fail),))], None)) as ahead:
+        for found in ahead:
             with pytest.raises(RuntimeError, match="the store is away"):
                 _ = found.candidates[0].observation
 
@@ -64,8 +64,8 @@ def test_an_instance_ends_when_no_look_at_its_targets_is_under_way() -> None:
         ended.append("a")
         return Observation("a")
 
-    with looking_ahead(None) as ahead:
-        instances = ahead.over([Instance({}, (candidate("a", look),)), Instance({}, ())])
+    two = [Instance({}, (candidate("a", look),)), Instance({}, ())]
+    with closing(observed_ahead(two, None)) as instances:
         next(instances)
         begun.wait(60)
         next(instances)

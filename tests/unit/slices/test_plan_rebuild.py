@@ -132,11 +132,11 @@ def test_a_rebuild_tells_requeued_slices_that_it_leaves_out_with_what_includes_t
     plan = plan_rebuild(place.bench, place.entity, RebuildStart())
     assert plan.replay.names == ["s1", "s3"], "of s1, the table has a commit"
     assert (plan.requeued, plan.as_json()["requeued"]) == (("s2",), ["s2"])
-    assert Rebuilt("orders", plan, None).requeued_words == (
+    assert Rebuilt("orders", plan, None).words == (
         "s2 was requeued and left out, as the table has no commit of it: the next run processes it, or "
-        "`lakewright rebuild orders --include s2` applies it in its place"
+        "`lakewright rebuild orders --include s2` applies it in its place",
     )
-    assert Rebuilt("orders", replace(plan, requeued=()), None).requeued_words is None
+    assert Rebuilt("orders", replace(plan, requeued=()), None).words == ()
 
 
 def test_a_rebuild_takes_back_the_watermark_of_a_slice_that_it_leaves_out(

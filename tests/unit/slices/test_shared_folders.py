@@ -10,7 +10,6 @@ from lakewright.app import App
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.discovery import discovered, list_slices, slice_name
-from lakewright.usecases.open_project import chain_of
 
 PATTERNS = {
     "endings": ("*.csv", "*.json"),
@@ -32,7 +31,7 @@ def test_each_entity_has_its_own_items(case: str, tmp_path: Path) -> None:
     )
     app = App.open(tmp_path, environ={})
     app.make_store()
-    chains = {name: chain_of(app, entity) for name, entity in app.project.entities.items()}
+    chains = {name: app.chain(entity) for name, entity in app.project.entities.items()}
     present = {name: list_slices(chain.folder, app.lake) for name, chain in chains.items()}
     for name, chain in chains.items():
         application = application_of(app.project.name, chain.entity)

@@ -51,12 +51,12 @@ class Stage:
     def announce(self) -> Lease:
         lease = self.context.leases.acquire("write orders")
         ledger, key = self.context.ledger, counter_of(self.work.silver)
-        ledger.announce_rewind(key, "rebuild of orders", lease, "r1", self.work.application)
+        ledger.announce_rewind(key, "rebuild of orders", lease, "r1", self.work.processing.application)
         return lease
 
     def verdicts(self) -> set[Verdict]:
         found = self.context.ledger.store.select(Query())
-        return {item.verdict(self.work.application) for item in found}
+        return {item.verdict(self.work.processing.application) for item in found}
 
 
 def test_slices_wait_for_a_rewind_and_are_not_locked(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from lakewright.errors import (
     StoreUnavailable,
 )
 from lakewright.spark.jvm import jvm_failure
-from lakewright.triggers.outcome import ending_of
+from lakewright.triggers.commands import ending_of
 from lakewright.triggers.state import Attempt, Ending, Result
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

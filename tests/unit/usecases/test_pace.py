@@ -15,7 +15,7 @@ from lakewright.due.facts import Slice, Subject
 from lakewright.due.plan import Action, Code, Reason, Step
 from lakewright.due.time_left import TimedSlice
 from lakewright.slices.application import application_of
-from lakewright.usecases.due.pace import pace_of
+from lakewright.usecases.due.work_done import pace_of
 
 
 @pytest.mark.parametrize(

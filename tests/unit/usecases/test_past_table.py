@@ -35,23 +35,20 @@ def test_after_a_rebuild_a_slice_is_told_by_its_own_commit(app_id: object) -> No
     assert [found.rewound_since(version) for version in (1, 4)] == [3, None]
     with pytest.raises(UsageError, match=r"with others, by the undo or rebuild of version 3"):
         found.commit_of("late.csv")
-    verdicts = {"same.csv": Verdict.PROCESSED, "waits.csv": Verdict.READY}
-    with patch.object(PastTable, "_verdict", side_effect=lambda name: verdicts.get(name, Verdict.UNKNOWN)):
+    unknown = (Verdict.UNKNOWN, False)
+    known = {"same.csv": (Verdict.PROCESSED, True), "waits.csv": (Verdict.READY, False)}
+    with patch.object(PastTable, "_recorded", side_effect=lambda name: known.get(name, unknown)):
         with pytest.raises(UsageError, match=r"no commit of a slice '4\.csv'") as refused:
             found.commit_of("4.csv")
         assert refused.value.remedy == "did you mean '3.csv'?"
         with pytest.raises(UsageError, match=r"no commit of slice 'waits\.csv', which is ready"):
             found.commit_of("waits.csv")
-        with (
-            patch.object(PastTable, "_has_changed_nothing", return_value=True),
-            pytest.raises(UsageError, match=r"no commit of slice 'same\.csv', although it was processed"),
-        ):
+        with pytest.raises(UsageError, match=r"no commit of slice 'same\.csv', although it was processed"):
             found.commit_of("same.csv")
 
 
 @patch.object(PastTable, "app_id", new_callable=PropertyMock, return_value=APP)
-@patch.object(PastTable, "_verdict", return_value=Verdict.PROCESSED)
-@patch.object(PastTable, "_has_changed_nothing", return_value=False)
+@patch.object(PastTable, "_recorded", return_value=(Verdict.PROCESSED, False))
 def test_a_slice_whose_commit_the_log_no_longer_has_is_not_said_to_have_changed_nothing(*_: object) -> None:
     found = table(of(1, "2.csv"))
     with pytest.raises(UsageError, match=r"does not show the commit of 1\.csv") as refused:

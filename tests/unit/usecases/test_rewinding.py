@@ -5,15 +5,19 @@ from __future__ import annotations
 import signal
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lakewright.errors import LeaseLost, TargetError, UsageError
+from lakewright import doctor
+from lakewright.app import App
+from lakewright.errors import LeaseHeld, LeaseLost, TargetError, UsageError
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.testing import MemoryStore
+from lakewright.usecases.diagnose import repair_table
 from lakewright.usecases.rewinding import check_of, listed
 
 
@@ -66,3 +70,26 @@ def test_the_history_says_that_a_rewind_was_refused_before_it_began(
             raise error
     (run,) = journal.runs()
     assert (run.status, run.facts) == ("FAILED" if error else "SUCCESS", facts)
+
+
+@pytest.mark.parametrize("error", [None, LeaseHeld("a run writes to the table")])
+def test_a_repair_is_listed_with_who_made_it_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    (tmp_path / "project.yml").write_text("name: shop\nentities: {orders: {key: id, strategy: merge}}\n")
+    app = App.open(tmp_path, environ={"XDG_STATE_HOME": str(tmp_path / "state")})
+
+    def repair(*_: object) -> int:
+        if error is not None:
+            raise error
+        return 4
+
+    monkeypatch.setattr(doctor, "repair", repair)
+    planned: Any = SimpleNamespace(changed=2, removed=1)
+    with suppress(LeaseHeld):
+        assert repair_table(app, "orders", planned, author="ada", reason="twice") == 4
+    (run,) = app.journal.runs()
+    facts = {"author": "ada", "reason": "twice", "changed": 2, "removed": 1}
+    assert (run.job, run.phase, run.facts) == ("doctor orders", "REPAIR", facts)
+    assert run.status == ("FAILED" if error else "SUCCESS")
+    app.close()

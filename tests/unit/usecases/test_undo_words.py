@@ -79,9 +79,9 @@ def test_an_undo_of_the_first_slice_says_what_becomes_of_those_after_it(tmp_path
     plan = undo_of(place, "s1")
     assert said(Undone("orders", plan)) == ["the table is built again from 1 slice: s2", "s1 is skipped"]
     requeued = Undone("orders", undo_of(place, "s1", is_requeued=True))
-    assert requeued.table_words == "there is no version before it: the table becomes empty"
+    assert requeued.words[0] == "there is no version before it: the table becomes empty"
     last = undo_of(place, "s2")
-    assert Undone("orders", last).table_words == "the table goes from version 1 back to version 0"
+    assert Undone("orders", last).words[0] == "the table goes from version 1 back to version 0"
 
 
 def test_an_undo_names_the_skipped_slices_that_leave_the_table_with_it(tmp_path: Path) -> None:
@@ -104,10 +104,10 @@ def test_an_undo_of_one_of_several_slices_of_a_commit_says_why_no_rows_are_compa
     place.look()
     plan = undo_of(place, "s2")
     words = Undone("orders", plan)
-    assert words.table_words == "the table goes from version 1 back to version 0, then s3 again"
-    assert words.uncompared_words is not None
+    assert words.words[0] == "the table goes from version 1 back to version 0, then s3 again"
+    assert words.words[-1].startswith("no rows are compared")
     requeued = undo_of(place, "s3", is_requeued=True)
-    assert Undone("orders", requeued).table_words == (
+    assert Undone("orders", requeued).words[0] == (
         "the table goes from version 1 back to version 0, then s2 again"
     )
     assert requeued.as_json()["requeued"] == ["s3"]
@@ -120,7 +120,7 @@ def test_an_undo_of_a_slice_that_was_processed_twice_shows_no_rows_of_the_first_
     again(place, "s1", cascade=["s2", "s3"])
     plan = undo_of(place, "s1")
     assert (plan.replay.base, plan.version, plan.replay.names) == (None, None, ["s2", "s3"])
-    assert Undone("orders", plan).uncompared_words is not None
+    assert Undone("orders", plan).words[-1].startswith("no rows are compared")
 
 
 def test_an_undo_after_the_rebuild_of_one_slice_counts_no_versions_of_history_from(tmp_path: Path) -> None:
@@ -134,4 +134,4 @@ def test_an_undo_after_the_rebuild_of_one_slice_counts_no_versions_of_history_fr
     DeltaTable(place.silver).alter.set_table_properties({HISTORY_PROPERTY: "{}"}, raise_if_not_exists=False)
     plan = undo_of(place, "s1")
     assert (plan.replay.has_past, plan.version) == (True, None)
-    assert Undone("orders", plan).uncompared_words is not None
+    assert Undone("orders", plan).words[-1].startswith("no rows are compared")

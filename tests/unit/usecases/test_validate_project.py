@@ -8,7 +8,7 @@ import pytest
 from tests.commands import InProcess
 from tests.projects import make_project
 
-from lakewright.spark.conf import SessionSettings
+from lakewright.usecases.declared_nodes import offline_lake
 from lakewright.usecases.validate_project import find_cycles, find_notification_faults
 
 MODEL = """
@@ -37,7 +37,7 @@ def test_a_cycle_that_only_resources_make_is_found_without_planning(
 ) -> None:
     project = make_project(tmp_path, MODEL.replace("SOURCE", source))
 
-    faults = list(find_cycles(project, SessionSettings(tmp_path / "state")))
+    faults = list(find_cycles(project, offline_lake(project)))
 
     assert len(faults) == (cycle is not None)
     for fault in faults:

@@ -145,9 +145,8 @@ def take_steps(
         advice: What to print below the page if nothing failed.
     """
     from lakewright.stores.process import user_name
-    from lakewright.usecases.due.pace import pace_of
     from lakewright.usecases.due.take import apply_plan
-    from lakewright.usecases.due.work_done import work_done
+    from lakewright.usecases.due.work_done import pace_of, work_done
 
     begin, due = call.clock(), SlicesDue()
 

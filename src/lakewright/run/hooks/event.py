@@ -197,16 +197,9 @@ def notification_faults(job: Job, scope: Scope, *, has_measures: bool) -> Iterat
     if job.metrics is None:
         return
     labels = {name: "" for name in METRIC_LABELS if name not in scope.names}
-    for label, text in _board(job):
+    for label, text in job.metrics.texts():
         found = tuple(_faults(f"job {job.name!r}: label {label!r} of its metrics", text, scope.child(labels)))
         yield from (each for each in found if not (has_measures and "unknown_name" in each.details))
-
-
-def _board(job: Job) -> Iterator[tuple[str, str]]:
-    if job.metrics is not None:
-        parts: tuple[Mapping[str, str], ...] = (job.metrics.labels, *(m.labels for m in job.metrics.metrics))
-        for labels in parts:
-            yield from labels.items()
 
 
 def _faults(where: str, text: str, scope: Scope) -> Iterator[Fault]:

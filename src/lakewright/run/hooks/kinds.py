@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from pydantic import Field as Declared
 from lakewright.connections.connection import Connection, ConnectionReference
 from lakewright.connections.database import Database
 from lakewright.errors import LakewrightError
+from lakewright.manifest.plain_values import is_number
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import Call, HttpCall, ProcessCall
 from lakewright.run.hooks.event import RUNNING, Conditions, Event, Hook, HookContext, matches
@@ -42,19 +43,16 @@ class MomentHook(Hook):
     def texts(self) -> Iterator[str]:
         """Yield the declared texts."""
         for category in ("job", "target"):
-            for moment in ("start", "finish", "success", "skip", "failure"):
-                text: str | None = getattr(self, f"{category}_{moment}")
-                if text is not None:
-                    yield text
+            yield from self._declared(category, ("start", "finish", "success", "skip", "failure"))
 
     def texts_of(self, event: Event) -> Iterator[str]:
         """Yield the texts that belong to an event."""
-        if event.category not in ("job", "target"):
-            return
-        for moment in _moments(event.status):
-            text: str | None = getattr(self, f"{event.category}_{moment}")
-            if text is not None:
-                yield text
+        if event.category in ("job", "target"):
+            yield from self._declared(event.category, _moments(event.status))
+
+    def _declared(self, category: str, moments: Sequence[str]) -> Iterator[str]:
+        texts: list[str | None] = [getattr(self, f"{category}_{moment}") for moment in moments]
+        return (text for text in texts if text is not None)
 
 
 class WebHook(MomentHook):
@@ -202,14 +200,14 @@ def texts_of(connection: Connection) -> Iterator[str]:
 
 def rendered(connection: Connection, render: Callable[[str], str]) -> dict[str, object]:
     """Return the texts of a connection with their expressions evaluated."""
-    values = {name: getattr(connection, name) for name in type(connection).model_fields}
-    texts = {name: render(value) for name, value in values.items() if isinstance(value, str)}
-    maps = {
-        name: {key: render(text) for key, text in value.items()}
-        for name, value in values.items()
-        if isinstance(value, dict)
-    }
-    return {**texts, **maps}
+    found: dict[str, object] = {}
+    for name in type(connection).model_fields:
+        value = getattr(connection, name)
+        if isinstance(value, str):
+            found[name] = render(value)
+        elif isinstance(value, dict):
+            found[name] = {key: render(text) for key, text in value.items()}
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +257,7 @@ class SimpleReportHook(Hook):
 
     def line(self, event: Event, context: HookContext) -> str:
         """Return the line for something that has finished."""
-        return _line(event, {name: value for name, value in event.metrics.items() if _is_number(value)})
+        return _line(event, {name: value for name, value in event.metrics.items() if is_number(value)})
 
 
 class ReportHook(SimpleReportHook):
@@ -273,15 +271,14 @@ class ReportHook(SimpleReportHook):
         """Yield the path, and the labels of the metrics."""
         yield from super().texts()
         if self.metrics is not None:
-            for labels in (self.metrics.labels, *(metric.labels for metric in self.metrics.metrics)):
-                yield from labels.values()
+            yield from (text for _, text in self.metrics.texts())
 
     def line(self, event: Event, context: HookContext) -> str:
         """Return the line with the chosen metrics and their labels."""
         if self.metrics is None:
             return super().line(event, context)
         shown: dict[str, object] = {}
-        found = {name: value for name, value in event.metrics.items() if _is_number(value)}
+        found = {name: value for name, value in event.metrics.items() if is_number(value)}
         if event.seconds is not None and event.category in ("job", "target"):
             found[f"{event.category}_runtime"] = round(event.seconds * 1000)
         for chosen in self.metrics.metrics:
@@ -304,7 +301,3 @@ def _line(event: Event, metrics: Mapping[str, object]) -> str:
     elif event.reasons:
         parts.append("; ".join(event.reasons))
     return " ".join(part for part in parts if part)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import cast
+from typing import Any, cast
 
 from lakewright.errors import (
     CommitTooLate,
@@ -31,40 +30,17 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
 from lakewright.run.background import CallQueue
 from lakewright.run.hooks.call import SECONDS
-from lakewright.run.hooks.event import RUNNING, Connect, Event, Hook, HookContext
+from lakewright.run.hooks.event import RUNNING, Event, Hook, HookContext
 from lakewright.run.result import RunResult, TargetResult, status_of_part
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.models.base import Named
+from lakewright.spec.models.job import Job
+from lakewright.spec.project import Project
 
 _STORAGE = frozenset({StorageUnavailable.code, StoreUnavailable.code, StoreBusy.code})
 """Codes of failures of the storage of the lake, or of the manifest."""
 
 _PASSING = retryable_codes() - {CommitTooLate.code}
 """Codes of errors after which a slice is ready for the next run; see `lakewright.slices.validation`."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunDescription:
-    """The values that all events of a run share, and those that hooks use to render them.
-
-    Attributes:
-        scope: Returns the names of an instance by its index; for None, those of the job without arguments.
-        environ: Environment variables of the process.
-        folder: The project's folder.
-        redactor: Hides secrets in events.
-        connect: Returns the database of a connection, for hooks that run statements.
-    """
-
-    project: str
-    version: str
-    job: str
-    run_id: str
-    scope: Callable[[int | None], Scope]
-    environ: Mapping[str, str]
-    folder: Path
-    redactor: Redactor
-    clock: Callable[[], datetime]
-    connect: Connect
 
 
 @dataclass(slots=True)
@@ -92,19 +68,37 @@ class HookNotifier:
     """Notifies hooks of the run that takes place in its `with` block; a background thread makes the calls.
 
     Args:
-        hooks: The hooks that the job declares.
+        job: The job, which declares the hooks.
         plan: The plan of the run.
-        description: What all events share.
-        queue: Makes the calls.
+        project: The project.
+        run_id: The id of the run.
+        context: What hooks make calls with, but for the names of an instance.
+        scope: Returns the names of an instance by its index; for None, those of the job without arguments.
+        redactor: Hides secrets in events.
+        clock: Returns the present time, in UTC.
     """
 
     def __init__(
-        self, hooks: Sequence[Named], plan: Plan, description: RunDescription, queue: CallQueue
+        self,
+        job: Job,
+        plan: Plan,
+        project: Project,
+        run_id: str,
+        *,
+        context: HookContext,
+        scope: Callable[[int | None], Scope],
+        redactor: Redactor,
+        clock: Callable[[], datetime],
     ) -> None:
-        self._hooks = cast("Sequence[Hook]", hooks)
-        self._description = description
-        self._parameters = [description.redactor.entries(instance.parameters) for instance in plan.instances]
-        self._queue = queue
+        self._job, self._hooks = job.name, cast("Sequence[Hook]", job.hooks)
+        self._common: dict[str, Any] = {
+            "project": project.name,
+            "version": project.version or "",
+            "run_id": run_id,
+        }
+        self._context, self._scope, self._redactor, self._clock = context, scope, redactor, clock
+        self._parameters = [redactor.entries(instance.parameters) for instance in plan.instances]
+        self._queue = CallQueue("hooks", seconds=SECONDS)
         self._run = _Progress(0)
         self._instances = [
             _Progress(sum(len(p.steps) for p in instance.phases)) for instance in plan.instances
@@ -158,8 +152,8 @@ class HookNotifier:
             event,
             seconds=result.seconds,
             error=self._shown(result.error),
-            reasons=tuple(map(self._description.redactor.text, result.reasons)),
-            metrics=self._description.redactor.value(dict(result.metrics)),
+            reasons=tuple(map(self._redactor.text, result.reasons)),
+            metrics=self._redactor.value(dict(result.metrics)),
         )
         self._notify(instance, ended)
         for alert in _alerts(result):
@@ -183,7 +177,7 @@ class HookNotifier:
     def _shown(self, error: Fault | None) -> Fault | None:
         if error is None:
             return None
-        text = self._description.redactor.text
+        text = self._redactor.text
         return replace(error, message=text(error.message), remedy=text(error.remedy or "") or None)
 
     def _event(self, instance: int | None, category: str, status: str, phase: Phase | None = None) -> Event:
@@ -191,15 +185,13 @@ class HookNotifier:
         return Event(
             category=category,
             kind="job",
-            name=self._description.job,
+            name=self._job,
             status=status,
-            project=self._description.project,
-            version=self._description.version,
-            job=self._description.job,
-            run_id=self._description.run_id,
+            job=self._job,
             parameters={} if number is None else self._parameters[number],
-            at=self._description.clock(),
+            at=self._clock(),
             phase=phase.value if phase else "",
+            **self._common,
         )
 
     def _target_event(self, instance: int, step: Step, status: str) -> Event:
@@ -208,25 +200,20 @@ class HookNotifier:
 
     def _notify(self, instance: int | None, event: Event) -> None:
         for number, hook in enumerate(self._hooks, 1):
-            label = f"hook {number} of job {self._description.job} ({hook.kind})"
+            label = f"hook {number} of job {self._job} ({hook.kind})"
             if self._queue.is_disabled(label):
                 continue
             try:
-                for call in hook.calls(event, self._context(instance, event)):
+                for call in hook.calls(event, self._context_of(instance, event)):
                     self._queue.send(label, partial(call.make, SECONDS), call.label)
             except Exception as error:  # an error in a hook must not fail the run
                 self._queue.failed(label, text_of(error))
 
-    def _context(self, instance: int | None, event: Event) -> HookContext:
-        scope = self._description.scope(instance)
+    def _context_of(self, instance: int | None, event: Event) -> HookContext:
+        scope = self._scope(instance)
         # The project's names shadow the event's variables, as in Flowman.
         names = {name: text for name, text in event.variables().items() if name not in scope.names}
-        return HookContext(
-            scope.child(names).render,
-            self._description.environ,
-            self._description.folder,
-            self._description.connect,
-        )
+        return replace(self._context, render=scope.child(names).render)
 
 
 def _alerts(result: TargetResult) -> Iterator[str]:

@@ -9,7 +9,7 @@ Source: OpenLineage's specification 2-0-2, "Naming" and its facets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
@@ -27,13 +27,12 @@ from lakewright.spec.models.places import Address
 from lakewright.targets.lease import table_resource
 
 if TYPE_CHECKING:
-    from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
+    from openlineage.client.event_v2 import RunEvent
 
     from lakewright.lake.lake import Lake
     from lakewright.plan.phase import Phase
     from lakewright.spec.models.column import Column
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.fields import Field
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
@@ -91,7 +90,8 @@ def dataset_name(resource: Resource) -> DatasetName:
 
 def inputs_of(target: Target, workspace: Workspace, phase: Phase) -> tuple[Dataset, ...]:
     """Return what a target reads in a phase."""
-    declared = _bronze_columns(target, workspace)
+    entity = _entity_of(target, workspace)
+    declared = () if entity is None else _bronze_columns(entity)
     found = {dataset_name(each): each for each in sorted(target.requires(workspace, phase), key=str)}
     return tuple(
         Dataset(name, _columns(workspace.lake, resource) or declared) for name, resource in found.items()
@@ -112,14 +112,22 @@ def entity_datasets(entity: Entity, workspace: Workspace) -> dict[str, tuple[Dat
     places = entity.places(workspace.lake.settings)
     slices = dataset_name(Resource.file(f"{places.slices.folder}/*"))
     silver = table_resource(places.silver)
-    columns = tuple((each.source, each.type.ddl if each.type else "") for each in _declared(entity))
     table = Dataset(dataset_name(silver), _columns(workspace.lake, silver), _entity_lineage(entity, slices))
-    return {"inputs": (Dataset(slices, columns),), "outputs": (table,)}
+    return {"inputs": (Dataset(slices, _bronze_columns(entity)),), "outputs": (table,)}
 
 
 def _declared(entity: Entity) -> Iterator[Column]:
     """Yield the columns that an entity takes from its slices."""
     return (each for each in entity.columns if not each.is_calculated)
+
+
+def _bronze_columns(entity: Entity) -> tuple[tuple[str, str], ...]:
+    return tuple((each.source, each.type.ddl if each.type else "") for each in _declared(entity))
+
+
+def _entity_of(target: Target, workspace: Workspace) -> Entity | None:
+    """Return the entity that a target processes; None for other targets."""
+    return workspace.entity(str(getattr(target, "entity", ""))) if target.kind == "entity" else None
 
 
 def _entity_lineage(entity: Entity, slices: DatasetName) -> dict[str, Sources]:
@@ -134,25 +142,12 @@ def _columns(lake: Lake, resource: Resource) -> tuple[tuple[str, str], ...]:
         table = open_log(lake, Address(location=resource.name)).table
     except LakewrightError:
         return ()
-    return () if table is None else _named(state_of(table).columns)
-
-
-def _named(fields: Iterable[Field]) -> tuple[tuple[str, str], ...]:
-    return tuple((each.name, each.type.ddl) for each in fields)
-
-
-def _bronze_columns(target: Target, workspace: Workspace) -> tuple[tuple[str, str], ...]:
-    """Return the declared columns of an entity's slices."""
-    if target.kind != "entity":
-        return ()
-    entity = workspace.entity(str(getattr(target, "entity", "")))
-    return tuple((each.source, each.type.ddl if each.type else "") for each in _declared(entity))
+    return () if table is None else tuple((each.name, each.type.ddl) for each in state_of(table).columns)
 
 
 def _lineage(target: Target, workspace: Workspace, phase: Phase) -> Mapping[str, Sources]:
-    if target.kind == "entity":
+    if (entity := _entity_of(target, workspace)) is not None:
         inputs = [dataset_name(each) for each in target.requires(workspace, phase)]
-        entity = workspace.entity(str(getattr(target, "entity", "")))
         return _entity_lineage(entity, inputs[0]) if inputs else {}
     mapping = getattr(target, "mapping", None)
     if not isinstance(mapping, str) or not workspace.lake.is_started:
@@ -267,15 +262,28 @@ def run_event(
         assertions: The assertions that it checked.
         error: What it failed with.
     """
-    from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+    from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 
+    of_run, of_job = _run_facets(subject, error), _job_facets(subject)
+    of_input = _input_facets(assertions)
+    of_output = _output_facets(metrics or {}) if len(outputs) == 1 else {}
     return RunEvent(
         eventType=RunState[state],
         eventTime=at.isoformat(),
-        run=Run(runId=subject.run_id, facets=_run_facets(subject, error)),
-        job=Job(namespace=subject.namespace, name=subject.job, facets=_job_facets(subject)),
-        inputs=[_input(each, assertions) for each in inputs],
-        outputs=[_output(each, metrics or {}, is_only=len(outputs) == 1) for each in outputs],
+        run=Run(runId=subject.run_id, facets=of_run),
+        job=Job(namespace=subject.namespace, name=subject.job, facets=of_job),
+        inputs=[
+            InputDataset(
+                each.name.namespace, each.name.name, facets=_dataset_facets(each), inputFacets=of_input
+            )
+            for each in inputs
+        ],
+        outputs=[
+            OutputDataset(
+                each.name.namespace, each.name.name, facets=_dataset_facets(each), outputFacets=of_output
+            )
+            for each in outputs
+        ],
         producer=_producer(),
     )
 
@@ -285,100 +293,79 @@ def _producer() -> str:
 
 
 def _run_facets(subject: Subject, error: Fault | None) -> dict[str, Any]:
-    from openlineage.client.generated.error_message_run import ErrorMessageRunFacet
-    from openlineage.client.generated.parent_run import Job, ParentRunFacet, Run
-    from openlineage.client.generated.processing_engine_run import ProcessingEngineRunFacet
+    from openlineage.client.generated import error_message_run, parent_run, processing_engine_run
 
     facets: dict[str, Any] = {
-        "processing_engine": ProcessingEngineRunFacet(
+        "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
             version=version("lakewright"), name="lakewright", producer=_producer()
         )
     }
-    if subject.parent is not None:
-        parent = subject.parent
-        facets["parent"] = ParentRunFacet(
-            run=Run(runId=parent.run_id),
-            job=Job(namespace=parent.namespace, name=parent.job),
-            producer=_producer(),
-        )
+    if (parent := subject.parent) is not None:
+        run = parent_run.Run(runId=parent.run_id)
+        job = parent_run.Job(namespace=parent.namespace, name=parent.job)
+        facets["parent"] = parent_run.ParentRunFacet(run=run, job=job, producer=_producer())
     if error is not None:
-        facets["errorMessage"] = ErrorMessageRunFacet(
+        facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(
             message=error.message, programmingLanguage="python", producer=_producer()
         )
     return facets
 
 
 def _job_facets(subject: Subject) -> dict[str, Any]:
-    from openlineage.client.generated.documentation_job import DocumentationJobFacet
-    from openlineage.client.generated.job_type_job import JobTypeJobFacet
+    from openlineage.client.generated import documentation_job, job_type_job
 
     facets: dict[str, Any] = {
-        "jobType": JobTypeJobFacet(
+        "jobType": job_type_job.JobTypeJobFacet(
             processingType="BATCH", integration="LAKEWRIGHT", jobType=subject.kind, producer=_producer()
         )
     }
     if subject.description:
-        facets["documentation"] = DocumentationJobFacet(subject.description, producer=_producer())
+        documented = documentation_job.DocumentationJobFacet(subject.description, producer=_producer())
+        facets["documentation"] = documented
     return facets
 
 
-def _input(dataset: Dataset, assertions: Assertions) -> InputDataset:
-    from openlineage.client.event_v2 import InputDataset
-    from openlineage.client.generated.data_quality_assertions_dataset import (
-        Assertion,
-        DataQualityAssertionsDatasetFacet,
-    )
+def _input_facets(assertions: Assertions) -> dict[str, Any]:
+    from openlineage.client.generated import data_quality_assertions_dataset as made
 
-    facets: dict[str, Any] = {}
-    if assertions:
-        checked = [Assertion(assertion=name, success=holds) for name, holds in assertions]
-        facets["dataQualityAssertions"] = DataQualityAssertionsDatasetFacet(checked, producer=_producer())
-    return InputDataset(
-        dataset.name.namespace, dataset.name.name, facets=_dataset_facets(dataset), inputFacets=facets
-    )
+    if not assertions:
+        return {}
+    checked = [made.Assertion(assertion=name, success=holds) for name, holds in assertions]
+    facet = made.DataQualityAssertionsDatasetFacet(checked, producer=_producer())
+    return {"dataQualityAssertions": facet}
 
 
-def _output(dataset: Dataset, metrics: Mapping[str, Any], *, is_only: bool) -> OutputDataset:
-    from openlineage.client.event_v2 import OutputDataset
-    from openlineage.client.generated.output_statistics_output_dataset import (
-        OutputStatisticsOutputDatasetFacet,
-    )
+def _output_facets(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the number of rows that a target wrote: of a relation, or changed by slices."""
+    from openlineage.client.generated import output_statistics_output_dataset as made
 
-    rows = _written_rows(metrics)
-    facets: dict[str, Any] = {}
-    if is_only and rows is not None:
-        facets["outputStatistics"] = OutputStatisticsOutputDatasetFacet(rowCount=rows, producer=_producer())
-    return OutputDataset(
-        dataset.name.namespace, dataset.name.name, facets=_dataset_facets(dataset), outputFacets=facets
-    )
-
-
-def _written_rows(metrics: Mapping[str, Any]) -> int | None:
-    """Return how many rows a target wrote: of a relation, or inserted and updated by slices."""
-    if "target_records" in metrics:
-        return int(metrics["target_records"])
-    slices = metrics.get("slices")
-    if not isinstance(slices, Sequence):
-        return None
-    return sum(int(each.get(effect) or 0) for each in slices for effect in ("inserted", "updated", "deleted"))
+    rows, slices = metrics.get("target_records"), metrics.get("slices")
+    if rows is None and isinstance(slices, Sequence):
+        effects = ("inserted", "updated", "deleted")
+        rows = sum(int(each.get(effect) or 0) for each in slices for effect in effects)
+    if rows is None:
+        return {}
+    facet = made.OutputStatisticsOutputDatasetFacet(rowCount=int(rows), producer=_producer())
+    return {"outputStatistics": facet}
 
 
 def _dataset_facets(dataset: Dataset) -> dict[str, Any]:
-    from openlineage.client.generated.column_lineage_dataset import (
-        ColumnLineageDatasetFacet,
-        Fields,
-        InputField,
-    )
-    from openlineage.client.generated.schema_dataset import SchemaDatasetFacet, SchemaDatasetFacetFields
+    from openlineage.client.generated import column_lineage_dataset, schema_dataset
 
     facets: dict[str, Any] = {}
     if dataset.columns:
-        fields = [SchemaDatasetFacetFields(name=name, type=type_ or None) for name, type_ in dataset.columns]
-        facets["schema"] = SchemaDatasetFacet(fields=fields, producer=_producer())
+        fields = [
+            schema_dataset.SchemaDatasetFacetFields(name=name, type=kind or None)
+            for name, kind in dataset.columns
+        ]
+        facets["schema"] = schema_dataset.SchemaDatasetFacet(fields=fields, producer=_producer())
     if dataset.lineage:
-        facets["columnLineage"] = ColumnLineageDatasetFacet(
+        made = column_lineage_dataset
+        facets["columnLineage"] = made.ColumnLineageDatasetFacet(
             fields={
-                column: Fields([InputField(place.namespace, place.name, name) for place, name in sources])
+                column: made.Fields(
+                    [made.InputField(place.namespace, place.name, name) for place, name in sources]
+                )
                 for column, sources in dataset.lineage.items()
             },
             producer=_producer(),

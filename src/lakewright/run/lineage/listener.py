@@ -249,17 +249,15 @@ class CommandEnd:
 
 @contextmanager
 def reporting_command(
-    subject: Subject, entity: Entity, workspace: Workspace, reporter: Reporter
+    reporter: Reporter, verb: str, run_id: str, entity: Entity, workspace: Workspace
 ) -> Iterator[CommandEnd]:
-    """Report to a collector that the command in the block starts, and how it ends.
-
-    Args:
-        subject: The command, as events name it.
-        entity: The entity that it works on.
-        workspace: The project's definitions.
-        reporter: Sends the events.
-    """
+    """Report to a collector, if one is configured, that a command on an entity starts, and how it ends."""
     end = CommandEnd()
+    if not is_configured(reporter.config, reporter.environ):
+        yield end
+        return
+    project = workspace.project.name
+    subject = reporter.subject(project, f"{verb}.{entity.name}", run_id, "COMMAND", entity.description)
     make = partial(entity_datasets, entity, workspace)
     reporter.send(subject, "START", make)
     try:

@@ -9,9 +9,9 @@ Source: the rules of rewinds, "Undo" and "Rebuild".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.errors import LeaseLost
 from lakewright.lake.commit import Commit, Token, carrying_token, strict_session
@@ -165,15 +165,8 @@ _RECORDED = ("slice", "strategy", "fingerprint", "watermarks", "metrics", "drift
 """Entries of a slice in a commit that its record has, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """The write of a rewind.
-
-    Attributes:
-        session: The session in which `write` makes exactly one commit.
-        token: Carried by the commit; its content has the id of the rewind.
-        write: Makes the commit.
-    """
+class _Write(NamedTuple):
+    """The write of a rewind: it makes exactly one commit in the session, which carries the token."""
 
     session: SparkSession
     token: Token

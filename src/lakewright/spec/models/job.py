@@ -6,7 +6,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; the project files' rule
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -178,6 +178,11 @@ class MetricBoard(Model):
 
     labels: dict[str, str] = Field(default_factory=dict, description="Labels of all metrics.")
     metrics: Listed[Metric] = Field(default=(), description="The metrics.")
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield all labels with their texts, which may be expressions."""
+        for labels in (self.labels, *(each.labels for each in self.metrics)):
+            yield from labels.items()
 
 
 class Job(Named):

@@ -19,7 +19,6 @@ from lakewright.targets.lease import hold_leases, table_resource
 if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.manifest.record import Application
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.places import Address
 
@@ -77,11 +76,6 @@ class EntityWork:
         return table_resource(self.silver)
 
     @property
-    def application(self) -> Application:
-        """The application under which the slices are processed."""
-        return application_of(self.context.workspace.project.name, self.entity)
-
-    @property
     def processing(self) -> ProcessingContext:
         """The context in which the slices are processed."""
         options = ProcessingOptions(
@@ -106,7 +100,7 @@ class EntityWork:
     @property
     def chain(self) -> SliceChain:
         """The slices of the entity."""
-        return SliceChain(self.lake, self.context.ledger, self.entity, self.application)
+        return self.processing.chain(self.entity)
 
     def silver_lease(self) -> AbstractContextManager[None]:
         """Hold the lease on the silver table."""

@@ -17,7 +17,6 @@ from lakewright.plan.resource import Resource
 from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.slices.other_runs import entity_targets, instance_taking
 from lakewright.targets.lease import table_resource
-from lakewright.usecases.open_project import chain_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -314,7 +313,7 @@ class BuildMarks:
         """The changes of silver tables, by their places."""
         found = {}
         for entity in self.app.project.entities.values():
-            chain = self.chains.get(entity.called) or chain_of(self.app, entity)
+            chain = self.chains.get(entity.called) or self.app.chain(entity)
             place = table_resource(entity.places(self.app.project.lake).silver)
             found[place] = SilverChanges(self.app.project, chain)
         return found

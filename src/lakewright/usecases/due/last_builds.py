@@ -15,7 +15,14 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.history import UNSEEN, TableHistories
 from lakewright.manifest.journal import BUILD
 from lakewright.plan.last_build import NOTHING, LastBuild
-from lakewright.run.builds import BuildState, RecordedBuild, build_key, marked_builds, read_builds
+from lakewright.run.builds import (
+    BuildState,
+    LastBuilds,
+    RecordedBuild,
+    build_key,
+    marked_builds,
+    read_builds,
+)
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ UNSEEN_INPUTS = "its inputs have no versions to compare, so they may have change
 
 
 @dataclass
-class RecordedBuilds:
+class RecordedBuilds(LastBuilds):
     """Reports the state of builds.
 
     If there are many, they are looked up one by one, and all are read only if one seems to be stale.

@@ -77,7 +77,6 @@ from lakewright.targets.lease import table_resource
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
-from lakewright.usecases.open_project import chain_of, placed_entities
 from lakewright.usecases.process_slices import PlannedTimes
 from lakewright.usecases.rewinding import UnfitSlices
 
@@ -232,7 +231,7 @@ def _undeclared(app: App, known: _CalmEntities) -> tuple[Undeclared, ...]:
 def _items(app: App) -> dict[Subject, Lock | None]:
     """Return the items of programs that are no entities which failed, or which runs have left locked."""
     verdicts = frozenset({Verdict.FAILED, Verdict.LOCKED})
-    prefixes = tuple(f"{item_id(places.bronze)}/" for _, places in placed_entities(app))
+    prefixes = tuple(f"{item_id(places.bronze)}/" for _, places in app.placed_entities())
     found = dict[Subject, Lock | None]()
     for item in app.store.select(Query(verdicts=verdicts)):
         mark, lock = item.processing or item.failed, app.ledger.lock(item)
@@ -283,7 +282,7 @@ class _Observed:
 
     @cached_property
     def chain(self) -> SliceChain:
-        return chain_of(self.app, self.declared)
+        return self.app.chain(self.declared)
 
     @cached_property
     def digest(self) -> str | None:
@@ -350,7 +349,7 @@ class _Observed:
         processed = {each.item_id: each for each in processed_items(chain.store, chain.application)}
         own = {each.item_id: each for each in chain.items(*OPEN)}
         every = {**found, **processed, **own}.values()
-        known = {slice_name(item): item for item in every if item.sequence and self._is_own(item)}
+        known = {slice_name(item): item for item in every if item.sequence and chain.has_item(item)}
         return {**known, **self.undone}
 
     @cached_property
@@ -366,9 +365,6 @@ class _Observed:
         found = unrecorded_items(chain, (chain.in_bronze(self.listing.slices) | open_).values()).values()
         is_held = Verdict.PROCESSED
         return {slice_name(item): item for item in found if item.verdict(chain.application) is not is_held}
-
-    def _is_own(self, item: Item) -> bool:
-        return self.chain.has_item(item)
 
     @property
     def fault(self) -> Fault | None:
@@ -405,7 +401,8 @@ class _Observed:
             held,
             (_OTHERWISE if outdated else AS_DECLARED) if held else None,
             is_there,
-            "" if is_there else self._lost_table,
+            # What distinguishes a table that is gone from the next one in its place: its last known commit.
+            "" if is_there else f"after commit {chain.last_given_number}",
             is_older=is_older,
             outdated=outdated,
         )
@@ -501,7 +498,7 @@ class _Observed:
         """Return how many of its open slices were recorded in other folders, which no run reads."""
         verdicts = frozenset({Verdict.READY, Verdict.FAILED})
         found = self.chain.store.select(Query(self.chain.application, verdicts))
-        return Counter(item.item_id.rpartition("/")[0] for item in found if not self._is_own(item))
+        return Counter(item.item_id.rpartition("/")[0] for item in found if not self.chain.has_item(item))
 
     def _unfit(self) -> dict[str, Record]:
         """Return the slices that a replay could not apply; under another declaration they are tried again."""
@@ -558,11 +555,6 @@ class _Observed:
         """The strategy by which jobs process the entity; its own if they disagree."""
         return strategy_of_jobs(self.app.project, self.declared)
 
-    @property
-    def _lost_table(self) -> str:
-        """What distinguishes a table that is gone from the next one in its place: its last known commit."""
-        return f"after commit {self.chain.last_given_number}"
-
     def _slice(self, name: str, fingerprint: Mapping[str, Any] | None) -> Slice:
         """Return a slice of the table or the manifest; equal to that in bronze unless this has changed."""
         return slice_fact(name, fingerprint, self._present.get(name))
@@ -602,7 +594,7 @@ class _Observed:
             fault = invalid_error(item, f"{self.declared.called}/{name}").as_fault()
             place = natural_key(name)
             return Record(RecordState.DAMAGED, "", place=place, why=fault.message, remedy=fault.remedy)
-        elif verdict is Verdict.FAILED and not _is_late_failure(item):
+        elif verdict is Verdict.FAILED and (item.failed is None or item.failed.note.get("holds_back", True)):
             state = RecordState.FAILED
         elif verdict is Verdict.READY and self._is_missing(name, item):
             state = RecordState.WAITING
@@ -682,7 +674,3 @@ class _Observed:
 def _grant(name: str | None) -> Grant | None:
     """Return the grant that an error names; None if it names none, or one of another version."""
     return Grant(name) if name in tuple(Grant) else None
-
-
-def _is_late_failure(item: Item) -> bool:
-    return item.failed is not None and not item.failed.note.get("holds_back", True)

@@ -38,7 +38,7 @@ from lakewright.targets.context import TargetDefaults
 from lakewright.targets.definition import definition_of
 from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
-from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import offline_lake, sample_workspace, sampled_jobs
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds, part_of
 from lakewright.usecases.due.settled import MOST_PLACES, Settled, SettledDocuments, digest_of
 
@@ -101,16 +101,14 @@ class OutputObserver:
     def targets(self) -> Mapping[str, Mapping[str, _Declared]]:
         """The targets that build rows, by name, and by the job that has them."""
         found: dict[str, dict[str, _Declared]] = {}
-        offline = offline_lake(self.app)
-        for job in self.app.project.jobs.values():
-            try:
-                workspace = sample_workspace(self.app.project, job, offline)
-                names = job.target_names(workspace.scope)
-            except LakewrightError as error:
-                self.unknown[Subject(job.name, kind=Kind.TARGET)] = error.message
-                continue
+        project = self.app.project
+
+        def report(job: Job, error: LakewrightError) -> None:
+            self.unknown[Subject(job.name, kind=Kind.TARGET)] = error.message
+
+        for job, workspace, names in sampled_jobs(project, offline_lake(project), report):
             for name in names:
-                if ("target", name) in self.app.project.faulty:
+                if ("target", name) in project.faulty:
                     continue
                 try:
                     target = Target.named(workspace, name)
@@ -384,7 +382,9 @@ class OutputObserver:
             return False
         given = [f"{name}={text}" for name, text in build.parameters.items()]
         try:  # the place may depend on the parameters
-            workspace = sample_workspace(self.app.project, declared.job, offline_lake(self.app), given)
+            workspace = sample_workspace(
+                self.app.project, declared.job, offline_lake(self.app.project), given
+            )
             node = node_of(Target.named(workspace, declared.node.name), workspace, Phase.BUILD)
         except LakewrightError:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -126,15 +126,6 @@ def _locked(app: App) -> Iterator[Row]:
     """Yield the locked items, each once: for the application that holds it, if it is listed."""
     rows = Rows(app)
     for item in app.store.select(Query(verdicts=frozenset({Verdict.LOCKED}))):
-        found = [row for row in rows.of(item) if row.lock is not None]
-        yield from _of_holder(found)
-
-
-def _of_holder(rows: Iterable[Row]) -> list[Row]:
-    listed = list(rows)
-    held = [
-        row
-        for row in listed
-        if row.lock is not None and row.lock.processing.application.covers(row.application)
-    ]
-    return (held or listed)[:1]
+        found = [(row, row.lock.processing.application) for row in rows.of(item) if row.lock is not None]
+        held = [row for row, holder in found if holder.covers(row.application)]
+        yield from (held or [row for row, _ in found])[:1]

@@ -28,13 +28,11 @@ from lakewright.slices.discovery import item_id, list_bronze
 from lakewright.slices.other_runs import processing_jobs, run_taking
 from lakewright.slices.pending_slices import find_pending
 from lakewright.spec.grants import Grant
-from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.build_marks import part_of
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe, settle
 from lakewright.usecases.due.observe_outputs import OutputObserver
-from lakewright.usecases.open_project import chain_of
 from lakewright.usecases.operate_items import accept_item, release_item, skip_item
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.rewinding import end_rewind, replay_table
@@ -340,7 +338,7 @@ class _Taker:
         """Record what the log of a table shows and the manifest lacks."""
         entity = self.app.project.entity(name)
         self.app.make_store()
-        context = target_contexts(self.app)(self.app.workspace)
+        context = self.app.context()
         find_pending(processing_context(context, entity, ProcessingOptions()), entity)
 
     def _leave_out(self, step: Step, entity: Entity) -> None:
@@ -445,7 +443,7 @@ class _Taker:
     def _make_ready(self, step: Step) -> None:
         """Make slices of a step ready as they are now that have failed, or changed while they waited."""
         ledger = self.app.ledger_of(self.app.store, self.author)
-        chain = chain_of(self.app, self.app.project.entity(step.subject.name), ledger)
+        chain = self.app.chain(self.app.project.entity(step.subject.name), ledger)
         present = {each.item_id: each.fingerprint for each in list_bronze(chain.folder, chain.lake).slices}
         wanted = [item_id(chain.folder.place(each.name)) for each in step.slices]
         for item in chain.store.read(wanted).values():

@@ -6,7 +6,7 @@ A parameter without a default gets a value of its type. What fails only because 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -248,14 +248,10 @@ def _distinct(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
 
 def _report_entries(project: Project, scope: Scope, evaluation: Evaluation) -> None:
     """Report the entries of the project's environment that nothing can evaluate."""
-    for fault in _entry_faults(project, scope):
-        if all(fault.location != each.location for each in evaluation.errors):
-            evaluation.report([fault], is_error=False)
-
-
-def _entry_faults(project: Project, scope: Scope) -> Iterator[Fault]:
     for name, _ in project.environment:
         try:
             scope.value(name)
         except SpecError as error:
-            yield from (fault for fault in error.faults if not fault.details.get(DEPENDS_ON_VALUE))
+            known = {each.location for each in evaluation.errors}
+            faults = (each for each in error.faults if not each.details.get(DEPENDS_ON_VALUE))
+            evaluation.report((each for each in faults if each.location not in known), is_error=False)

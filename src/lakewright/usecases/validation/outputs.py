@@ -25,7 +25,7 @@ from lakewright.targets.context import TargetDefaults
 from lakewright.targets.datasets import ValuesDataset
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
-from lakewright.usecases.declared_nodes import declared_nodes, sample_workspace
+from lakewright.usecases.declared_nodes import declared_nodes, sampled_jobs
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.usecases.validation.named_columns import DATASETS
 from lakewright.workspace.workspace import Workspace
@@ -40,17 +40,16 @@ def replaced_output_faults(project: Project, lake: Lake) -> Iterator[Fault]:
     Parameters without a default get a sample value of their type.
     """
     seen: set[tuple[str, str]] = set()
-    for job in project.jobs.values():
-        for fault, pair in _of_job(project, job, lake):
+    for job, workspace, names in sampled_jobs(project, lake):
+        for fault, pair in _of_job(job, workspace, names):
             if pair not in seen:
                 seen.add(pair)
                 yield fault
 
 
-def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tuple[str, str]]]:
+def _of_job(job: Job, workspace: Workspace, names: Sequence[str]) -> Iterator[tuple[Fault, tuple[str, str]]]:
+    project = workspace.project
     try:
-        workspace = sample_workspace(project, job, lake)
-        names = job.target_names(workspace.scope)
         nodes = {node.name: node for node in declared_nodes(workspace, names, Phase.BUILD)}
         order = build_graph(list(nodes.values()), Phase.BUILD).order
         defaults = TargetDefaults.of(project.config)
