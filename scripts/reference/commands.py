@@ -21,6 +21,8 @@ MANY = 2
 USAGE = re.compile(r"\AUsage: (?P<call>.*)\n\n")
 COMMANDS = re.compile(r"^Commands:\n(?:  .*\n)+\n?", re.M)
 EXAMPLES = re.compile(r"\n*^Examples:\n(?:  .*\n?)+", re.M)
+ITEM = re.compile(r"\s*ITEM is `ENTITY/SLICE`, a path or an id\.")
+"""What many commands say; the page says it once."""
 
 
 def help_of_commands() -> str:
@@ -52,7 +54,7 @@ def _without_repetition(context: click.Context, text: str) -> str:
         call = found["call"].replace("[OPTIONS] ", "").removesuffix(" [OPTIONS]")
         return "" if call == path or call.endswith("[ARGS]...") else f"`{call.removeprefix(f'{path} ')}`\n\n"
 
-    text = USAGE.sub(usage, HELP.sub("", text))
+    text = USAGE.sub(usage, HELP.sub("", ITEM.sub("", text)))
     sections = text.split("\n\n")
     return "\n\n".join(
         part

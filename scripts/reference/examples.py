@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+import yaml
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 DEFINITION = re.compile(r"^  \w+:\n(?:    .*\n)+", re.M)
 EMPTY_SECTION = re.compile(r"^\w+:\n+(?=\w|\Z)", re.M)
@@ -30,14 +32,28 @@ def shared_definitions(category: str) -> str:
 
 
 def example_of(category: str, kind: str) -> str:
-    """Return the example of a kind, or its part, without what the page shows once, as a block of YAML."""
+    """Return the example of a kind, or its part, as a block of YAML, or nothing if it is plain.
+
+    What the page shows once is left out.
+    """
     whole = _text(EXAMPLES / category / f"{kind}.yml")
+    if _is_plain(category, kind, whole):
+        return ""
     if category in PARTS:
         return f"```yaml\n{_part(whole, PARTS[category])}\n```"
     shared = set(_shared(category).values())
     text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], whole)
     text = re.sub(r"\n{3,}", "\n\n", EMPTY_SECTION.sub("", text)).replace(":\n\n", ":\n").strip()
     return f"```yaml\n{text or whole.strip()}\n```"
+
+
+def _is_plain(category: str, kind: str, text: str) -> bool:
+    """Return whether an example shows no more than the list of keys: single values, each on one line."""
+    definitions = yaml.safe_load(text).get(f"{category}s") or {}
+    shown = [each for each in definitions.values() if each.get("kind") == kind]
+    values = [value for each in shown for value in each.values()]
+    is_plain = all("\n" not in str(value) and not isinstance(value, list | dict) for value in values)
+    return len(shown) == 1 and is_plain
 
 
 def _part(text: str, key: str) -> str:

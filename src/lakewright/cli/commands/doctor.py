@@ -151,7 +151,7 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> None:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
-    Rows do not change, and slices may be processed meanwhile. Runs also maintain tables.
+    Runs also maintain tables.
 
     Examples:
         lakewright maintain
