@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 DEFINITION = re.compile(r"^  \w+:\n(?:    .*\n)+", re.M)
+CONNECTIONS = re.compile(r"^connections:\n(?:  .*\n)+\n?", re.M)
+"""What the page of project files shows."""
 EMPTY_SECTION = re.compile(r"^\w+:\n+(?=\w|\Z)", re.M)
 MANY = 3
 """Examples of a category from which on a definition is shown once."""
@@ -22,6 +25,7 @@ PARTS = {
     "dataset": "input",
     "hook": "hooks",
     "measure": "measures",
+    "schema": "schema",
 }
 """Of categories whose kinds are a part of a definition: the key at which the part begins."""
 
@@ -42,6 +46,7 @@ def example_of(category: str, kind: str) -> str:
     if category in PARTS:
         return f"```yaml\n{_part(whole, PARTS[category])}\n```"
     shared = set(_shared(category).values())
+    whole = whole if category == "connection" else CONNECTIONS.sub("", whole)
     text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], whole)
     text = re.sub(r"\n{3,}", "\n\n", EMPTY_SECTION.sub("", text)).replace(":\n\n", ":\n").strip()
     return f"```yaml\n{text or whole.strip()}\n```"
@@ -49,11 +54,18 @@ def example_of(category: str, kind: str) -> str:
 
 def _is_plain(category: str, kind: str, text: str) -> bool:
     """Return whether an example shows no more than the list of keys: single values, each on one line."""
-    definitions = yaml.safe_load(text).get(f"{category}s") or {}
-    shown = [each for each in definitions.values() if each.get("kind") == kind]
+    key = PARTS.get(category, f"{category}s")
+    parts = [part[key] for part in _maps_in(yaml.safe_load(text)) if key in part]
+    shown = [each for each in _maps_in(parts) if each.get("kind") == kind]
     values = [value for each in shown for value in each.values()]
-    is_plain = all("\n" not in str(value) and not isinstance(value, list | dict) for value in values)
-    return len(shown) == 1 and is_plain
+    return bool(shown) and not any(isinstance(value, list | dict) or "\n" in str(value) for value in values)
+
+
+def _maps_in(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _maps_in(inner)
 
 
 def _part(text: str, key: str) -> str:
