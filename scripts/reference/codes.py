@@ -140,8 +140,8 @@ def _below(base: type[LakewrightError]) -> Iterator[type[LakewrightError]]:
 
 
 def _first(error: type[LakewrightError]) -> str:
-    """Return the first paragraph of the description of an error."""
-    return " ".join((error.__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
+    """Return the first sentence of the description of an error."""
+    return " ".join((error.__doc__ or "").split()).partition(". ")[0].rstrip(".")
 
 
 def _quoted(template: str) -> str:

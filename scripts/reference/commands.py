@@ -16,6 +16,7 @@ WIDTH = 100
 HELP = re.compile(r"\n  -h, --help .*")
 OPTION = re.compile(r"^  -.*(?:\n {4,}\S.*)*", re.M)
 LONG = re.compile(r"--[\w-]+")
+RANGE = re.compile(r"; [\dx<>=]+(?=\])| ?\[[\dx<>=]+\]")
 MANY = 2
 """Commands from which on an option that they have is described once."""
 USAGE = re.compile(r"\AUsage: (?P<call>.*)\n\n")
@@ -84,7 +85,8 @@ def _block(shared: Container[str], block: str) -> str:
 def _squeezed(option: str) -> str:
     """Return an option of a help text on one line, its name and its meaning two spaces apart."""
     name, _, meaning = option.strip().partition("  ")
-    return f"{name.strip()}  {' '.join(meaning.split())}"
+    meaning = RANGE.sub("", " ".join(meaning.split()))
+    return f"{name.strip().replace('INTEGER RANGE', 'N')}  {meaning.strip()}"
 
 
 def _entry(option: str) -> str:
