@@ -14,8 +14,6 @@ import yaml
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 DEFINITION = re.compile(r"^  \w+:\n(?:    .*\n)+", re.M)
-CONNECTIONS = re.compile(r"^connections:\n(?:  .*\n)+\n?", re.M)
-"""What the page of project files shows."""
 EMPTY_SECTION = re.compile(r"^\w+:\n+(?=\w|\Z)", re.M)
 MANY = 3
 """Examples of a category from which on a definition is shown once."""
@@ -38,7 +36,7 @@ def shared_definitions(category: str) -> str:
 def example_of(category: str, kind: str) -> str:
     """Return the example of a kind, or its part, as a block of YAML, or nothing if it is plain.
 
-    What the page shows once is left out.
+    What the page shows once is left out, and so are other sections.
     """
     whole = _text(EXAMPLES / category / f"{kind}.yml")
     if _is_plain(category, kind, whole):
@@ -46,8 +44,8 @@ def example_of(category: str, kind: str) -> str:
     if category in PARTS:
         return f"```yaml\n{_part(whole, PARTS[category])}\n```"
     shared = set(_shared(category).values())
-    whole = whole if category == "connection" else CONNECTIONS.sub("", whole)
-    text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], whole)
+    own = re.search(rf"^{category}s:\n(?:  .*\n|\n)+", whole, re.M)
+    text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], own[0] if own else whole)
     text = re.sub(r"\n{3,}", "\n\n", EMPTY_SECTION.sub("", text)).replace(":\n\n", ":\n").strip()
     return f"```yaml\n{text or whole.strip()}\n```"
 
