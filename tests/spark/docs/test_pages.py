@@ -141,7 +141,7 @@ def test_the_examples_of_a_page_do_what_they_say(page: str, spark: SparkSession,
                 for found, value in run_python(text, names):
                     assert found == value, text
                     compared += 1
-    assert compared > 2
+    assert compared > 1
 
 
 @pytest.mark.nightly
