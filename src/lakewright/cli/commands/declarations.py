@@ -267,7 +267,7 @@ SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections
 def validate(call: Call, /, *, spark: bool) -> None:
     """Check all files of the project and report every error, with file and line.
 
-    This needs no Spark and reads no data. SQL that the parser rejects is a warning; Spark may accept it.
+    This needs no Spark and reads no data.
 
     Examples:
         lakewright validate

@@ -189,7 +189,7 @@ def requeue() -> None:
 
 @_action()
 def accept() -> None:
-    """Accept the present content of changed slices without processing them again.
+    """Accept the present content of changed slices without processing them.
 
     ITEM is `ENTITY/SLICE`, a path or an id. The options select
     processed items whose slices have changed.
@@ -210,7 +210,7 @@ _ESCAPED = "backslashreplace"
 def export(call: Call, /, file: Path | None) -> None:
     """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
-    The file has records, watermarks, counters and runs, but no leases.
+    The file has all but leases.
 
     Examples:
         lakewright manifest export manifest.ndjson
