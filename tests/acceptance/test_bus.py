@@ -39,7 +39,9 @@ def database(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_example_of_the_bus_does_what_it_shows(tmp_path: Path, session: SparkSession, database: str) -> None:
+def test_the_example_of_the_bus_does_what_it_shows(
+    tmp_path: Path, session: SparkSession, database: str
+) -> None:
     folder = tmp_path / "bus"
     shutil.copytree(ROOT / "examples" / "bus", folder, ignore=shutil.ignore_patterns("lake", ".lakewright"))
     for typed in (*typed_in(STEPS), *typed_in(PAGE)):
