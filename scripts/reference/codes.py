@@ -13,15 +13,15 @@ _DECIDE = "[Decide](applying.md#what-a-person-decides)"
 
 PLAN: Mapping[Code, str] = {
     Code.HELD_UNRECORDED: "The manifest is older than the table, or was lost",
-    Code.SUPERSEDED: "With the strategy `full`",
+    Code.SUPERSEDED: "",
     Code.NEW_SLICES: "",
     Code.LATE_SLICE: f"{_DECIDE}, or declare `late_slices`",
-    Code.LATE_SKIPPED: "Nothing; or declare another `late_slices`",
+    Code.LATE_SKIPPED: "Or declare another `late_slices`",
     Code.CHANGED_SLICE: f"{_DECIDE}, or declare `changed_slices`",
-    Code.FAILED_SLICE: f"Correct the slice or the declaration, and {_DECIDE.lower()}",
-    Code.FAILED_BEFORE: "Decide about that one, if it has failed",
+    Code.FAILED_SLICE: f"Correct the slice or the declaration, or {_DECIDE.lower()}",
+    Code.FAILED_BEFORE: "Decide about that one",
     Code.OTHER_ORDER: "",
-    Code.REDECLARED: "Key, strategy or columns have changed",
+    Code.REDECLARED: "",
     Code.TABLE_GONE: f"Restore it, or {_DECIDE.lower()}",
     Code.TABLE_OLDER: f"Restore the last one, or {_DECIDE.lower()}",
     Code.FILES_GONE: "Bring the files back, or skip the slices",
@@ -31,35 +31,35 @@ PLAN: Mapping[Code, str] = {
     Code.FOREIGN_ROWS: _DECIDE,
     Code.NO_BUILD: "",
     Code.CUT_OFF: "",
-    Code.REDEFINED: "The query, or what it uses",
+    Code.REDEFINED: "",
     Code.INPUT_MOVED: "",
     Code.INPUT_MISSING: "Wait for the step that makes it, or bring it",
     Code.INPUT_DUE: "",
     Code.OUTPUT_CHANGED: "",
-    Code.OUTPUT_GONE: "It was emptied, restored, replaced or removed",
-    Code.WAIVED: f"By `waive`. {_DECIDE} if it is to be built",
-    Code.WITHDRAWN: f"By TRUNCATE or DESTROY. {_DECIDE} if it is to be built",
-    Code.KEPT_AS_FILLED: "By `buildPolicy: IF_EMPTY`. To build it, empty it and run its job",
+    Code.OUTPUT_GONE: "",
+    Code.WAIVED: f"By `waive`. {_DECIDE} otherwise",
+    Code.WITHDRAWN: f"By TRUNCATE or DESTROY. {_DECIDE} otherwise",
+    Code.KEPT_AS_FILLED: "By `buildPolicy: IF_EMPTY`. To build it, empty it",
     Code.APPENDED_BEFORE: f"Its inputs have changed since. {_DECIDE}",
-    Code.UNSEEN: "Only Spark, or a database, knows. Run its job, or declare `refresh: daily`",
+    Code.UNSEEN: "Run its job, or declare `refresh: daily`",
     Code.REFRESH: "",
     Code.UNCHECKED: "",
     Code.CHECK_FAILED: f"Correct the rows, or {_DECIDE.lower()}",
     Code.SLICE_GONE: f"Bring it back, or {_DECIDE.lower()}",
     Code.SKIPPED_CHANGED: _DECIDE,
     Code.INCOMPLETE: "Wait for the program that writes the slices",
-    Code.UNREADABLE: "It looks like a slice, and is left out: remove or correct it",
+    Code.UNREADABLE: "Remove or correct it",
     Code.NO_FILES: "Correct the entity's `from`, or wait for the first file",
-    Code.UNDATED: "Declare `time`: the form of the date in the names, such as dd.MM.yyyy, or `now`",
-    Code.VANISHED: "Their rows stay; a rebuild needs the files. `lakewright manifest discover` lists them",
-    Code.ELSEWHERE: "Move the slices into the lake's present folder, or `lakewright manifest skip ITEM`",
+    Code.UNDATED: "Declare `time`",
+    Code.VANISHED: "Their rows stay; a rebuild needs the files",
+    Code.ELSEWHERE: "Move them into the lake's present folder, or `lakewright manifest skip ITEM`",
     Code.BAD_ROWS: "By `on_bad_rows: quarantine`. Correct the source, and remove the folder",
-    Code.DISABLED: "By `enabled: false`",
-    Code.UNDECLARED: "Declare it again, or `moved_from: NAME` at the entity that it is now, or DESTROY it",
-    Code.UNRECORDED: "The manifest was lost, and no log has the builds of files, updates and merges",
-    Code.FAILED_ITEM: "It is another program's: `lakewright manifest show ITEM` has the error",
+    Code.DISABLED: "",
+    Code.UNDECLARED: "Declare it again, or `moved_from: NAME`, or DESTROY it",
+    Code.UNRECORDED: "The manifest was lost",
+    Code.FAILED_ITEM: "It is another program's: `lakewright manifest show ITEM`",
     Code.LEFT_ITEM: "It is another program's: `lakewright manifest release ITEM`",
-    Code.BROKEN: "Follow the remedy: something can't be read, or the lake was moved",
+    Code.BROKEN: "Follow the remedy",
     Code.UNKNOWN: "Only Spark, or a run of a job, knows",
 }
 """What to do about a step or finding, and why it comes about where its text does not say that."""
@@ -67,34 +67,34 @@ PLAN: Mapping[Code, str] = {
 _RUN = "Run again"
 
 ERRORS: Mapping[str, str] = {
-    "error": "Follow the message",
-    "spec": "`lakewright validate` looks at all files",
-    "usage": "Correct the call",
+    "error": "",
+    "spec": "`lakewright validate`",
+    "usage": "",
     "not_offered": "`lakewright plan` shows the present ones",
     "run_failed": "`lakewright status` names what to do",
-    "not_installed": "Install it",
-    "service_ended": "Start it again, and report it",
+    "not_installed": "",
+    "service_ended": "Start it again",
     "spark_unavailable": "See `lakewright doctor`",
     "manifest_corrupt": "See `lakewright manifest fsck`",
     "illegal_transition": "See `lakewright manifest show ITEM`",
     "sequence_conflict": "Read the item, and decide again",
-    "held": "Wait, or follow the remedy",
-    "item_locked": "Wait, or `lakewright manifest release ITEM` after its end",
-    "item_failed": "Correct the cause, then `lakewright manifest resolve ITEM`",
+    "held": "",
+    "item_locked": "Wait, or `lakewright manifest release ITEM`",
+    "item_failed": "`lakewright manifest resolve ITEM`",
     "item_waits": "Run that application",
     "lease_held": "Wait for it",
     "lake_moved": "Follow the remedy",
     "retryable": _RUN,
     "commit_conflict": _RUN,
-    "commit_too_late": "Look into the table, as the remedy says",
+    "commit_too_late": "Follow the remedy",
     "executor_lost": _RUN,
-    "store_unavailable": "Check the database, disk or network; then run again",
+    "store_unavailable": _RUN,
     "store_busy": _RUN,
-    "slice_unsettled": "Run again once the source has ended",
-    "storage_unavailable": "Check access, disk or network; then run again",
-    "database_unavailable": "Check the database; then run again",
-    "lease_lost": "Run again",
-    "target": "Follow the message",
+    "slice_unsettled": _RUN,
+    "storage_unavailable": "Check access",
+    "database_unavailable": _RUN,
+    "lease_lost": _RUN,
+    "target": "",
     "slice": "Correct the slice",
     "schema_drift": "Correct the slice or the entity's columns",
     "column_mismatch": "Correct the mapping, or what it reads",
@@ -103,13 +103,13 @@ ERRORS: Mapping[str, str] = {
     "bad_rows": "Correct the slice, or raise `max_bad_rows`",
     "delete_brake": "If the slice is complete, `lakewright apply ENTITY --allow deletes`",
     "late_slice": "Decide",
-    "backdated": "Give a later one, or `--allow-backdated`; `lakewright apply ENTITY --allow backdated`",
+    "backdated": "Give a later one, or `lakewright apply ENTITY --allow backdated`",
     "data_loss": "`--allow-data-loss` permits it",
     "migration": "Declare what the table is, or make it anew",
     "verification": "Correct rows or check, or `lakewright decide TARGET/INSTANCE waive`",
-    "command_failed": "Read its output; then `lakewright manifest resolve ITEM`",
+    "command_failed": "`lakewright manifest resolve ITEM`",
     "timeout": "Raise the `timeout`, or make the target faster",
-    "jvm_ended": "Run again, with more memory if it ran out",
+    "jvm_ended": "Give it more memory if it ran out",
     "metrics": "Report it",
 }
 
@@ -122,7 +122,9 @@ def codes_of_plan() -> str:
 
 def codes_of_errors() -> str:
     """Return an entry for each code of errors: what has happened, and the advice."""
-    return "\n".join(f"- `{each.code}`: {_first(each)}. {ERRORS[each.code]}" for each in all_errors())
+    return "\n".join(
+        f"- `{each.code}`: {_first(each)}. {ERRORS[each.code]}".rstrip() for each in all_errors()
+    )
 
 
 def all_errors() -> list[type[LakewrightError]]:
@@ -138,8 +140,8 @@ def _below(base: type[LakewrightError]) -> Iterator[type[LakewrightError]]:
 
 
 def _first(error: type[LakewrightError]) -> str:
-    """Return the first paragraph of the description of an error."""
-    return " ".join((error.__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
+    """Return the first sentence of the description of an error."""
+    return " ".join((error.__doc__ or "").split()).partition(". ")[0].rstrip(".")
 
 
 def _quoted(template: str) -> str:

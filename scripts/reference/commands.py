@@ -16,11 +16,14 @@ WIDTH = 100
 HELP = re.compile(r"\n  -h, --help .*")
 OPTION = re.compile(r"^  -.*(?:\n {4,}\S.*)*", re.M)
 LONG = re.compile(r"--[\w-]+")
+RANGE = re.compile(r"; [\dx<>=]+(?=\])| ?\[[\dx<>=]+\]")
 MANY = 2
 """Commands from which on an option that they have is described once."""
 USAGE = re.compile(r"\AUsage: (?P<call>.*)\n\n")
 COMMANDS = re.compile(r"^Commands:\n(?:  .*\n)+\n?", re.M)
 EXAMPLES = re.compile(r"\n*^Examples:\n(?:  .*\n?)+", re.M)
+ITEM = re.compile(r"\s*ITEM is `ENTITY/SLICE`, a path or an id\.")
+"""What many commands say; the page says it once."""
 
 
 def help_of_commands() -> str:
@@ -52,7 +55,7 @@ def _without_repetition(context: click.Context, text: str) -> str:
         call = found["call"].replace("[OPTIONS] ", "").removesuffix(" [OPTIONS]")
         return "" if call == path or call.endswith("[ARGS]...") else f"`{call.removeprefix(f'{path} ')}`\n\n"
 
-    text = USAGE.sub(usage, HELP.sub("", text))
+    text = USAGE.sub(usage, HELP.sub("", ITEM.sub("", text)))
     sections = text.split("\n\n")
     return "\n\n".join(
         part
@@ -82,7 +85,8 @@ def _block(shared: Container[str], block: str) -> str:
 def _squeezed(option: str) -> str:
     """Return an option of a help text on one line, its name and its meaning two spaces apart."""
     name, _, meaning = option.strip().partition("  ")
-    return f"{name.strip()}  {' '.join(meaning.split())}"
+    meaning = RANGE.sub("", " ".join(meaning.split()))
+    return f"{name.strip().replace('INTEGER RANGE', 'N')}  {meaning.strip()}"
 
 
 def _entry(option: str) -> str:

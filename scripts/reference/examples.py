@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 DEFINITION = re.compile(r"^  \w+:\n(?:    .*\n)+", re.M)
@@ -20,6 +23,7 @@ PARTS = {
     "dataset": "input",
     "hook": "hooks",
     "measure": "measures",
+    "schema": "schema",
 }
 """Of categories whose kinds are a part of a definition: the key at which the part begins."""
 
@@ -30,14 +34,36 @@ def shared_definitions(category: str) -> str:
 
 
 def example_of(category: str, kind: str) -> str:
-    """Return the example of a kind, or its part, without what the page shows once, as a block of YAML."""
+    """Return the example of a kind, or its part, as a block of YAML, or nothing if it is plain.
+
+    What the page shows once is left out, and so are other sections.
+    """
     whole = _text(EXAMPLES / category / f"{kind}.yml")
+    if _is_plain(category, kind, whole):
+        return ""
     if category in PARTS:
         return f"```yaml\n{_part(whole, PARTS[category])}\n```"
     shared = set(_shared(category).values())
-    text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], whole)
+    own = re.search(rf"^{category}s:\n(?:  .*\n|\n)+", whole, re.M)
+    text = DEFINITION.sub(lambda found: "" if found[0] in shared else found[0], own[0] if own else whole)
     text = re.sub(r"\n{3,}", "\n\n", EMPTY_SECTION.sub("", text)).replace(":\n\n", ":\n").strip()
     return f"```yaml\n{text or whole.strip()}\n```"
+
+
+def _is_plain(category: str, kind: str, text: str) -> bool:
+    """Return whether an example shows no more than the list of keys: single values, each on one line."""
+    key = PARTS.get(category, f"{category}s")
+    parts = [part[key] for part in _maps_in(yaml.safe_load(text)) if key in part]
+    shown = [each for each in _maps_in(parts) if each.get("kind") == kind]
+    values = [value for each in shown for value in each.values()]
+    return bool(shown) and not any(isinstance(value, list | dict) or "\n" in str(value) for value in values)
+
+
+def _maps_in(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _maps_in(inner)
 
 
 def _part(text: str, key: str) -> str:

@@ -81,7 +81,7 @@ class Key:
 
     @property
     def entry(self) -> str:
-        """The key as an entry of a list: text needs no type, and of several values the default is bold."""
+        """What its list says of the key: text needs no type, and of several values the default is bold."""
         choices = self.type.split(", ")
         is_plain = not self.default or (self.type, self.default) == (NAMES[bool], "`false`")
         if self.default in choices:
@@ -90,7 +90,7 @@ class Key:
             default = self.default if self.default == REQUIRED else f"default {self.default}"
             takes = [*([] if self.type == NAMES[str] else choices), *([] if is_plain else [default])]
         brackets = f" ({', '.join(takes)})" if takes else ""
-        return f"- `{self.name}`{brackets}: {self.meaning}"
+        return f"{brackets}: {self.meaning}"
 
 
 def keys_of(
@@ -135,10 +135,15 @@ def keys_of(
 def listed(keys: Sequence[Key], *others: str) -> str:
     """Return the keys as a list, with other entries, and a sentence about keys that have no effect.
 
-    A `description`, which every definition may have, is left out: the page of project files says so.
+    Keys with the same values and the same meaning share an entry. A `description`, which every definition
+    may have, is left out: the page of project files says so.
     """
-    shown = (key for key in keys if key.is_used and key.name.rpartition(".")[2] != "description")
-    entries = [*(key.entry for key in shown), *(f"- {other}" for other in others)]
+    names: dict[str, list[str]] = {}
+    for key in keys:
+        if key.is_used and key.name.rpartition(".")[2] != "description":
+            names.setdefault(key.entry, []).append(f"`{key.name}`")
+    entries = [*(f"- {', '.join(alike)}{entry}" for entry, alike in names.items())]
+    entries += [f"- {other}" for other in others]
     unused = ", ".join(f"`{key.name}`" for key in keys if not key.is_used)
     sentence = f"Accepted, but without effect: {unused}." if unused else ""
     return "\n\n".join(part for part in ("\n".join(entries), sentence) if part)

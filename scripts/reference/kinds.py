@@ -46,8 +46,11 @@ LEVELS = {
 WITH_COMMON_KEYS = ("mapping", "relation", "target")
 """Categories whose page has a list of keys that many kinds have."""
 
-MANY = 3
-"""Kinds from which on a key is described once, and keys from which on a kind refers to another."""
+MANY = 2
+"""Kinds from which on a key is described once."""
+
+ALIKE = 3
+"""Keys from which on a kind refers to another."""
 
 
 def kinds_of(category: str) -> Iterator[tuple[str, tuple[str, ...], type[Named]]]:
@@ -104,7 +107,7 @@ def _alike(category: str) -> Mapping[str, str | None]:
         inside = [
             other
             for other, its in keys.items()
-            if len(its) >= MANY and set(its) <= set(own) and (len(its), other) < (len(own), name)
+            if len(its) >= ALIKE and set(its) <= set(own) and (len(its), other) < (len(own), name)
         ]
         found[name] = max(inside, key=lambda other: len(keys[other]), default=None)
     return found

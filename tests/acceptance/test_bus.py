@@ -1,4 +1,4 @@
-"""The example of `examples/bus`, typed as `docs/bus.md` shows it: `processing-manifest.md`, "Use cases"."""
+"""The example of `examples/bus`, typed as its README shows it: `processing-manifest.md`, "Use cases"."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "bus.md"
+STEPS = ROOT / "examples" / "bus" / "README.md"
 
 
 @pytest.fixture
@@ -38,10 +39,12 @@ def database(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_page_on_the_bus_does_what_it_shows(tmp_path: Path, session: SparkSession, database: str) -> None:
+def test_the_example_of_the_bus_does_what_it_shows(
+    tmp_path: Path, session: SparkSession, database: str
+) -> None:
     folder = tmp_path / "bus"
     shutil.copytree(ROOT / "examples" / "bus", folder, ignore=shutil.ignore_patterns("lake", ".lakewright"))
-    for typed in typed_in(PAGE):
+    for typed in (*typed_in(STEPS), *typed_in(PAGE)):
         done = run(folder, typed.command, session)
         assert typed.missing(done.out) == [], f"$ {typed.command}\n{done.all}"
     with psycopg.connect(database) as connection:

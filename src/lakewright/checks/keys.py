@@ -63,7 +63,7 @@ class UniqueCheck(_KeyCheck):
 
 
 class ForeignKeyCheck(Check):
-    """Holds if each row's key occurs in another relation or mapping; keys with a null are ignored."""
+    """Holds if each row's key occurs in another relation or mapping, or has a null."""
 
     relation: Annotated[str | None, RefersTo.RELATION] = Declared(
         default=None, description="Relation that holds the keys."
@@ -73,13 +73,13 @@ class ForeignKeyCheck(Check):
     )
     column: str | None = Declared(
         default=None,
-        description="Check of a column: the other side's column; default: the same name.",
+        description="Of a column: the other side's column; default: the same name.",
     )
-    columns: Texts = Declared(default=(), description="Check of rows: the columns of the key.")
+    columns: Texts = Declared(default=(), description="Of rows: the columns of the key.")
     references_: Texts = Declared(
         default=(),
         alias="references",
-        description="Check of rows: the other side's columns; default: the same names.",
+        description="Of rows: the other side's columns; default: the same names.",
     )
 
     @model_validator(mode="after")

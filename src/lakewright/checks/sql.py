@@ -43,8 +43,7 @@ _MORE = 6
 class SqlCheck(Check):
     """Holds if the query says so; its tables are mappings, and `__this__` is the relation or mapping itself.
 
-    The query returns one row with a boolean column `success`, or rows of a boolean and the number of rows
-    for which the condition has that value.
+    The query returns one row with a boolean column `success`, or rows of a boolean and a number of rows.
     """
 
     query: Annotated[str, SqlText.QUERY] = Declared(description="Query to run.")
@@ -108,16 +107,14 @@ class SqlTest(Model):
 class SqlAssertion(Assertion):
     """Holds if each query returns exactly the expected rows, compared by the types of their columns.
 
-    Text equals only the same text, numbers are equal by value: 2, 2.0 and 2.00. A list, struct or map is
-    written as such, or as JSON.
+    Text equals only the same text, numbers are equal by value. A list, struct or map is written as such, or
+    as JSON.
     """
 
     query: Annotated[str | None, SqlText.QUERY] = Declared(
         default=None, description="Query; its tables are mappings."
     )
-    expected: Listed[Any] = Declared(
-        default=(), description="Rows that the query must return; none for an empty result."
-    )
+    expected: Listed[Any] = Declared(default=(), description="Rows that the query must return.")
     tests: Listed[SqlTest] = Declared(default=(), description="More queries, each with its expected rows.")
 
     @model_validator(mode="after")

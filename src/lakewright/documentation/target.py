@@ -92,8 +92,7 @@ def json_files(document: Document) -> Mapping[str, str]:
 class DocumentTarget(Target):
     """Writes the project's documentation, with lineage and the results of checks.
 
-    Other keys are taken from `documentation.yml`. If a check fails, the target ends as
-    SUCCESS_WITH_ERRORS.
+    Keys that it lacks are taken from `documentation.yml`.
     """
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.VERIFY})
@@ -102,9 +101,7 @@ class DocumentTarget(Target):
     collectors: Listed[Collector] = Declared(
         default=(), description="What to collect; by default everything."
     )
-    generators: Listed[Generator] = Declared(
-        default=(), description="What to write; default: a page in generated-documentation."
-    )
+    generators: Listed[Generator] = Declared(default=(), description="What to write.")
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the folders that the generators write."""

@@ -92,14 +92,14 @@ JoinMode = Annotated[
 class JoinMapping(Mapping):
     """Joins its inputs from left to right.
 
-    With `columns`, the result has these columns once. With `condition`, on two inputs, it has all columns
-    of both; later mappings write `input.column` for columns of the same name.
+    With `columns`, the result has these columns once. With `condition`, it has all columns of both; later
+    mappings write `input.column` for columns of the same name.
     """
 
     join_inputs: Annotated[Listed[Input], RefersTo.MAPPING] = Declared(
         alias="inputs", description="Names of the mappings to join."
     )
-    mode: JoinMode = Declared(default="left", description="Join type: how rows without a match are treated.")
+    mode: JoinMode = Declared(default="left", description="Type of the join.")
     columns: Texts = Declared(default=(), description="Columns of all inputs whose values must be equal.")
     condition: Annotated[str | None, SqlText.CONDITION] = Declared(
         default=None, description="SQL condition on two inputs, by name."
@@ -212,7 +212,7 @@ def _with_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:
 class UpsertMapping(InputMapping):
     """Returns the rows of `updates`, and those of `input` whose key is not in `updates`.
 
-    The columns are those of the updates. A key that contains null is a key like any other.
+    The columns are those of the updates.
     """
 
     naming_fields: ClassVar[tuple[str, ...]] = ("key_columns",)

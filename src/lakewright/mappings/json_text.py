@@ -56,7 +56,7 @@ class _JsonMapping(InputMapping):
 class ExtractJsonMapping(_JsonMapping):
     """Returns the declared columns of the JSON in a column; the output `error` has what can't be parsed.
 
-    Null and empty text count as what can't be parsed: their `record` is null.
+    Null and empty text can't be parsed.
     """
 
     column: str = Declared(description="Column with the JSON, one document in each row.")
@@ -65,7 +65,7 @@ class ExtractJsonMapping(_JsonMapping):
     )
     parse_mode: ParseMode = Declared(
         default="PERMISSIVE",
-        description="JSON that can't be parsed goes to `error`, is left out, or fails the target.",
+        description="Whether JSON that can't be parsed goes to `error`, is left out, or fails the target.",
     )
 
     def outputs(self) -> tuple[str, ...]:
@@ -135,15 +135,14 @@ class JsonColumn(Model):
 class UnpackJsonMapping(_JsonMapping):
     """Replaces text columns with JSON by structs, or adds the structs.
 
-    What can't be parsed is null, with its text in the field `corruptedColumn` if the struct has it. A
-    value that does not fit its field is null.
+    What can't be parsed, and a value that does not fit its field, is null.
     """
 
     columns: Listed[JsonColumn] = Declared(min_length=1, description="The columns to unpack.")
     corrupted_column: str = Declared(
         default="_corrupt_record",
-        description="Field that receives the text of JSON that can't be parsed. Without this key, only if "
-        "the schema declares the field.",
+        description="Field for the text of JSON that can't be parsed; without this key, only if the schema "
+        "declares the field.",
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:

@@ -70,15 +70,13 @@ def _capital(word: str) -> str:
 
 
 NamingText = Annotated[Naming, from_text(one_of(Naming, "naming"))]
-JoinedBy = Annotated[
-    NamingText, Declared(description="How names of flattened columns are joined: by `_` or by case.")
-]
+JoinedBy = Annotated[NamingText, Declared(description="How names of flattened columns are joined.")]
 
 
 class FlattenMapping(InputMapping):
     """Returns a column for each nested struct field, named after its path.
 
-    Names are only joined; `conform` with `flatten` and `naming` changes them, too.
+    Names are only joined; `conform` changes them, too.
     """
 
     naming: JoinedBy = Naming.SNAKE_CASE
@@ -234,7 +232,7 @@ class StackMapping(InputMapping):
 
 
 class ConformMapping(InputMapping):
-    """Renames columns and struct fields, replaces types and flattens structs, as configured."""
+    """Renames columns and struct fields, replaces types and flattens structs."""
 
     naming: NamingText | None = Declared(default=None, description="Style of names; default: names are kept.")
     types: dict[str, TypeText] = Declared(

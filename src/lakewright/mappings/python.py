@@ -37,8 +37,8 @@ _LOADING = Lock()
 class PythonMapping(Mapping):
     """Returns the result of a Python function, called with a frame per input and with `arguments`.
 
-    The function should neither read nor write anything else: that is ignored when targets are ordered and
-    tainted. Its session is that of an input, `src.sparkSession`.
+    The function should neither read nor write anything else. Its session is that of an input,
+    `src.sparkSession`.
     """
 
     file: Annotated[str, FileText.OF_PROJECT] = Declared(description="Python file with the function.")

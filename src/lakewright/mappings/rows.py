@@ -153,8 +153,7 @@ class RepartitionMapping(InputMapping):
 class ObserveMapping(InputMapping):
     """Returns its input; the first target that writes it reports the measures as its metrics.
 
-    These targets are of the kinds `relation`, `file`, `merge`, `copy`, `local` and `blackhole`. Only
-    numbers are published as metrics; other types are in the report and the result.
+    Only numbers are published as metrics; other types are in the result.
     """
 
     keeps_columns: ClassVar[bool] = True
@@ -216,7 +215,7 @@ Position = Annotated[Literal["beginning", "end"], from_text(str.lower)]
 class HistorizeMapping(InputMapping):
     """Adds the interval in which each row is valid: from its own time to that of the key's next row.
 
-    The end of the last row is null. The order of rows with the same key and time is undefined.
+    The end of the last row is null.
     """
 
     naming_fields: ClassVar[tuple[str, ...]] = ("key_columns", "time_column")
@@ -224,9 +223,7 @@ class HistorizeMapping(InputMapping):
     key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
     time_column: ColumnName = Declared(description="Column with the time of a row.")
     valid_from_column: str = Declared(default="valid_from", description="New column: the beginning.")
-    valid_to_column: str = Declared(
-        default="valid_to", description="New column with the end, exclusive; null if open."
-    )
+    valid_to_column: str = Declared(default="valid_to", description="New column: the end, exclusive.")
     column_insert_position: Position = Declared(default="end", description="Position of the new columns.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:

@@ -44,7 +44,7 @@ class RelationMapping(Mapping):
     columns: dict[str, TypeText] | None = Declared(
         default=None,
         description="Columns of the result; default: all. Those that the relation lacks are null, with a "
-        "warning; `validate` refuses them if it declares its columns.",
+        "warning.",
     )
 
     def source(self, workspace: Workspace) -> ReadableRelation:
@@ -168,7 +168,7 @@ class EmptyMapping(LiteralMapping):
 class ValuesMapping(LiteralMapping):
     """Returns its records with the columns of `columns` or `schema`.
 
-    A value that does not fit its type is an error: 1.5 is no `int`, and a `date` has no time.
+    A value that does not fit its type is an error.
     """
 
     records: Rows = Declared(

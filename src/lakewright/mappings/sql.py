@@ -60,9 +60,7 @@ class _QueryMapping(QueryText, Mapping):
 class SqlMapping(_QueryMapping):
     """Runs a Spark SQL query.
 
-    A single name in FROM or JOIN refers to a mapping; `database.table` to a catalog table. The run warns
-    of a UNION, INTERSECT or EXCEPT that cuts fractions, since no decimal holds the digits of all its
-    inputs.
+    A single name in FROM or JOIN refers to a mapping; `database.table` to a catalog table.
     """
 
     sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")

@@ -184,8 +184,7 @@ class WaitingView(Observation):
 class ViewRelation(QueryText, InCatalog, MigratedView):
     """A view in the catalog; its rows are computed when it is read.
 
-    With `sql`, every table is a catalog table. A `mapping` is of kind sql, filter, alias or relation, over
-    catalog and Delta tables.
+    A `mapping` is of kind sql, filter, alias or relation, over catalog and Delta tables.
     """
 
     query_keys: ClassVar[tuple[str, ...]] = ("sql", "file", "mapping")
@@ -273,8 +272,7 @@ def _is_missing(workspace: Workspace, resource: Resource) -> bool:
 class TableRelation(HiveTable, InCatalog, MigratedTable):
     """A catalog table in a format other than Delta.
 
-    A write replaces the files by a single rename, so that a query sees the old or the new content. One
-    that runs during the rename may fail.
+    A write replaces the files by a single rename; a query that runs meanwhile may fail.
     """
 
     writer: Literal["hive", "spark"] | None = Declared(
@@ -286,7 +284,7 @@ class TableRelation(HiveTable, InCatalog, MigratedTable):
     )
     external: bool = Declared(
         default=False,
-        description="Others may use the files too; DESTROY removes them, as in Flowman.",
+        description="Others may use the files too; DESTROY removes them.",
     )
     properties: TextMap = Declared(
         default_factory=dict, description="Properties of a table that Lakewright creates."
@@ -451,7 +449,7 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
     """A view that unites tables named `prefix_1`, `prefix_2` and so on; the last one is written.
 
     New columns are added to the last table. A column whose type or nullability doesn't fit begins another
-    table; the view shows all rows with the declared columns.
+    table.
     """
 
     view_database: str | None = Declared(default=None, description="Database of the view.")

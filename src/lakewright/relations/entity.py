@@ -44,8 +44,8 @@ class EntityRelation(Relation):
 
     as_of: Annotated[str, from_text(with_offset)] | None = Declared(
         default=None,
-        description="Rows that were valid at this time; without history, the table's rows at this time. "
-        "ISO 8601; without an offset in the lake's time zone.",
+        description="Rows that were valid at this time (ISO 8601); without history, the table's rows at "
+        "this time.",
     )
 
     def found(self, workspace: Workspace) -> Entity:

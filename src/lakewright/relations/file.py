@@ -57,11 +57,10 @@ FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"],
 class FileRelation(StoredRelation):
     """Files below `location`, in a folder per partition unless `pattern` defines another layout.
 
-    Readers see either the old or the new content: a write replaces it by a single rename.
+    A write replaces the content by a single rename.
 
-    Files are read like slices, at any depth. A record that does not fit the columns fails the query. CSV
-    columns are matched by name, or by position if the header has no declared column at another place. Empty
-    text is null. If quotes follow a backslash, set the option `escape` to a backslash.
+    Files are read like slices, at any depth. CSV columns are matched by name, or by position if the header
+    has no declared column at another place. Empty text is null.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})
@@ -70,8 +69,8 @@ class FileRelation(StoredRelation):
     format: FileFormat = Declared(default="csv", description="Format of the files.")
     pattern: str | None = Declared(
         default=None,
-        description="Path of a partition's files below the location, such as ${year}/*.csv. With `*` or "
-        "`?` it can only be read.",
+        description="Path of a partition's files, such as ${year}/*.csv. With `*` or `?` it can only be "
+        "read.",
     )
     options: TextMap = Declared(default_factory=dict, description="Spark's options for the format.")
 

@@ -29,8 +29,7 @@ _SAVE_MODES = {OutputMode.OVERWRITE: "overwrite", OutputMode.APPEND: "append"}
 class GenericRelation(StoredRelation):
     """Reads and writes through Spark's own reader and writer.
 
-    The source decides whether readers see a write in one step. Its content is not observed, and nothing is
-    created or removed.
+    Its content is not observed, and nothing is created or removed.
     """
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(_SAVE_MODES)

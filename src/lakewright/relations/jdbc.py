@@ -121,7 +121,7 @@ class JdbcQueryRelation(QueryText, InDatabase):
 class JdbcViewRelation(QueryText, InDatabase, MigratedView):
     """A view in a PostgreSQL database, with a query in the database's own SQL.
 
-    The view's comment has a digest of the query, by which changes are found.
+    The view's comment has a digest of the query.
     """
 
     database: str | None = Declared(default=None, description="Schema that contains the view.")
@@ -190,15 +190,14 @@ class IndexSpec(Model):
     unique: bool = Declared(default=False, description="Whether the columns must be unique.")
     clustered: bool = Declared(
         default=False,
-        description="Rows are stored in its order; PostgreSQL and others ignore it.",
+        description="Whether rows are stored in its order.",
     )
 
 
 class JdbcTableRelation(InDatabase, MigratedTable):
     """A table in a database; each write is one transaction.
 
-    In other databases than PostgreSQL, tables are created and columns added; other differences replace the
-    table if the strategy allows it.
+    In other databases than PostgreSQL, tables are created and columns added.
     """
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)

@@ -46,7 +46,7 @@ class LiteralRelation(Relation):
 class ValuesRelation(LiteralRelation):
     """Returns its records with the columns of `columns` or of the schema.
 
-    A value that does not fit its type is an error: 1.5 is no `int`, and a `date` has no time.
+    A value that does not fit its type is an error.
     """
 
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")

@@ -139,7 +139,7 @@ def store_jars(release: Release, kind: str) -> tuple[Jar, ...]:
     There are none if that kind is not offered on the release.
 
     Amazon's bundle of its whole SDK has 686 MB. The jars that the file system needs of it have 13 MB
-    (docs/decisions/016-s3-jars.md).
+    (docs/decisions/004-jars-from-maven-central.md).
     """
     return _listed_jars(release, kind)
 

@@ -146,7 +146,7 @@ class PutFileTarget(CopyFileTarget):
 class MergeFilesTarget(FileCopy):
     """Writes the files of a folder to one file, in the order of their names."""
 
-    source: str = Declared(description="Folder; its hidden files and `_SUCCESS` are left out.")
+    source: str = Declared(description="Folder; hidden files and `_SUCCESS` are left out.")
     delimiter: str = Declared(default="", description="Text between two files.")
 
     def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class HiveDatabaseTarget(OutputTarget):
     """Creates a database of the catalog, checks that it exists, and drops it.
 
-    Tables and views create their database themselves; this gives it a location or a comment. A database
-    with tables is dropped only with `--allow-data-loss`.
+    A database with tables is dropped only with `--allow-data-loss`.
     """
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})

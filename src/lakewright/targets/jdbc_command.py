@@ -32,11 +32,11 @@ class CommandAction(Model):
     sql: Texts = Declared(min_length=1, description="Statements in the SQL of the database.")
     condition: str | None = Declared(
         default=None,
-        description="Query whose first value must be at least 1 for them to run; no row counts as 0.",
+        description="Query whose first value must be at least 1 for them to run.",
     )
     transactional: bool = Declared(
         default=False,
-        description="Whether to run the statements in one transaction; otherwise each runs in its own.",
+        description="Whether to run the statements in one transaction.",
     )
 
 
@@ -59,9 +59,9 @@ _KEYS = {Phase.VALIDATE: "validate_"}
 
 
 class JdbcCommandTarget(Target):
-    """Runs statements in a database, in each phase those of its action if the condition holds.
+    """Runs statements in a database, in each phase those of its action.
 
-    The effects of the statements are not known, so declare with `after` and `before` when they run.
+    Declare with `after` and `before` when they run.
     """
 
     connection: ConnectionReference = Declared(description="The connection, or its name.")
@@ -71,11 +71,11 @@ class JdbcCommandTarget(Target):
     validate_: CommandAction | None = Declared(
         default=None, alias="validate", description="Statements to run in VALIDATE."
     )
-    create: CommandAction | None = Declared(default=None, description="Statements to run in CREATE.")
-    build: CommandAction | None = Declared(default=None, description="Statements to run in BUILD.")
-    verify: CommandAction | None = Declared(default=None, description="Statements to run in VERIFY.")
-    truncate: CommandAction | None = Declared(default=None, description="Statements to run in TRUNCATE.")
-    destroy: CommandAction | None = Declared(default=None, description="Statements to run in DESTROY.")
+    create: CommandAction | None = Declared(default=None, description="Statements to run in this phase.")
+    build: CommandAction | None = Declared(default=None, description="Statements to run in this phase.")
+    verify: CommandAction | None = Declared(default=None, description="Statements to run in this phase.")
+    truncate: CommandAction | None = Declared(default=None, description="Statements to run in this phase.")
+    destroy: CommandAction | None = Declared(default=None, description="Statements to run in this phase.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -106,14 +106,14 @@ class MergeClause(Model):
     """An action on the rows that meet a condition."""
 
     action: Annotated[Literal["insert", "update", "delete"], BeforeValidator(lower)] = Declared(
-        description="insert is for rows without a match, the others for matches."
+        description="What to do; insert is for rows without a match."
     )
     condition: Annotated[str | None, SqlText.CONDITION] = Declared(
-        default=None, description="SQL condition on `source` and `target`; by default all rows."
+        default=None, description="SQL condition on `source` and `target`; default: all rows."
     )
     columns: Annotated[TextMap, SqlText.EXPRESSION] = Declared(
         default_factory=dict,
-        description="SQL expression for each column to set; default: the source column of that name.",
+        description="SQL expression for each column; default: the source's column.",
     )
 
     @model_validator(mode="after")
@@ -126,12 +126,11 @@ class MergeClause(Model):
 class MergeTarget(RelationTarget):
     """Merges a mapping's rows, `source`, into a Delta relation, `target`, in one commit.
 
-    If the relation declares no schema, the first rows decide the table's columns. A clause without
-    `columns` sets those that both have, with a warning.
+    A clause without `columns` sets those that both have, with a warning.
     """
 
     merge_key: Texts = Declared(
-        default=(), description="Columns by which rows match; default: the relation's merge key."
+        default=(), description="Columns by which rows match; default: the relation's."
     )
     condition: Annotated[str | None, SqlText.CONDITION] = Declared(
         default=None, description="SQL condition by which rows match, instead of a key."

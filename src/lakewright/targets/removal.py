@@ -230,14 +230,14 @@ SHORTEST_HOURS = 7 * 24
 
 
 class DeltaVacuumTarget(_RelationTarget):
-    """Removes the files that no version of a Delta table within the retention needs, in BUILD."""
+    """Vacuums a Delta table in BUILD."""
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD})
     always_builds: ClassVar[bool] = True
 
     retention_time: DurationText | None = Declared(
         default=None,
-        description="How long former versions stay readable, at least a week; default: as the table says.",
+        description="How long former versions stay readable, at least a week.",
     )
     compaction: bool = Declared(default=False, description="Merge small files first.")
     min_files: int = Declared(

@@ -62,26 +62,23 @@ class Target(Named):
 
     description: str | None = Declared(default=None, description="Description for people.")
     before: Texts = Declared(default=(), description="Targets that run after this one.")
-    after: Texts = Declared(
-        default=(), description="Targets that run before this one, and taint it when they run."
-    )
+    after: Texts = Declared(default=(), description="Targets that run before this one, and taint it.")
     enabled: bool = Declared(default=True, description="Whether the target takes part in runs.")
     build_policy: BuildPolicyText | None = Declared(
         default=None, description="When the target is dirty in BUILD."
     )
     refresh: RefreshText = Declared(
         default=Refresh.NEVER,
-        description="When `apply` builds the target if it can't observe its inputs; `daily` is once per "
-        "UTC day.",
+        description="When `apply` builds the target if it can't observe its inputs.",
     )
     verify_policy: VerifyPolicyText | None = Declared(
         default=None, description="Whether VERIFY accepts an empty result."
     )
     retries: int = Declared(
-        default=0, ge=0, description="Further attempts after an error that a retry may cure."
+        default=0, ge=0, description="Further attempts after an error that may be temporary."
     )
     timeout: DurationText | None = Declared(
-        default=None, description="Longest time that a phase may take, such as PT1H."
+        default=None, description="Longest time for a phase, such as PT1H."
     )
     documentation: Documentation | None = Declared(
         default=None, exclude=True, description="Descriptions and checks for the documentation."

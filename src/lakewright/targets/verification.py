@@ -75,7 +75,7 @@ class AssertionTarget(Target):
     assertions: Assertions = Declared(default_factory=dict, description="Assertions to check, by name.")
     mode: ErrorModeText = Declared(
         default=ErrorMode.FAIL_AT_END,
-        description="A failed assertion stops the target, fails it at the end, or only warns.",
+        description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
     )
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
@@ -130,7 +130,7 @@ class ValidateTarget(AssertionTarget):
 
     mode: ErrorModeText = Declared(
         default=ErrorMode.FAIL_FAST,
-        description="A failed assertion stops the target, fails it at the end, or only warns.",
+        description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
     )
 
 
@@ -243,7 +243,7 @@ class Measure(Named):
 class SqlMeasure(Measure):
     """Returns a metric for each numeric column of each row; other columns are labels.
 
-    A label that is null is `null`; a number that is null, NaN or infinite is no number, as JSON has it.
+    A label that is null is `null`.
     """
 
     query: Annotated[str, SqlText.QUERY] = Declared(description="Query; its tables are mappings.")

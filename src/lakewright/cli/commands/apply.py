@@ -199,7 +199,7 @@ def take_steps(
 def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str) -> None:
     """Decide CHOICE about SUBJECT, as `lakewright plan` offers it, for the next `lakewright apply`.
 
-    SUBJECT is an entity, or ENTITY/SLICE. Nothing is recorded if the choice is not offered any more.
+    SUBJECT is an entity, ENTITY/SLICE or TARGET/INSTANCE.
 
     Examples:
         lakewright decide regions/2025-07-02-slice.parquet place
@@ -285,7 +285,7 @@ def plan(
 ) -> int:
     """Show what a run of JOB would do to each target up to PHASE, and why; without JOB, what is due.
 
-    Nothing is written: no table, no record, no history.
+    Nothing is written.
 
     Examples:
         lakewright plan

@@ -171,8 +171,7 @@ class _Drawing:
 def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resources: bool) -> None:
     """Show which targets of a job depend on which: a failure blocks those after it.
 
-    Without PHASE, all targets are shown with what connects them in any phase. With PHASE, the targets are
-    those that a run would take. Triggers are shown with the targets that they start with.
+    With PHASE, the targets are those that a run would take.
 
     Examples:
         lakewright graph monthly
@@ -264,12 +263,11 @@ SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections
 
 
 @command
-@click.option("--spark", is_flag=True, help="Let Spark analyse every mapping, too, over tables without rows.")
+@click.option("--spark", is_flag=True, help="Let Spark analyse every mapping, too.")
 def validate(call: Call, /, *, spark: bool) -> None:
     """Check all files of the project and report every error, with file and line.
 
-    This needs no Spark and reads no data. Expressions are evaluated with stand-ins for parameters. SQL
-    that the parser rejects is a warning; Spark may accept it.
+    This needs no Spark and reads no data.
 
     Examples:
         lakewright validate
@@ -310,8 +308,7 @@ def docs(
 ) -> int:
     """Write the project's documentation: its definitions, their lineage, and the results of its checks.
 
-    `documentation.yml` says what to write. Expressions have the values of JOB and its parameters, or of
-    the last run. Exits with 1 if a check fails.
+    Expressions have the values of JOB and its parameters, or of the last run. Exits with 1 if a check fails.
 
     Examples:
         lakewright docs
@@ -348,7 +345,7 @@ def docs(
 def schema(call: Call, /, folder: Path | None) -> None:
     """Write JSON schemas of project.yml, modules, documentation.yml and entity files into DIR.
 
-    DIR is by default the folder schemas of the project. The output says how an editor finds them.
+    The output says how an editor finds them.
 
     Examples:
         lakewright schema

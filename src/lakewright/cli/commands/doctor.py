@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:
     """Check Python, Java, Spark, Delta, its jars, the project, its manifest and its folders.
 
-    Each check is OK, has a remedy, or was skipped. With ENTITY, check its slices, the rows of its silver
-    table by the rules of its strategy, and whether the table has the commits that the manifest records.
+    With ENTITY, check its slices, its rows by the rules of its strategy, and its commits.
 
     Examples:
         lakewright doctor
@@ -151,7 +150,7 @@ def _page(checks: Sequence[Check]) -> Iterator[Block]:
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> None:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
-    Rows do not change, and slices may be processed meanwhile. Runs also maintain tables.
+    Runs also maintain tables.
 
     Examples:
         lakewright maintain
@@ -187,9 +186,9 @@ def _last(found: Mapping[str, Maintenance]) -> str:
 
 @command
 def setup(call: Call, /) -> int:
-    """Fetch Delta's jars, and make the archive of Java's classes with which Spark starts in half the time.
+    """Fetch Delta's jars, and make the archive of classes with which Spark starts in half the time.
 
-    For runs without a network, or that start often. It takes about a minute and 190 MB.
+    It takes about a minute and 190 MB.
 
     Examples:
         lakewright setup

@@ -60,7 +60,7 @@ def history(call: Call, /, *, job: str | None, status: str | None, age: str | No
 @history.add("show")
 @click.argument("run")
 def show_run(call: Call, /, run: str) -> None:
-    """Show how each target of one run ended; the start of its id is enough if it is unique.
+    """Show how each target of one run ended; the start of its id is enough.
 
     Examples:
         lakewright history show RUN
@@ -81,7 +81,7 @@ def show_run(call: Call, /, run: str) -> None:
 def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int) -> None:
     """Compare two runs target by target, or show what one slice changed in an entity's table.
 
-    Without OTHER, RUN is compared with the previous run of the same job, phase and parameters.
+    By default RUN is compared with the previous one of its job, phase and parameters.
 
     Examples:
         lakewright history diff RUN OTHER
@@ -111,8 +111,7 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
 def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     """Show the life of one record: each version, by which slice, in which run.
 
-    KEY is the business key, or its values in the order of the declaration. Without history, the table's
-    versions are read, as far as their files are there.
+    KEY is the business key, or its values in the order of the declaration.
 
     Examples:
         lakewright history row regions 302811
@@ -135,8 +134,7 @@ def show_row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
 def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     """Remove old runs from the history.
 
-    Of each job, phase, parameters and choice of targets, the last run and the last successful ones are
-    kept. So are running ones, and all records of slices.
+    The last and the last successful run of each job, phase and parameters are kept.
 
     Examples:
         lakewright history prune --older-than 90d

@@ -44,29 +44,26 @@ TEMPLATES = {
     type=click.Choice(list(TEMPLATES)),
     default="minimal",
     show_default=True,
-    help="minimal: one entity with two dated files, one table; entities: one for each strategy; full: files, "
-    "joins, a Delta table, checks, measures, documentation and tests.",
+    help="minimal: one entity, one table; entities: one for each strategy; full: all sections.",
 )
 @click.option(
     "--from",
     "places",
     metavar="PLACE",
     multiple=True,
-    help="A folder with files, or a file, here or in s3://: the project is made for what is there. May be "
-    "repeated.",
+    help="A folder or a file, here or in s3://. May be repeated.",
 )
 @click.option(
     "--from-dbt",
     "dbt",
     metavar="PROJECT",
     type=click.Path(path_type=Path),
-    help="The folder of a dbt project: its snapshots become entities that adopt their tables.",
+    help="A dbt project, whose snapshots become entities.",
 )
 def init(call: Call, /, folder: Path, *, template: str, places: tuple[str, ...], dbt: Path | None) -> None:
     """Write a small project into DIR, by default the current folder.
 
-    The project is ready to run, and comments explain it. With --from, its entities are those of existing
-    files.
+    With --from, its entities are those of existing files.
 
     Examples:
         lakewright init
@@ -118,7 +115,7 @@ def _draft(call: Call, folder: Path, places: tuple[str, ...], dbt: Path | None) 
 def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     """Write a project with airport data into DIR (by default lakewright-demo) and apply four months of it.
 
-    A second call finds nothing to do. Changes made there are never overwritten.
+    Changes made there are never overwritten.
 
     Examples:
         lakewright demo

@@ -37,7 +37,7 @@ def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:
     "--skip/--requeue",
     "is_skipped",
     default=True,
-    help="Skip the slice from now on; or process it again, and those after it, in the next run.",
+    help="Skip the slice from now on; or process it, and those after it, in the next run.",
     show_default="--skip",
 )
 @click.option("--over-foreign", is_flag=True, help="Allow commits of other writers to be lost.")
@@ -45,8 +45,7 @@ def _show_ended(call: Call, entity: str, ended: Run, **what: str) -> None:
 def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Take SLICE back: the silver table of ENTITY is as if the slice had never been processed.
 
-    What would change is shown first. The last slice, or any slice with --requeue, is undone without
-    writing rows, unless its commit holds others before it.
+    What would change is shown first.
 
     Examples:
         lakewright undo regions 2025-07-02-slice.parquet --dry-run
@@ -87,7 +86,7 @@ def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> 
     "--include",
     metavar="SLICE",
     multiple=True,
-    help="Apply this slice, which waits, where its processing time puts it; repeatable.",
+    help="Apply this slice, which waits, in its place; repeatable.",
 )
 @click.option("--check", is_flag=True, help="Only build beside the table and compare.")
 @click.option("--yes", "-y", is_flag=True, help="Swap the new table in without asking.")
@@ -96,8 +95,7 @@ def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> 
 def rebuild(call: Call, /, entity: str, **options: Any) -> int:
     """Build the silver table of ENTITY again from its slices, under today's declaration.
 
-    It is built beside the old one, compared with it, and swapped in by one commit. Slices that arrive
-    meanwhile wait.
+    It is built beside the old one, compared with it, and swapped in by one commit.
 
     Examples:
         lakewright rebuild regions --check

@@ -135,13 +135,12 @@ def _may_remove(call: Call, request: JobRequest) -> bool:
 @click.option(
     "--processing-time",
     metavar="TIME",
-    help="When versions begin and end: ISO 8601, or an expression such as '${slice.date}'; by default as the "
-    "entity's jobs declare it, or now.",
+    help="When versions begin and end: ISO 8601, or an expression such as '${slice.date}'.",
 )
 @click.option(
     "--strategy",
     type=click.Choice(["full", "merge", "historic"], case_sensitive=False),
-    help="Use this strategy instead of the entity's own.",
+    help="Use another strategy than the entity's.",
 )
 @click.option("--late", is_flag=True, help="Allow a slice to be applied although a later one is processed.")
 @click.option("--allow-data-loss", is_flag=True, help="Allow full to replace the rows of another strategy.")
@@ -151,15 +150,14 @@ def _may_remove(call: Call, request: JobRequest) -> bool:
     "--rehearse",
     "is_rehearsed",
     is_flag=True,
-    help="Only show what SLICE would change, on a clone of the table; nothing is written.",
+    help="Only show what SLICE would change.",
 )
 @rows_option("With --rehearse: the largest number of records.")
 @despite_faults
 def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Process the pending slices of ENTITY in order, or only SLICE.
 
-    --rehearse applies SLICE, in any state, to a shallow clone of the table, and removes the clone. The
-    exit code is 1 if a run would fail.
+    --rehearse applies SLICE to a clone of the table. The exit code is 1 if a run would fail.
 
     Examples:
         lakewright process regions
@@ -278,8 +276,7 @@ def _processed_page(entity: str, result: ProcessResult) -> Iterator[Block]:
 def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bool) -> int:
     """Run the project's tests, or those with these names; `*` matches anything.
 
-    Each test builds its targets and fixtures in a temporary place, checks its assertions and removes
-    everything. Exits with 1 if a test fails.
+    Each test builds its targets in a temporary place. Exits with 1 if a test fails.
 
     Examples:
         lakewright test

@@ -40,16 +40,12 @@ STOPPING = "Stopping the server; a second signal stops at once."
 @click.option(
     "--behind-proxy",
     metavar="HEADER",
-    help="A proxy checks the users and names them in this header; needed for any --host but loopback.",
+    help="Header in which a proxy names the user; needed for any --host but loopback.",
 )
 @click.option("--on-demand", "is_on_demand", is_flag=True, hidden=True)
-@click.option(
-    "--detach", is_flag=True, help="Run in the background; the output goes to .lakewright/serve.log."
-)
+@click.option("--detach", is_flag=True, help="Run in the background.")
 def serve(call: Call, /, *, detach: bool, **options: Any) -> int:
     """Keep Spark warm for the commands of this user, run triggers, and show the operator's page.
-
-    It can be killed at any moment, and nothing is lost.
 
     Examples:
         lakewright serve
@@ -117,7 +113,7 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
 def show_status(call: Call, /) -> int:
     """Show whether a server runs for the project.
 
-    The exit code is 1 if none does. A link is shown that opens the page once, within 15 minutes.
+    The exit code is 1 if none does.
 
     Examples:
         lakewright serve status
@@ -146,7 +142,7 @@ def show_status(call: Call, /) -> int:
 def stop(call: Call, /, *, timeout: int) -> None:
     """Stop the project's server.
 
-    The command waits for its end. What it runs stops after the current commit.
+    What it runs stops after the current commit.
 
     Examples:
         lakewright serve stop

@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.
 
-    silver.NAME is the table of an entity, gold.NAME a relation, mapping.NAME a mapping. The plain NAME of
-    an entity means its current rows, NAME.history all versions.
-
-    --as-of reads entities with history as they were valid then, and other Delta tables in their version of
-    then.
+    silver.NAME is the table of an entity, gold.NAME a relation, mapping.NAME a mapping. NAME means an
+    entity's current rows, NAME.history all versions.
 
     Examples:
         lakewright sql "SELECT * FROM silver.regions WHERE dlf_deleted"

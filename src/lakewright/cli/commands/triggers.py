@@ -48,8 +48,6 @@ def triggers(call: Call, /) -> None:
 def run(call: Call, /, trigger: str) -> None:
     """Run a trigger now, also after a failure.
 
-    A paused trigger runs once it is resumed.
-
     Examples:
         lakewright triggers run nightly
     """
@@ -62,7 +60,7 @@ def run(call: Call, /, trigger: str) -> None:
 @triggers.add("pause")
 @click.argument("trigger", shell_complete=names_of("triggers"))
 def pause(call: Call, /, trigger: str) -> None:
-    """Keep a trigger from starting runs until it is resumed; the latest that becomes due is remembered.
+    """Keep a trigger from starting runs until it is resumed.
 
     Examples:
         lakewright triggers pause arrivals

@@ -47,7 +47,7 @@ def list_watermarks(call: Call, /) -> None:
     "--type",
     "kind",
     type=click.Choice(TYPES),
-    help="Needed if there is no watermark yet; by default the type of the present one.",
+    help="Needed if there is no watermark yet.",
 )
 @operator_options
 def set_watermark(
@@ -84,7 +84,7 @@ def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, rea
 @watermark.add("history")
 @click.argument("entity", required=False, shell_complete=names_of("entities"))
 def list_changes(call: Call, /, entity: str | None) -> None:
-    """List who set or reset watermarks, newest first, with the reason and the value before.
+    """List who set or reset watermarks, newest first.
 
     Examples:
         lakewright watermark history

@@ -27,18 +27,16 @@ from lakewright.spec.models.job import MetricBoard
 class MomentHook(Hook):
     """A hook with a text for each moment at which a phase (`job…`) or a target (`target…`) starts or ends."""
 
-    job_start: str | None = Declared(default=None, description="Called when a phase starts.")
-    job_finish: str | None = Declared(default=None, description="Called when a phase has finished.")
-    job_success: str | None = Declared(default=None, description="Called when a phase succeeded.")
-    job_skip: str | None = Declared(default=None, description="Called when a phase had nothing to do.")
-    job_failure: str | None = Declared(default=None, description="Called when a phase failed.")
-    target_start: str | None = Declared(default=None, description="Called when a target starts.")
-    target_finish: str | None = Declared(default=None, description="Called when a target has finished.")
-    target_success: str | None = Declared(default=None, description="Called when a target succeeded.")
-    target_skip: str | None = Declared(default=None, description="Called when a target had nothing to do.")
-    target_failure: str | None = Declared(
-        default=None, description="Called when a target failed, was blocked or was aborted."
-    )
+    job_start: str | None = Declared(default=None, description="URL or statement for its start.")
+    job_finish: str | None = Declared(default=None, description="URL or statement for its end.")
+    job_success: str | None = Declared(default=None, description="URL or statement for a success.")
+    job_skip: str | None = Declared(default=None, description="URL or statement if it had nothing to do.")
+    job_failure: str | None = Declared(default=None, description="URL or statement for a failure.")
+    target_start: str | None = Declared(default=None, description="URL or statement for its start.")
+    target_finish: str | None = Declared(default=None, description="URL or statement for its end.")
+    target_success: str | None = Declared(default=None, description="URL or statement for a success.")
+    target_skip: str | None = Declared(default=None, description="URL or statement if it had nothing to do.")
+    target_failure: str | None = Declared(default=None, description="URL or statement for a failure.")
 
     def texts(self) -> Iterator[str]:
         """Yield the declared texts."""

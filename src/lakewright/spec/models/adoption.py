@@ -54,7 +54,7 @@ class Adoption(SnakeModel):
     """How the rows of an existing table are converted, once, to rows of this entity."""
 
     like: Lower[Literal["dbt_snapshot", "datalake_foundation"] | None] = Field(
-        default=None, description="Tool that made the table, which presets the other keys."
+        default=None, description="Tool that made the table; presets the other keys."
     )
     valid_from: str | None = Field(default=None, description="Column with the start of a version.")
     valid_to: str | None = Field(default=None, description="Column with the end of a version.")
@@ -64,13 +64,11 @@ class Adoption(SnakeModel):
     sentinel: Texts = Field(default=(), description="Values of valid_to for no end, such as 9999-12-31.")
     ends: Lower[Literal["exclusive", "inclusive"]] = Field(
         default="exclusive",
-        description="inclusive: valid_to is a version's last instant or day. exclusive: it is the first "
-        "one after.",
+        description="Whether valid_to is a version's last instant or day, or the first one after.",
     )
     deletes: Lower[Literal["flag", "row"] | None] = Field(
         default=None,
-        description="What marks a delete. flag: the last version before it. row: a version that begins "
-        "with it, as dbt's hard_deletes: new_record.",
+        description="What marks a delete: a flag of the version before it, or a row that begins with it.",
     )
     columns: TextMap = Field(
         default_factory=dict, description="Column of the table by its name in silver, where different."
@@ -128,26 +126,25 @@ class HistoryFrom(SnakeModel):
     folder: str | None = Field(
         default=None,
         min_length=1,
-        description="Folder of dated exports: a URI, or a path below the lake's root folder.",
+        description="Folder of dated exports: a URI, or a path in the lake.",
     )
     table: str | None = Field(
         default=None,
         min_length=1,
-        description="Table of versions: a name in the catalog, or the path or URI, with a slash, of a "
-        "Delta table.",
+        description="Delta table of versions: a name in the catalog, or a path or URI with a slash.",
     )
     valid_from: str = Field(min_length=1, description="Column with the start of a version.")
     valid_to: str | None = Field(
         default=None,
         min_length=1,
-        description="Column with the end of a version; default: a version ends when the next one begins.",
+        description="Column with the end of a version; default: the next one's start.",
     )
     sentinel: Texts = Field(default=(), description="Values of valid_to for no end, such as 9999-12-31.")
     columns: TextMap = Field(
         default_factory=dict, description="Column of the history by its name in the slices, where different."
     )
     format: SliceFormatValue = Field(
-        default=None, description="Format of the files in the folder; default: that of the slices."
+        default=None, description="Format of the files; default: that of the slices."
     )
 
     @model_validator(mode="after")

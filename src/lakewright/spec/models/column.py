@@ -56,20 +56,19 @@ class ColumnKeys(SnakeModel):
     description: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Comment of the table's column."
     )
-    optional: bool = Field(default=False, description="A slice may lack the column, which is then null.")
+    optional: bool = Field(default=False, description="Whether a slice may lack the column.")
     format: str | None = Field(
         default=None, min_length=1, description="Pattern of dates or times in texts, such as dd.MM.yyyy."
     )
     unit: Lower[Unit | None] = Field(
         default=None,
-        description="What numbers count: for a date `days` since 1970, or those of `excel`; for a "
-        "timestamp the others, since 1970.",
+        description="What numbers count: time since 1970, or Excel's days.",
     )
     rounding: Lower[Literal["half_up"] | None] = Field(
-        default=None, description="Round numbers with more decimal places than the `datatype` has."
+        default=None, description="Round numbers with too many decimal places."
     )
     values: dict[str, bool] | None = Field(
-        default=None, min_length=1, description="Texts for true and false, such as {J: true, N: false}."
+        default=None, min_length=1, description="Texts for true and false, such as {J: true}."
     )
     omit: bool = Field(default=False, description="Leave the column of the source out.")
 
@@ -79,8 +78,7 @@ class Column(ColumnKeys):
 
     name: str = Field(
         default="",
-        description="Name in the source; `customer.id` may be the field `id` of `customer`. Empty for a "
-        "calculated column.",
+        description="Name in the source; a calculated column has none.",
     )
     newname: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Name in silver, if it differs."

@@ -34,7 +34,7 @@ Checks = Annotated[Listed[Annotated[Named, KindOf("check", is_short=True)]], Ref
 class ColumnDocumentation(Model):
     """Documentation of one column."""
 
-    name: str = Field(min_length=1, description="Name of the column; case does not matter.")
+    name: str = Field(min_length=1, description="Name of the column.")
     description: str | None = Field(default=None, description="What the column contains.")
     checks: Checks = Field(default=(), description="Checks of its values.")
 
@@ -55,7 +55,7 @@ class Collector(Model):
     """One part of the documentation that is collected."""
 
     kind: Literal["relations", "mappings", "targets", "entities", "lineage", "checks", "tests"] = Field(
-        description="What is collected; `lineage` is that of columns, `checks` runs them."
+        description="What is collected; `checks` runs them."
     )
 
 
@@ -71,12 +71,12 @@ class Generator(Model):
     template: Annotated[
         DocumentationFormat, from_text(lambda text: "markdown" if text in ("text", "md") else text)
     ] = Field(default=DocumentationFormat.HTML, description="Form of the output.")
-    include_relations: Patterns = _patterns("relations; default: all")
-    exclude_relations: Patterns = _patterns("relations to leave out")
-    include_mappings: Patterns = _patterns("mappings; default: all")
-    exclude_mappings: Patterns = _patterns("mappings to leave out")
-    include_targets: Patterns = _patterns("targets; default: all")
-    exclude_targets: Patterns = _patterns("targets to leave out")
+    include_relations: Patterns = _patterns("names; default: all")
+    exclude_relations: Patterns = _patterns("names to leave out")
+    include_mappings: Patterns = _patterns("names; default: all")
+    exclude_mappings: Patterns = _patterns("names to leave out")
+    include_targets: Patterns = _patterns("names; default: all")
+    exclude_targets: Patterns = _patterns("names to leave out")
 
     def shows(self, category: str, name: str, project: str) -> bool:
         """Return whether a definition is included. Patterns match its name with and without `project/`."""

@@ -48,22 +48,19 @@ class Maintenance(SnakeModel):
     long ago stay where they are.
     """
 
-    enabled: bool = Field(
-        default=True, description="Whether runs do maintenance. `lakewright maintain` always does."
-    )
+    enabled: bool = Field(default=True, description="Whether runs do maintenance.")
     small_files: int = Field(
         default=20, ge=2, description="Small files in a partition from which they are compacted."
     )
     file_mib: int = Field(
-        default=64, ge=1, description="Size in MiB below which files are small, and at which compaction aims."
+        default=64, ge=1, description="Size in MiB at which compaction aims; smaller files are small."
     )
     marked_rows: float = Field(
         default=0.2, gt=0, lt=1, description="Share of rows in deletion vectors above which they are removed."
     )
     vacuum: bool = Field(
         default=False,
-        description="Whether files that no version of the last week needs are removed after a compaction. "
-        "The table property `delta.deletedFileRetentionDuration` sets another time.",
+        description="Whether files that only older versions need are removed after a compaction.",
     )
 
     @property
@@ -98,8 +95,7 @@ class EntitySettings(SnakeModel):
     slices_from: str | None = Field(
         default=None,
         min_length=1,
-        description="Slices outside of the lake: a folder, or a pattern of files such as "
-        "`exports/{date}/orders.csv`, as a path or URI.",
+        description="Slices outside of the lake: a folder or pattern, as of the short form's `from`.",
     )
     bronze_table: str | None = Field(default=None, description="Accepted with a warning, without effect.")
     silver_table: str | None = Field(default=None, description="Template of the catalog table.")
@@ -111,27 +107,26 @@ class EntitySettings(SnakeModel):
     )
     delete_scope: Lower[Literal["closed", "open", "full"]] = Field(
         default="closed",
-        description="Window of delete_missing. open: without its lower end. full: each slice is the whole "
-        "source.",
+        description="Window of delete_missing.",
     )
     max_delete_ratio: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="Share of its window that delete_missing may delete; more fails the slice.",
+        description="Share of its window that delete_missing may delete.",
     )
     delete_floor: int = Field(default=20, ge=0, description="Rows that delete_missing may always delete.")
     sequence_by: str | None = Field(
         default=None,
-        description="Column that orders a record's states: a row replaces only a smaller or equal one.",
+        description="Column that orders the states of a record.",
     )
     duplicates: Lower[Literal["refuse", "latest"]] = Field(
         default="refuse",
-        description="Rows of one slice with the same business key. refuse: the slice fails. latest: the "
-        "greatest sequence_by wins.",
+        description="Whether rows of a slice with the same business key fail it, or the greatest "
+        "sequence_by wins.",
     )
     last_seen: Lower[Literal["column", "on_change"]] = Field(
-        default="column", description="column: lastSeen of unchanged rows is updated too."
+        default="column", description="Whether lastSeen of unchanged rows is updated too."
     )
     null_keys: Lower[Literal["error", "allow"]] = Field(
         default="error", description="Nulls in the business key."
@@ -144,20 +139,18 @@ class EntitySettings(SnakeModel):
     )
     late_slices: Lower[Literal["hold", "place", "end", "skip"]] = Field(
         default="hold",
-        description="A slice that is older than one already processed. hold: a person decides. The others "
-        "decide beforehand: apply puts it in its place, takes it after the others, or leaves it out.",
+        description="What apply does with a slice that is older than a processed one; hold: ask.",
     )
     fold: bool = Field(
         default=True,
-        description="Process several pending slices in one commit, if that gives the same table.",
+        description="Process several pending slices in one commit.",
     )
     changed_slices: Lower[Literal["hold", "take", "keep"]] = Field(
         default="hold",
-        description="A processed slice that has other files. hold: a person decides. take: it and those "
-        "after it are processed again. keep: its rows stay.",
+        description="What happens if the files of a processed slice change; hold: ask.",
     )
     partition_moves: Lower[Literal["allow", "never"]] = Field(
-        default="allow", description="never: records keep their partition, so a merge searches only that."
+        default="allow", description="never: records keep their partition; a merge searches only that."
     )
     hash_exclude: Texts = Field(default=(), description="Columns whose changes do not count.")
     bronze_format: Lower[Literal["parquet", "csv", "json", "avro", "orc"]] = Field(
@@ -170,48 +163,41 @@ class EntitySettings(SnakeModel):
     )
     naive_times: Lower[Literal["lake", "utc", "refuse"]] = Field(
         default="lake",
-        description="Times without an offset where a `timestamp` is wanted: in the lake's time zone, in UTC, "
-        "or no values of it.",
+        description="Whether times without an offset are in the lake's time zone, in UTC, or no timestamps.",
     )
     on_bad_rows: Lower[Literal["fail", "quarantine"]] = Field(
         default="fail",
-        description="Rows that do not parse, lack a key or do not fit a type fail the slice, or are put "
-        "aside.",
+        description="Whether bad rows fail the slice, or are put aside.",
     )
     max_bad_rows: int = Field(
         default=100,
         ge=0,
         le=100_000,
-        description="Rows of a slice that may be put aside; more, or all, fail the slice.",
+        description="Rows of a slice that may be put aside.",
     )
     adopt: AdoptionValue = Field(
         default=None, description="Columns of an existing table that the entity adopts."
     )
     history_from: HistoryFrom | None = Field(
         default=None,
-        description="Past versions before the first slice (historic): dated exports in a folder, or "
-        "another tool's table of versions.",
+        description="Versions from before the first slice.",
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
     readers: Lower[Literal["deletion_vectors", "any"]] = Field(
         default="deletion_vectors",
-        description="Readers of its table: those that know Delta's deletion vectors, or any, such as "
-        "pandas. With any, CREATE drops the feature.",
+        description="Readers of its table: those that know Delta's deletion vectors, or any.",
     )
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
     )
     time: Annotated[TimeColumn | str | None, BeforeValidator(_column_or_text)] = Field(
         default=None,
-        description="Processing time of a slice, unless its job or the caller gives one: `name`, a form "
-        "of date such as dd.MM.yyyy, an expression such as `${slice.date}T06:00:00`, `{from: "
-        "COLUMN}` or `now`.",
+        description="Processing time of a slice, as in the short form.",
     )
     undo_window: str | None = Field(
         default=None,
         pattern=r"^[1-9][0-9]{0,4}d$",
-        description="How long slices can be undone, such as `30d`: files and log of old versions are "
-        "kept. Default: Delta's 7 days.",
+        description="How long slices can be undone, such as `30d`; default: 7 days.",
     )
 
     @model_validator(mode="before")
@@ -304,16 +290,13 @@ class EntityKeys(SnakeModel):
     """The keys beside the settings that an entity has in both of its forms."""
 
     description: str | None = Field(default=None, description="What a row describes.")
-    group: str | None = Field(
-        default=None, description="Group of entities; `-t tag:group=NAME` selects it in a job."
-    )
+    group: str | None = Field(default=None, description="Group of entities, for `-t tag:group=NAME`.")
     connectiongroup: str | None = Field(
-        default=None, description="Group of source systems; `-t tag:connectiongroup=NAME` selects it."
+        default=None, description="Group of source systems, for `-t tag:connectiongroup=NAME`."
     )
     moved_from: str = Field(
         default="",
-        description="The name that it had before. Its slices, its table and what is recorded of them stay "
-        "where they are.",
+        description="The name that it had before; its table stays where it is.",
     )
     destination: str = Field(default="", description="Name of the silver table.")
     enabled: bool = Field(default=True, description="Whether the entity is processed.")

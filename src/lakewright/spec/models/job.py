@@ -53,7 +53,7 @@ class Parameter(Model):
     )
     granularity: str | None = Field(
         default=None,
-        description="Values are rounded down to its multiples, ranges step by it: P1D or a number.",
+        description="Values are rounded down to its multiples, such as P1D; ranges step by it.",
     )
     default: str | None = Field(default=None, description="Value if none is given.")
     description: str | None = Field(default=None, description="What it is for.")

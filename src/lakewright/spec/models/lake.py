@@ -35,8 +35,7 @@ class LakeSettings(SnakeModel):
     root_folder: str = Field(default="", description="Folder or URI of the lake.")
     timezone: str = Field(
         default="UTC",
-        description="IANA time zone of times without an offset: processing times, and those in slices, "
-        "adopted tables and `history_from`.",
+        description="IANA time zone of times without an offset.",
     )
     raw_path: str = Field(
         default="${connection}/${entity}", description="Path below `raw` of deliveries, for loaders."
@@ -53,7 +52,7 @@ class LakeSettings(SnakeModel):
     systemfield_prefix: str = Field(default="dlf_", description="Prefix of the names of system columns.")
     output_method: OutputText = Field(default=TableOutput.PATHS, description="How tables are found.")
     bronze_output: OutputText | None = Field(
-        default=None, description="`catalog` has no effect, and a warning: slices are files or folders."
+        default=None, description="Without effect: slices are files or folders."
     )
     silver_output: OutputText | None = Field(
         default=None, description="Overrides output_method for silver tables."
@@ -62,7 +61,7 @@ class LakeSettings(SnakeModel):
     registered_in: str = Field(
         default="",
         alias="register",
-        description="Database, or `catalog.database`, that names tables stored by path for other engines.",
+        description="Database, or `catalog.database`, that names tables for other engines.",
     )
 
     @field_validator("registered_in")

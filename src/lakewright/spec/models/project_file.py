@@ -71,13 +71,11 @@ class ClusterSettings(SnakeModel):
     )
     shared: bool = Field(
         default=False,
-        description="Whether all machines of the cluster see local folders under the same path. Otherwise "
-        "a cluster refuses local folders.",
+        description="Whether all machines of the cluster see local folders under the same path.",
     )
     timeout: str = Field(
         default="2m",
-        description="How long to wait for the first executor, such as `30s`, before the run ends. It has "
-        "then claimed nothing.",
+        description="How long to wait for the first executor, such as `30s`.",
     )
 
     @field_validator("master")

@@ -83,8 +83,8 @@ class ShortEntity(EntityKeys, EntitySettings):
     columns: Columns = Field(default_factory=dict, description="Columns with a type or more, by name.")
     deletes: Annotated[str | TextMap, BeforeValidator(_deletes)] = Field(
         default="none",
-        description="snapshot: each slice is the whole source, so missing records are deleted. window: "
-        "the same between watermarks. `flag COLUMN`: a column marks deletes.",
+        description="snapshot: each slice is the whole source, so missing records are deleted. window: the "
+        "same between watermarks. `flag COLUMN`: a column marks deletes.",
     )
     order_by: str | None = Field(default=None, description="Column that orders the states of a record.")
     partition_by: Texts = Field(default=(), description="Columns by which the table is partitioned.")

@@ -30,7 +30,7 @@ class SliceFormat(SnakeModel):
     )
     encoding: str = Field(
         default="UTF-8",
-        description="Encoding of csv and json, such as windows-1252. Invalid bytes fail the slice.",
+        description="Encoding of csv and json, such as windows-1252.",
     )
     separator: Annotated[str, from_text(_sign)] = Field(
         default=",", min_length=1, description="csv: separator of fields, or `tab`."
@@ -44,8 +44,7 @@ class SliceFormat(SnakeModel):
     )
     header: bool = Field(
         default=True,
-        description="csv: whether the first line of each file names the columns; otherwise they are _c0, "
-        "_c1, …",
+        description="csv: whether the first line of each file names the columns.",
     )
     trim_names: bool = Field(
         default=True, description="csv: trim spaces and tabs around names in the header."

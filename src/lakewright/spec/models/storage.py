@@ -39,22 +39,19 @@ class S3Storage(_Store):
         pattern=r"^(https?://.+)?$",
         description="URL of the store, such as `http://127.0.0.1:9000`; default: Amazon's.",
     )
-    region: str = Field(
-        default="", description="Region; default: the variable AWS_REGION, otherwise us-east-1."
-    )
+    region: str = Field(default="", description="Region; default: AWS_REGION, otherwise us-east-1.")
     path_style: bool | None = Field(
         default=None,
-        description="Whether the bucket is in the URL's path instead of its host; default: true with an "
-        "endpoint_url.",
+        description="Whether the bucket is in the URL's path; default: true with an endpoint_url.",
     )
     credentials: Lower[Credentials] = Field(
         default=Credentials.ENVIRONMENT,
-        description="`environment` is AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, "
-        "otherwise the machine's role; `profile` one in ~/.aws; `static` access_key and secret_key.",
+        description="Those of `AWS_…` variables or else of the machine's role, a profile, or access_key "
+        "and secret_key.",
     )
     profile: str = Field(default="", description="Name of the profile in ~/.aws/credentials.")
     access_key: str = Field(default="", description="Access key of static credentials.")
-    secret_key: str = Field(default="", description="Secret key, from a secret such as `$System.getenv`.")
+    secret_key: str = Field(default="", description="Secret key.")
     session_token: str = Field(default="", description="Session token of temporary static credentials.")
 
     @model_validator(mode="after")
@@ -86,19 +83,18 @@ class AzureStorage(_Store):
     endpoint_url: str = Field(
         default="",
         pattern=r"^(https?://[^/]+:\d+/?)?$",
-        description="URL of an emulator of Blob Storage, such as `http://127.0.0.1:10000`.",
+        description="URL of an emulator.",
     )
     credentials: Lower[CloudCredentials] = Field(
         default=CloudCredentials.ENVIRONMENT,
         description="`environment` is AZURE_STORAGE_ACCOUNT_KEY; or AZURE_TENANT_ID and AZURE_CLIENT_ID, "
-        "with AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE; otherwise the machine's "
-        "managed identity. `static` is account_key, or tenant_id, client_id and "
-        "client_secret.",
+        "with AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE; otherwise the machine's managed identity. "
+        "`static` is account_key, or tenant_id, client_id and client_secret.",
     )
-    account_key: str = Field(default="", description="Key of the account; take it from a secret.")
+    account_key: str = Field(default="", description="Key of the account.")
     tenant_id: str = Field(default="", description="Tenant of the application that signs in.")
     client_id: str = Field(default="", description="Id of the application.")
-    client_secret: str = Field(default="", description="Secret of the application; take it from a secret.")
+    client_secret: str = Field(default="", description="Secret of the application.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -122,16 +118,15 @@ class GoogleStorage(_Store):
     endpoint_url: str = Field(
         default="",
         pattern=r"^(https?://.+)?$",
-        description="URL of an emulator without credentials, such as `http://127.0.0.1:4443`.",
+        description="URL of an emulator.",
     )
     credentials: Lower[CloudCredentials] = Field(
         default=CloudCredentials.ENVIRONMENT,
-        description="`environment` is the file named by GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth "
-        "application-default login`, otherwise the machine's service account; `static` is "
-        "key_file.",
+        description="`environment` is the file named by GOOGLE_APPLICATION_CREDENTIALS, or gcloud's login, "
+        "otherwise the machine's service account; `static` is key_file.",
     )
     key_file: str = Field(
-        default="", description="JSON key file of a service account, on each machine that runs Spark."
+        default="", description="Key file of a service account, on each machine that runs Spark."
     )
 
     @model_validator(mode="after")
@@ -146,22 +141,18 @@ class GoogleStorage(_Store):
 class StorageSettings(SnakeModel):
     """How object stores are reached: by Spark, and by what runs without it."""
 
-    s3: S3Storage | None = Field(
-        default=None, description="S3, for `s3://`; default: Amazon's, if the lake is there."
-    )
+    s3: S3Storage | None = Field(default=None, description="S3, for `s3://`.")
     azure: AzureStorage | None = Field(
         default=None,
-        description="Azure, for `abfss://`; default: credentials of the environment, if the lake is there.",
+        description="Azure, for `abfss://`.",
     )
     gcs: GoogleStorage | None = Field(
         default=None,
-        description="Google Cloud Storage, for `gs://`; default: credentials of the environment, if the "
-        "lake is there.",
+        description="Google Cloud Storage, for `gs://`.",
     )
     single_driver: bool = Field(
         default=False,
-        description="Whether only one process at a time writes to the lake. This allows, at your risk, a "
-        "manifest on this machine and a store without conditional writes.",
+        description="Whether only one process at a time writes to the lake.",
     )
 
     @property

@@ -59,11 +59,11 @@ class Trigger(Named):
     job: Annotated[str | None, RefersTo.JOB] = Field(default=None, description="The job to run.")
     phase: Upper[Literal["VALIDATE", "CREATE", "BUILD", "VERIFY"]] | None = Field(
         default=None,
-        description="The phase up to which the job runs; required for a job. A trigger removes nothing.",
+        description="The phase up to which the job runs; required for a job.",
     )
     parameters: TextMap = Field(
         default_factory=dict,
-        description="Arguments of the job. Expressions are evaluated as of the time each run is due.",
+        description="Arguments of the job; expressions have the time that each run is due.",
     )
     entities: Annotated[Texts, RefersTo.ENTITY] = Field(
         default=(), description="The entities to process, instead of a job."
@@ -78,10 +78,10 @@ class Trigger(Named):
     catch_up: Lower[CatchUp] = Field(
         default=CatchUp.LAST,
         alias="catch_up",
-        description="Which times missed while no server ran still count.",
+        description="Which times missed while no server ran count.",
     )
     on: Lower[TriggerEvent] | None = Field(
-        default=None, description="What it waits for: slices that arrive, or that were processed."
+        default=None, description="Whether it waits for slices that arrive, or that were processed."
     )
     of: Annotated[Texts, RefersTo.ENTITY] = Field(
         default=(), description="Entities whose slices it waits for; default: its `entities`."
@@ -89,14 +89,13 @@ class Trigger(Named):
     settle: Length = Field(
         default=timedelta(seconds=2),
         le=LONGEST,
-        description="Time without changes after which a slice without `_SUCCESS` is complete; with `on: "
-        "processed`, time without a further processed slice.",
+        description="Time without changes, or without a further processed slice, after which it starts.",
     )
     every: Length = Field(
         default=timedelta(seconds=10),
         ge=LEAST_POLL,
         le=LONGEST,
-        description="How often bronze is listed; on local disks, new slices are noticed sooner.",
+        description="How often bronze is listed.",
     )
     enabled: bool = Field(default=True, description="Whether it starts runs.")
     description: str | None = Field(default=None, description="What it is for.")

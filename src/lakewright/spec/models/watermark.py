@@ -51,12 +51,10 @@ class Watermark(SnakeModel):
     )
     operation_group: int = Field(
         default=0,
-        description="Consecutive watermarks of one group are in parentheses, combined by the operation of "
-        "the first.",
+        description="Consecutive watermarks of one group are in parentheses.",
     )
     expression: str = Field(
-        description="Lower end of the next window: ${last_value}, or a date helper on it, such as "
-        "${LocalDate.addDays(${last_value}, -3)}."
+        description="Lower end of the next window, such as ${LocalDate.addDays(${last_value}, -3)}."
     )
 
     @field_validator("expression")

@@ -46,9 +46,7 @@ def _strategy_name(declared: object) -> object:
 class EntityTarget(Target):
     """Processes the slices of an entity into its silver table.
 
-    The first slice creates the table; CREATE updates table properties, or adopts a table that another
-    program wrote. TRUNCATE and DESTROY affect the whole table and all slices, which BUILD then processes
-    again.
+    TRUNCATE and DESTROY affect the whole table and all slices, which BUILD then processes again.
     """
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset(Phase)
@@ -59,7 +57,7 @@ class EntityTarget(Target):
     )
     processing_time: str | None = Declared(
         default=None,
-        description="Processing time: ISO 8601, or an expression for each slice such as `${slice.date}`.",
+        description="Processing time: ISO 8601, or an expression such as `${slice.date}`.",
     )
     slices: str | None = Declared(
         default=None,
@@ -69,7 +67,7 @@ class EntityTarget(Target):
     until: str | None = Declared(
         default=None,
         min_length=1,
-        description="Process slices up to this name, in natural order, and those whose name begins with it.",
+        description="Process slices up to this name, and those whose name begins with it.",
     )
 
     deferred: ClassVar[frozenset[str]] = frozenset({"processingTime", "processing_time"})

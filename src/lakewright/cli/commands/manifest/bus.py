@@ -90,9 +90,9 @@ def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
 @as_option
 @payload_option
 def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str | None) -> None:
-    """Record items as NEW, so that applications process them; known items are left unchanged.
+    """Record items as NEW; known items are left unchanged.
 
-    A file or folder gets the id of its place, as slices have it. Any other text is the id.
+    A file or folder gets the id of its place. Any other text is the id.
 
     Examples:
         lakewright manifest add lake/bronze/people/2022-03-01.csv --as acme/landing
@@ -132,16 +132,14 @@ def _is_place(text: str) -> bool:
     "--idempotent",
     "is_idempotent",
     is_flag=True,
-    help="Take over stale locks: repeating the command does no harm.",
+    help="Take over stale locks: repeating it does no harm.",
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run this many commands at once.")
-@click.option("-k", "--keep-going", is_flag=True, help="Process other items after one has failed.")
+@click.option("-k", "--keep-going", is_flag=True, help="Go on after an item has failed.")
 def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: bool, **options: Any) -> int:
     """Run a command for each ready item: lock it, run, and record how the command ended.
 
-    {item} in COMMAND is the item's id; no shell is involved. The environment has LAKEWRIGHT_ITEM,
-    LAKEWRIGHT_RECORD, LAKEWRIGHT_RUN, and LAKEWRIGHT_PAYLOAD, a file for a JSON object. Exit code 0 means
-    processed, any other failed.
+    {item} in COMMAND is the item's id. Exit code 0 means processed, any other failed.
 
     Examples:
         lakewright manifest run --as acme/scanner -- ./scan.sh {item}
@@ -251,7 +249,7 @@ def _exit_code(done: CommandRun, left: Backlog) -> int:
 def state(call: Call, /, *, application: str) -> None:
     """Print what an application has recorded of the items that it has processed: one line of JSON each.
 
-    They come in the order in which the items arrived. Only present revisions count.
+    They come in the order in which the items arrived.
 
     Examples:
         lakewright manifest state --as acme/loader
@@ -282,7 +280,7 @@ def acquire(
     lease: str | None,
     idempotent: bool,
 ) -> None:
-    """Lock an item and print the claim as JSON, for `renew`, `processed` and `failed`.
+    """Lock an item and print the claim as JSON.
 
     Examples:
         lakewright manifest acquire ITEM --as acme/loader --lease 10m > claim.json
@@ -303,7 +301,7 @@ def acquire(
 @command
 @claim_argument
 def renew(call: Call, /, *, claim: str) -> None:
-    """Let a claim last as long again from now; CLAIM is JSON, @FILE, or @- for stdin.
+    """Let a claim last as long again from now.
 
     Examples:
         lakewright manifest renew @claim.json
@@ -337,7 +335,7 @@ def processed(call: Call, /, *, claim: str, payload: str | None) -> None:
 @claim_argument
 @click.option("--message", metavar="TEXT", default="no reason was given", help="Why; kept in the record.")
 def failed(call: Call, /, *, claim: str, message: str) -> None:
-    """End a claim: its item has failed and waits for an operator. CLAIM is JSON, @FILE, or @- for stdin.
+    """End a claim: its item has failed and waits for an operator.
 
     Examples:
         lakewright manifest failed @claim.json --message 'disk full'

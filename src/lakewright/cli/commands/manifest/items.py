@@ -112,9 +112,9 @@ def stats(call: Call, /) -> None:
 @entity_option("entities", multiple=True)
 @despite_faults
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
-    """Record new slices in bronze, and list where bronze and silver differ from the manifest.
+    """Record new slices, and list where bronze and silver differ from the manifest.
 
-    A folder or table that can't be read is listed; the exit code is then 1.
+    The exit code is 1 if a folder or table can't be read.
 
     Examples:
         lakewright manifest discover
@@ -136,8 +136,7 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """Check all records, the verdicts derived from them, leases and watermarks.
 
-    Exits with 1 if something is damaged. Records are never changed: an item with an illegal record gets a
-    new revision. Nothing else should write meanwhile.
+    Exits with 1 if something is damaged. Nothing else should write meanwhile.
 
     Examples:
         lakewright manifest fsck
@@ -198,9 +197,9 @@ STATES = [state.value.lower() for state in State]
 def watch(
     call: Call, /, *, states: tuple[str, ...], application: str | None, entity: str | None, every: float
 ) -> None:
-    """Print records as they are added, until Ctrl-C; with `-o json` each is a line of JSON.
+    """Print records as they are added, until Ctrl-C.
 
-    A lock that becomes stale is reported once, if PROCESSING is among the states.
+    A lock that becomes stale is reported once.
 
     Examples:
         lakewright manifest watch

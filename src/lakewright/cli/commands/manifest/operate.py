@@ -171,13 +171,13 @@ def unskip() -> None:
 
 
 @_action(
-    click.option("--cascade", is_flag=True, help="Process later slices again as well, after this one."),
-    click.option("--late", is_flag=True, help="Allow it to be applied although later slices are processed."),
+    click.option("--cascade", is_flag=True, help="Process later slices again, too."),
+    click.option("--late", is_flag=True, help="Allow it although later slices are processed."),
 )
 def requeue() -> None:
     """Requeue items, so that they are processed again with the current content of their slices.
 
-    Rows that later slices have written may then be in doubt; these slices are listed.
+    Later slices whose rows may be in doubt are listed.
     ITEM is `ENTITY/SLICE`, a path or an id.
 
     Examples:
@@ -189,9 +189,9 @@ def requeue() -> None:
 
 @_action()
 def accept() -> None:
-    """Accept the present content of changed slices without processing them again.
+    """Accept the present content of changed slices without processing them.
 
-    Runs no longer report them as changed. ITEM is `ENTITY/SLICE`, a path or an id. The options select
+    ITEM is `ENTITY/SLICE`, a path or an id. The options select
     processed items whose slices have changed.
 
     Examples:
@@ -210,7 +210,7 @@ _ESCAPED = "backslashreplace"
 def export(call: Call, /, file: Path | None) -> None:
     """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
-    The file has records, watermarks, counters and runs, but no leases.
+    The file has all but leases.
 
     Examples:
         lakewright manifest export manifest.ndjson
@@ -242,7 +242,7 @@ def export(call: Call, /, file: Path | None) -> None:
 def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
     """Import what `export` wrote to FILE, or Snowplow's records, one line of JSON each; - reads stdin.
 
-    Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
+    Existing entries are kept. If a line is wrong, nothing is imported.
 
     Examples:
         lakewright manifest import manifest.ndjson
@@ -310,7 +310,7 @@ class _Lines:
 def move(call: Call, /, old: str, new: str) -> int:
     """Copy the records of slices below OLD to slices of the same names below NEW.
 
-    For a lake that was moved or copied. Records below OLD are kept.
+    For a lake that was moved or copied.
 
     Examples:
         lakewright manifest move file:///old/lake/bronze file:///new/lake/bronze
