@@ -24,8 +24,9 @@ from lakewright.errors import (
 )
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.verdict import Verdict
-from lakewright.stores.dynamodb import large_write, table
 from lakewright.stores.dynamodb import store as manifest
+from lakewright.stores.dynamodb import table
+from lakewright.stores.dynamodb import writer as large_write
 from lakewright.stores.dynamodb.rows import item_key
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import ServerClock

@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from lakewright.errors import LakewrightError, SequenceConflict
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Application, Draft
-from lakewright.manifest.store import Append, Store, Write
-
-BATCH = 500
-"""Number of items read or written in one round trip."""
-
-T = TypeVar("T")
+from lakewright.manifest.store import Append, Store, Write, batched
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ def record_unknown(store: Store, item_ids: Iterable[str], draft: Callable[[str],
     """Record items that the manifest does not know, each with its draft; known ones are left unchanged."""
     new: list[Item] = []
     known: list[Item] = []
-    for batch in _batched(dict.fromkeys(item_ids), BATCH):
+    for batch in batched(dict.fromkeys(item_ids)):
         present = store.read(batch)
         known += present.values()
         drafts = [draft(item_id) for item_id in batch if item_id not in present]
@@ -74,9 +68,3 @@ def _record(store: Store, drafts: Sequence[Draft]) -> Iterator[Item | None]:
             raise outcome
         else:
             yield outcome.items[0]
-
-
-def _batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(values)
-    while batch := list(islice(remaining, size)):
-        yield batch

@@ -23,7 +23,7 @@ from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import WATERMARK
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.models.slice_folder import SliceFolder
-from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.stores.sqlite.database import SqliteStore
 
 # It brings no types.
 pa: Any = import_module("pyarrow")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -32,7 +31,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing, standing_of
-from lakewright.manifest.store import PAGE, Damage, Document, DocumentKey
+from lakewright.manifest.store import Damage, Document, DocumentKey, Seen, batched
 from lakewright.stores.backend import check_version
 from lakewright.stores.sql.listing import Ask, paged
 from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row
@@ -107,7 +106,7 @@ def load(
     keys: Sequence[DocumentKey],
     *,
     is_locking: bool = False,
-) -> tuple[dict[str, Item], dict[DocumentKey, Document]]:
+) -> Seen:
     """Return the items and documents that exist; locked ones stay unchanged until the transaction ends."""
     if is_locking or len(item_ids) > 1 or len(keys) > FEW:
         rows = [*_item_rows(connection, item_ids, is_locking), *_document_rows(connection, keys, is_locking)]
@@ -122,12 +121,11 @@ def load(
             found_items[name] = item_of(name, value)
         elif (kind, name) in wanted:
             found_documents[kind, name] = Document(kind, name, json.loads(value), version)
-    return found_items, found_documents
+    return Seen(found_items, found_documents)
 
 
 def _item_rows(connection: Connection, item_ids: Sequence[str], is_locking: bool) -> Iterator[Any]:
-    waiting = iter(item_ids)
-    while page := list(islice(waiting, PAGE)):
+    for page in batched(item_ids):
         query = _OF_ITEM.where(items.c.item_id.in_(page)).order_by(items.c.item_id)
         yield from connection.execute(query.with_for_update() if is_locking else query)
 
@@ -218,8 +216,7 @@ def rebuild(connection: Connection) -> None:
     for table in (items, standings):
         connection.execute(delete(table))
     found = all_records(lambda query: connection.execute(query).all())
-    made = folded(found)
-    while page := list(islice(made, PAGE)):
+    for page in batched(folded(found)):
         save_items(connection, {}, page)
         save_standings(connection, [(None, item) for item in page])
 
