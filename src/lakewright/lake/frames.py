@@ -19,6 +19,7 @@ from lakewright.schema.shape import rebuilt_sql
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.engine import engine_of, jvm_of
+from lakewright.spark.functions import functions
 from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:
@@ -76,8 +77,6 @@ def created_frame(session: SparkSession, rows: Any) -> DataFrame:
 
 def empty_frame(session: SparkSession, types: Iterable[tuple[str, str | DataType]]) -> DataFrame:
     """Return a frame without rows, with columns of these names and types."""
-    from pyspark.sql import functions
-
     null = functions.lit(None)
     return session.range(0).select(*(null.cast(kind).alias(name) for name, kind in types))
 
@@ -90,8 +89,6 @@ def frame_of_texts(
     The rows are one literal of the plan. `createDataFrame` would pass them through a Python process of
     Spark's, which takes longer to start than the rows take, and may end while it is in use.
     """
-    from pyspark.sql import functions
-
     texts = functions.from_json(functions.lit(json.dumps(rows)), "array<array<string>>")
     found = session.range(1).select(functions.explode(texts).alias("row"))
     return found.select(*(found["row"][index].alias(name) for index, name in enumerate(names)))
@@ -274,8 +271,6 @@ def with_offsets(frame: DataFrame, zone: str) -> DataFrame:
     The time zones of the frame's session and of what reads it make no difference. A time that the zone has
     twice or not at all, where clocks are put back or forward, fails the query.
     """
-    from pyspark.sql import functions
-
     instants = {}
     for field in frame.schema.fields:
         own, made = name_sql(field.name), _Instants(field.name, zone)

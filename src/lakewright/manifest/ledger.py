@@ -19,10 +19,10 @@ from lakewright.manifest.commit_counter import COUNTER, choose_token
 from lakewright.manifest.discovery import DiscoveredSlice, Discovery, record_unknown
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, MOST_RACES, Holder, Lease
-from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.rewind import RewindActions
 from lakewright.manifest.store import Append, Put, Write, Written
+from lakewright.manifest.watermarks import processed_put
 
 
 class Takeover(StrEnum):

@@ -21,10 +21,10 @@ from lakewright.manifest.lock import Lock, command, failed_error, invalid_error,
 from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Append, Document, Put, Store, Write
-from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import (
     WATERMARK,
     StoredWatermark,
+    Watermark,
     WatermarkChange,
     Watermarks,
     watermark_key,

@@ -14,6 +14,7 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import Partition
 from lakewright.lake.storage_errors import failed_observation
+from lakewright.manifest.record import parse_instant_in
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
@@ -22,7 +23,6 @@ from lakewright.spec.models.base import Reference, from_text
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.query import all_rows
 

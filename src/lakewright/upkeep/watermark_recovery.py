@@ -13,8 +13,7 @@ from lakewright.errors import LakewrightError
 from lakewright.manifest.record import Record, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Store
-from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import WATERMARK, StoredWatermark, WatermarkChange, Watermarks
+from lakewright.manifest.watermarks import WATERMARK, StoredWatermark, Watermark, WatermarkChange, Watermarks
 
 
 @dataclass(frozen=True, slots=True)

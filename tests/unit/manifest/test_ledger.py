@@ -48,7 +48,7 @@ from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Document, Put, Write, Written
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import Watermark
 from lakewright.testing import MemoryStore
 
 

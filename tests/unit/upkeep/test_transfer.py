@@ -16,8 +16,7 @@ from lakewright.manifest.record import Application, Record
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Damage, Put, Write
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import Watermarks
+from lakewright.manifest.watermarks import Watermark, Watermarks
 from lakewright.testing import MemoryStore
 from lakewright.upkeep.fsck import fsck
 from lakewright.upkeep.transfer import export_manifest, import_manifest
