@@ -202,13 +202,11 @@ class Journal:
         project: str | None = None,
         job: str | None = None,
         status: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
         since: datetime | None = None,
     ) -> Iterator[Run]:
         """Yield runs, newest first; an argument that is not given does not restrict."""
         self.save_ends()
-        hidden = None if parameters is None else self.hide_secrets(parameters)
-        wanted = {"project": project, "job": job, "status": status, "parameters": hidden}
+        wanted = {"project": project, "job": job, "status": status}
         given = {name: value for name, value in wanted.items() if value is not None}
         runs: Iterator[Run] = map(self._run, self.store.documents(RUN, is_newest_first=True))
         if since is not None:

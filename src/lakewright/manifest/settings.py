@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.manifest.ledger import Takeover
-from lakewright.spec.expressions.values import Duration, before_now
+from lakewright.spec.expressions.values import before_now, parse_length
 
 SETTINGS = frozenset({"lease", "retention", "takeover"})
 """The keys of `manifest:` that this module reads."""
 
-_SHORT_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h)")
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 _ANY_DAY = datetime(2022, 1, 1, tzinfo=UTC)
 
 
@@ -26,10 +23,9 @@ def lease_duration(settings: Mapping[str, Any]) -> timedelta:
         SpecError: The text is not a duration, or it is shorter than a second.
     """
     text = str(settings.get("lease", "60s"))
-    short = _SHORT_DURATION.fullmatch(text.strip())
     try:
-        found = timedelta(seconds=int(short[1]) * _UNITS[short[2]]) if short else Duration.parse(text).exact
-    except (ValueError, OverflowError) as error:
+        found = parse_length(text.strip())
+    except ValueError as error:
         raise SpecError.of(f"manifest: lease: {error}", remedy="Write 60s, 5m or PT1M.") from error
     if found < timedelta(seconds=1):
         raise SpecError.of(f"manifest: lease: {text} is too short", remedy="Give a second or more.")

@@ -1,4 +1,11 @@
-"""A watermark's value: a typed column value that compares and has a JSON form.
+"""Watermarks: for each application, the largest value of a column in the processed slices, with its type.
+
+The payloads of PROCESSED records are authoritative. A document, saved in the same write, makes the current
+watermark a single look-up. It moves backwards only if an operator sets it; that change is recorded with its
+author, time and reason.
+
+Marks of what an application has processed so far are beside them: only processing moves them on, while the
+number of processed items and the numbers of commits also change with an undo, and with an attempt that fails.
 
 Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configuration).
 """

@@ -31,7 +31,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.files import HadoopFiles, file_system, is_hidden, is_visible
 from lakewright.lake.paths import FileEntry, is_stored, join, local_path
-from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.ledger import DiscoveredSlice
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
 from lakewright.plan.resource import canonical_scheme

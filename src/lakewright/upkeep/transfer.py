@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from lakewright.errors import Fault, LakewrightError, StoreUnavailable
 from lakewright.manifest.batch import touched
-from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.manifest.claim import COUNTER, raise_counter
 from lakewright.manifest.journal import BUILD, unsettled
 from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.redaction import Redactor
@@ -37,6 +37,7 @@ from lakewright.manifest.watermarks import (
     Watermarks,
 )
 from lakewright.stores.memory import MemoryStore
+from lakewright.upkeep.fsck import RecordedWatermarks
 from lakewright.upkeep.transfer_lines import (
     KINDS,
     DocumentLine,
@@ -46,7 +47,6 @@ from lakewright.upkeep.transfer_lines import (
     parse_lines,
     record_text,
 )
-from lakewright.upkeep.watermark_recovery import RecordedWatermarks
 
 T = TypeVar("T")
 

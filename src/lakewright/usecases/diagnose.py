@@ -49,9 +49,9 @@ from lakewright.spark.releases import (
 )
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
+from lakewright.stores.backend import write_fault
 from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.registry import select_backend
-from lakewright.stores.write_access import write_fault
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, ledger_of, numbered, put_down
 
-from lakewright.manifest.commit_counter import COUNTER
+from lakewright.manifest.claim import COUNTER
 from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.payload import failure

@@ -1,4 +1,4 @@
-"""Conversion between the manifest's values and the rows of a Delta table.
+"""The Delta table of a manifest: its rows, queries, and writes that fail if another writer was first.
 
 A row holds the state that one version of the table gave an item or document. The newest row is current; one
 without a value means that the item or document was deleted. A record has one row, and a second one by which
@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import stored_item, stored_record
 from lakewright.manifest.standing import standing_of
-from lakewright.manifest.store import Damage, Document, DocumentKey
+from lakewright.manifest.store import Damage, Document, DocumentKey, batched
 from lakewright.stores.backend import attempts
 
 
@@ -252,10 +251,9 @@ class Table:
         Raises:
             Overtaken: Another writer has written that version; nothing was replaced.
         """
-        waiting = iter(lines)
-        pages = iter(lambda: list(islice(waiting, ROW_GROUP)), [])
+        pages = map(to_arrow, batched(lines, ROW_GROUP))
         with self._lock:
-            self._write(RecordBatchReader.from_batches(SCHEMA, map(to_arrow, pages)), "overwrite", at)
+            self._write(RecordBatchReader.from_batches(SCHEMA, pages), "overwrite", at)
             self._vacuum()
 
     def _write(self, rows: Any, mode: Any, at: int) -> None:

@@ -13,8 +13,6 @@ from datetime import datetime
 from heapq import merge
 from itertools import groupby, islice
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import is_storable, storable
 from lakewright.manifest.readiness import BY_ID, Choice, Place, Reading
@@ -47,7 +45,7 @@ from lakewright.stores.dynamodb.rows import (
     standing_in,
     text,
 )
-from lakewright.stores.dynamodb.table import Table, code_of, translate
+from lakewright.stores.dynamodb.table import Table
 from lakewright.stores.dynamodb.writer import PENDING, Cache, Writer, finish, finish_all
 
 VERSION = 3
@@ -75,11 +73,9 @@ def migrate(table: Table) -> None:
 
 
 def _version(table: Table) -> int:
-    try:
-        found = table.raw("get_item", TableName=table.name, Key=row_of(VERSION_KEY), ConsistentRead=True)
-    except (BotoCoreError, ClientError) as error:
-        if code_of(error) != "ResourceNotFoundException":
-            raise translate(error, table.where) from error
+    asked = {"TableName": table.name, "Key": row_of(VERSION_KEY), "ConsistentRead": True}
+    found = table.ask("get_item", unless="ResourceNotFoundException", **asked)
+    if found is None:
         _create(table)
         return 0
     return int(found["Item"]["version"]["N"]) if "Item" in found else 0
@@ -87,17 +83,14 @@ def _version(table: Table) -> int:
 
 def _create(table: Table) -> None:
     keys = {"pk": "HASH", "sk": "RANGE"}
-    try:
-        table.raw(
-            "create_table",
-            TableName=table.name,
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
-            KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
-            BillingMode="PAY_PER_REQUEST",
-        )
-    except (BotoCoreError, ClientError) as error:
-        if code_of(error) != "ResourceInUseException":  # another process is creating it
-            raise translate(error, table.where) from error
+    table.ask(
+        "create_table",
+        unless="ResourceInUseException",  # another process is creating it
+        TableName=table.name,
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        BillingMode="PAY_PER_REQUEST",
+    )
     for _ in table.attempts():
         if table.ask("describe_table", TableName=table.name)["Table"]["TableStatus"] == "ACTIVE":
             return

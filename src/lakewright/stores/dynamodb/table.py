@@ -87,16 +87,12 @@ class Table:
 
     def exists(self) -> bool:
         """Return whether the table exists."""
-        try:
-            self.raw("describe_table", TableName=self.name)
-        except (BotoCoreError, ClientError) as error:
-            if code_of(error) == "ResourceNotFoundException":
-                return False
-            raise translate(error, self.where) from error
-        return True
+        return self.ask("describe_table", unless="ResourceNotFoundException", TableName=self.name) is not None
 
-    def ask(self, operation: str, **arguments: Any) -> Any:
+    def ask(self, operation: str, *, unless: str | None = None, **arguments: Any) -> Any:
         """Return the answer to one request, which boto3 retries if it was lost or throttled.
+
+        The answer is None where DynamoDB refuses the request with the code `unless`.
 
         Raises:
             StoreUnavailable: There is no answer, or DynamoDB refused the request.
@@ -104,6 +100,8 @@ class Table:
         try:
             return self.raw(operation, **arguments)
         except (BotoCoreError, ClientError) as error:
+            if unless is not None and code_of(error) == unless:
+                return None
             raise translate(error, self.where) from error
 
     def raw(self, operation: str, **arguments: Any) -> Any:

@@ -2,6 +2,11 @@
 
 Items and documents change only if they have not changed since they were read. The lists by standing and their
 counts, which are derived from them, change in the same transaction.
+
+A write of more rows than one transaction takes is atomic, too. The rows that decide the outcome, items and
+documents, go into one transaction. All other changes are saved before it in parts that no one reads, and the
+transaction marks them as due. The writer then applies each part exactly once; if it is interrupted, the next
+process that uses the table does.
 """
 
 from __future__ import annotations

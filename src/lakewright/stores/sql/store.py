@@ -19,8 +19,8 @@ from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Se
 from lakewright.stores.sql import tables
 from lakewright.stores.sql.database import Collision, Database
 from lakewright.stores.sql.listing import candidates, first_and_last, paged, starts_with
-from lakewright.stores.sql.rows import document_of
 from lakewright.stores.sql.schema import VERSION, documents, standings, version_of
+from lakewright.stores.sql.tables import document_of
 
 T = TypeVar("T")
 

@@ -22,12 +22,12 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from lakewright.errors import LakewrightError
+from lakewright.stores.backend import may_write
 from lakewright.stores.sql.database import PATIENCE, Database
 from lakewright.stores.sql.schema import VERSION, version_of
 from lakewright.stores.sql.store import SqlStore
 from lakewright.stores.sql.tables import migrate
 from lakewright.stores.sqlite.database import SqliteDatabase
-from lakewright.stores.write_access import may_write
 
 T = TypeVar("T")
 
