@@ -580,11 +580,6 @@ def version_at(lake: Lake, address: Address, at: datetime) -> int:
     )
 
 
-def timestamp_sql(at: datetime) -> str:
-    """Return a time as a SQL literal, exact to a microsecond."""
-    return f"TIMESTAMP '{at.isoformat()}'"
-
-
 def is_gone(error: Exception) -> bool:
     """Return whether an error says that a version, or a file of it, is gone."""
     text = str(error)
