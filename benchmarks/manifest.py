@@ -27,9 +27,8 @@ from tests.stores.dynamodb_local import REGION, running_dynamodb
 
 from benchmarks.report import Row
 from benchmarks.timing import load_during, peak_memory
-from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.ledger import DiscoveredSlice, Ledger
 from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.store import Append, Query, Store, Write
 from lakewright.manifest.verdict import Verdict

@@ -8,10 +8,9 @@ from itertools import count
 from typing import Any
 
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.ledger import DiscoveredSlice, Ledger
 from lakewright.manifest.record import Application, Author, Draft, Record, State
 from lakewright.manifest.store import Append, Store, Write
 

@@ -14,7 +14,7 @@ from tests.acceptance.lake import SmallLake
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
-from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.stores.sqlite.database import SqliteStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Document, Put, Query, Seen, Store, Write, Written
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import Watermark
 from lakewright.testing import MemoryStore
 from lakewright.upkeep.fsck import fsck
 from lakewright.upkeep.transfer import export_manifest, import_manifest

@@ -20,8 +20,8 @@ from lakewright.manifest.store import Put, Query, Store, Write
 from lakewright.stores.delta import store as module
 from lakewright.stores.delta import table as files
 from lakewright.stores.delta.backend import DeltaBackend
-from lakewright.stores.delta.rows import Line, to_arrow
 from lakewright.stores.delta.store import DeltaStore
+from lakewright.stores.delta.table import Line, to_arrow
 from lakewright.upkeep.fsck import fsck
 
 Settings = dict[str, Any]

@@ -24,8 +24,8 @@ from lakewright.errors import (
 )
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.verdict import Verdict
-from lakewright.stores.dynamodb import large_write, table
 from lakewright.stores.dynamodb import store as manifest
+from lakewright.stores.dynamodb import table, writer
 from lakewright.stores.dynamodb.rows import item_key
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import ServerClock
@@ -184,7 +184,7 @@ class TestWritesBeyondOneTransaction:
         monkeypatch: pytest.MonkeyPatch,
         parts: int,
     ) -> None:
-        once, done = large_write._once, iter(range(parts))
+        once, done = writer._once, iter(range(parts))
 
         def die_after_some(table: Any, changes: Any) -> None:
             if next(done, None) is None:
@@ -192,7 +192,7 @@ class TestWritesBeyondOneTransaction:
             once(table, changes)
 
         with monkeypatch.context() as patch:
-            patch.setattr(large_write, "_once", die_after_some)
+            patch.setattr(writer, "_once", die_after_some)
             with pytest.raises(KeyboardInterrupt):
                 store.write(Write(many(60)))
         other = opened(dynamodb)
@@ -283,7 +283,7 @@ class TestARequestTurnedAway:
         monkeypatch.setattr(table, "PATIENCE", 0.2)
         wire.answers += [THROTTLED] * 1_000
         with pytest.raises(StoreUnavailable, match="throttled requests"):
-            store._table.transact([large_write._due("x", [])])
+            store._table.transact([writer._due("x", [])])
 
     def test_in_part_is_made_again_for_the_rest(self, store: DynamoDbStore, wire: Wire) -> None:
         put(store, {"n": 1})

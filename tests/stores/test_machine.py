@@ -35,7 +35,7 @@ from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import Table
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.postgres.store import PostgresStore
-from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.stores.sqlite.database import SqliteStore
 from lakewright.upkeep.fsck import fsck
 from lakewright.upkeep.transfer import export_manifest, import_manifest
 

@@ -14,7 +14,7 @@ import pytest
 from tests.records import AUTHOR, COUNTRIES, REGIONS, claim, found, numbered
 from tests.stores.conftest import KINDS
 
-from lakewright.manifest.commit_counter import COUNTER
+from lakewright.manifest.claim import COUNTER
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, State

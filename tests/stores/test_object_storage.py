@@ -28,9 +28,8 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.object_storage import Bucket, ObjectStorage, check_stores
 from lakewright.lake.paths import FileEntry
 from lakewright.lake.s3 import S3
-from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.ledger import DiscoveredSlice, Ledger
 from lakewright.manifest.record import Agent, Application, Author
 from lakewright.manifest.store import Put, Write
 from lakewright.plan.phase import Phase

@@ -18,8 +18,8 @@ from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, St
 from lakewright.manifest.store import Query, Store
 from lakewright.manifest.verdict import Verdict
 from lakewright.stores.registry import open_lazily, read_store
+from lakewright.stores.sqlite.database import SqliteStore
 from lakewright.stores.sqlite.readonly import read_only_store
-from lakewright.stores.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from lakewright.manifest.verdict import Verdict
 from lakewright.stores.registry import read_store
 from lakewright.stores.sql import tables
 from lakewright.stores.sqlite import database
-from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.stores.sqlite.database import SqliteStore
 from lakewright.upkeep.fsck import fsck
 
 
@@ -308,12 +308,12 @@ def test_an_interrupt_while_a_transaction_begins_leaves_none_behind(
     path = tmp_path / "manifest.db"
     with closing(SqliteStore(path)) as store, closing(SqliteStore(path, busy=0.1)) as other:
 
-        def interrupted(driver: sqlite3.Connection, _busy: float) -> None:
-            driver.execute("BEGIN IMMEDIATE")
+        def interrupted(driver: sqlite3.Connection, statement: str, _busy: float) -> None:
+            driver.execute(statement)
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr(database, "_begin", interrupted)
+            patched.setattr(database, "_execute_when_free", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 store.write(Write(puts=(Put("note", "x", {"n": 1}),)))
 

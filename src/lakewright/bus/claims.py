@@ -16,7 +16,7 @@ from lakewright.errors import CommandFailed, UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.claim import Claim, lost_claim_error
 from lakewright.manifest.item import Item
-from lakewright.manifest.lease import Lease, find_lease, renew
+from lakewright.manifest.lease import find_lease, renew
 from lakewright.manifest.payload import failure
 from lakewright.manifest.plain_values import document_of, of_json
 from lakewright.manifest.record import Application, format_instant
@@ -159,23 +159,15 @@ def _claim(manifest: Manifest, written: WrittenClaim) -> Claim:
     """
     item = manifest.item(written.item_id)
     lease = find_lease(manifest.store, written.item_id)
-    application = Application.named(written.application, written.instance)
-    held = Claim(
+    is_held = item.processing is not None and item.processing.record_id == written.record_id
+    if lease is None or lease.token != written.token or not is_held:
+        raise lost_claim_error(written.item_id, written.run_id, manifest.ledger.lock(item))
+    return Claim(
         item=item,
-        application=application,
-        lease=lease or _no_lease(manifest, written),
+        application=Application.named(written.application, written.instance),
+        lease=lease,
         token=0,
         record_id=written.record_id,
         processed_id=written.processed_id,
         failed_id=written.failed_id,
     )
-    is_held = item.processing is not None and item.processing.record_id == written.record_id
-    if lease is None or lease.token != written.token or not is_held:
-        raise lost_claim_error(held, manifest.ledger.lock(item))
-    return held
-
-
-def _no_lease(manifest: Manifest, written: WrittenClaim) -> Lease:
-    now = manifest.store.now()
-    holder = replace(manifest.holder, run_id=written.run_id)
-    return Lease(written.item_id, holder, written.token, now, now)

@@ -59,7 +59,7 @@ class Ended:
     has_left_processes: bool
     payload_file: Path
 
-    def payload(self) -> dict[str, Any] | None:
+    def payload(self) -> Mapping[str, Any] | None:
         """Return the payload that the command wrote, or None if it wrote none.
 
         Raises:

@@ -39,7 +39,7 @@ from lakewright.manifest.readiness import BY_ARRIVAL, Done
 from lakewright.manifest.record import Agent, Application, Author, Record
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.settings import lease_duration
-from lakewright.manifest.store import Query, Store
+from lakewright.manifest.store import Query, Store, batched
 from lakewright.slices.discovery import item_id
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.stores.process import is_dead, this_process
@@ -52,9 +52,6 @@ if TYPE_CHECKING:
 
 TRACE = 20
 """Frames of a stack trace that are recorded."""
-
-PAGE = 500
-"""Items whose payloads are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +242,7 @@ class Manifest:
         what the application has done follows from these payloads alone. Memory stays flat.
         """
         wanted = named_application(application)
-        found = self.store.select(Done(wanted), BY_ARRIVAL)
-        while page := list(islice(found, PAGE)):
+        for page in batched(self.store.select(Done(wanted), BY_ARRIVAL)):
             yield from _processed_items(self.store, page, wanted)
 
     @contextmanager

@@ -13,6 +13,7 @@ from lakewright.schema.shape import plain_type
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Array, Chars, MapOf, Scalar, Struct, Type
+from lakewright.spark.functions import functions
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.records import Record, texts_of
 from lakewright.transform.steps import find_name
@@ -24,22 +25,16 @@ if TYPE_CHECKING:
 
 def column(name: str) -> Column:
     """Return the column of exactly this name, which may contain any character."""
-    from pyspark.sql import functions
-
     return functions.col("`" + name.replace("`", "``") + "`")
 
 
 def literal(value: str | None) -> Column:
     """Return a text, or null, as a column."""
-    from pyspark.sql import functions
-
     return functions.lit(value)
 
 
 def cast_column(source: Column, declared: Type) -> Column:
     """Return the column cast to a type; texts are cut for `varchar(n)`, and padded too for `char(n)`."""
-    from pyspark.sql import functions
-
     cast = source.cast(plain_type(declared).ddl)
     if not isinstance(declared, Chars):
         return cast
@@ -75,8 +70,6 @@ def conform(frame: DataFrame, fields: Iterable[Field], *, is_strict: bool = Fals
 
 
 def _converted(name: str, own: Type, field: Field, *, is_strict: bool) -> Column:
-    from pyspark.sql import functions
-
     if isinstance(field.type, Chars) and not is_strict:
         return cast_column(column(name), field.type)
     rules = ASSIGNED if is_strict else LENIENT
@@ -138,8 +131,6 @@ def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Sequ
 
 
 def _read_text(field: Field) -> Column:
-    from pyspark.sql import functions
-
     if isinstance(field.type, (Array, MapOf, Struct)):
         return functions.expr(_converted_sql(name_sql(field.name), Scalar("string"), field, STRICT))
     cast = cast_column(column(field.name), field.type)

@@ -585,11 +585,6 @@ def version_at(lake: Lake, address: Address, at: datetime) -> int:
     )
 
 
-def timestamp_sql(at: datetime) -> str:
-    """Return a time as a SQL literal, exact to a microsecond."""
-    return f"TIMESTAMP '{at.isoformat()}'"
-
-
 _GONE = (
     *("DELTA_NO_RECREATABLE_HISTORY_FOUND", "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_VERSION_NOT_FOUND"),
     *("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -16,9 +16,11 @@ from lakewright.errors import TargetError
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.storage_errors import damaged_commits, damaged_log_error, file_in_place_error, reading
-from lakewright.schema.sql import name_sql
+from lakewright.schema.shape import plain_type
+from lakewright.schema.types import StructField
 from lakewright.spark.launch import environment_set
-from lakewright.spec.models.fields import Field, parse_type
+from lakewright.spec.models.fields import Field
+from lakewright.spec.models.type_text import parse_json_columns
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
@@ -304,7 +306,9 @@ def state_of(table: DeltaFile) -> TableState:
     return TableState(
         exists=True,
         version=table.version(),
-        columns=_columns_of(schema),
+        columns=tuple(
+            Field.of(replace(each, type=plain_type(each.type))) for each in parse_json_columns(schema)
+        ),
         partition_columns=tuple(metadata.partition_columns),
         properties=dict(metadata.configuration),
         is_empty=is_empty,
@@ -313,6 +317,10 @@ def state_of(table: DeltaFile) -> TableState:
         features=features,
         partitions=_partitions(metadata.partition_columns, files) if is_known else None,
     )
+
+
+def _column_of(column: StructField) -> Field:
+    return Field.of(replace(column, type=plain_type(column.type)))
 
 
 def _partitions(names: Sequence[str], files: Any) -> frozenset[tuple[Any, ...]] | None:
@@ -437,18 +445,10 @@ class TableState:
         """
         if self.partitions is None or not all(map(self._is_exact, partition, partition.values())):
             return None
-        return any(True for _ in self._among(partition, self.partitions))
-
-    def _among(
-        self, partition: Mapping[str, Any], present: Collection[tuple[Any, ...]]
-    ) -> Iterator[tuple[Any, ...]]:
-        """Yield the values that are present of a partition, which may leave out columns."""
         if len(partition) == len(self.partition_columns):
-            whole = tuple(partition[name] for name in self.partition_columns)
-            yield from [whole] if whole in present else []
-            return
+            return tuple(partition[name] for name in self.partition_columns) in self.partitions
         places = [(self.partition_columns.index(name), value) for name, value in partition.items()]
-        yield from (each for each in present if all(each[place] == value for place, value in places))
+        return any(all(each[place] == value for place, value in places) for each in self.partitions)
 
     def _is_exact(self, name: str, value: Any) -> bool:
         column = self.column(name) if name in self.partition_columns else None
@@ -460,27 +460,3 @@ DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 
 ABSENT = TableState(exists=False, is_empty=True, rows=0)
 """The state of a table that doesn't exist."""
-
-
-def _columns_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Return the columns of a schema in the JSON form that Delta's log and Spark share."""
-    return tuple(
-        Field(
-            name=column["name"],
-            type=parse_type(_type_sql(column["type"])),
-            nullable=column["nullable"],
-            description=column["metadata"].get("comment"),
-        )
-        for column in schema["fields"]
-    )
-
-
-def _type_sql(kind: Any) -> str:
-    """Return the type in Spark's SQL."""
-    if isinstance(kind, str):
-        return kind
-    if kind["type"] == "array":
-        return f"array<{_type_sql(kind['elementType'])}>"
-    if kind["type"] == "map":
-        return f"map<{_type_sql(kind['keyType'])},{_type_sql(kind['valueType'])}>"
-    return "struct<" + ",".join(f"{name_sql(f['name'])}:{_type_sql(f['type'])}" for f in kind["fields"]) + ">"

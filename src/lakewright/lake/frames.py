@@ -9,16 +9,18 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
 from lakewright.lake.cluster import has_python_functions
+from lakewright.schema.scalars import utc_sql
 from lakewright.schema.shape import rebuilt_sql
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.engine import engine_of, jvm_of
+from lakewright.spark.functions import functions
 from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:
@@ -76,8 +78,6 @@ def created_frame(session: SparkSession, rows: Any) -> DataFrame:
 
 def empty_frame(session: SparkSession, types: Iterable[tuple[str, str | DataType]]) -> DataFrame:
     """Return a frame without rows, with columns of these names and types."""
-    from pyspark.sql import functions
-
     null = functions.lit(None)
     return session.range(0).select(*(null.cast(kind).alias(name) for name, kind in types))
 
@@ -90,8 +90,6 @@ def frame_of_texts(
     The rows are one literal of the plan. `createDataFrame` would pass them through a Python process of
     Spark's, which takes longer to start than the rows take, and may end while it is in use.
     """
-    from pyspark.sql import functions
-
     texts = functions.from_json(functions.lit(json.dumps(rows)), "array<array<string>>")
     found = session.range(1).select(functions.explode(texts).alias("row"))
     return found.select(*(found["row"][index].alias(name) for index, name in enumerate(names)))
@@ -259,8 +257,6 @@ def _spark_type(pa: Any, kind: Any) -> Any:
     return known.get(kind, kind)
 
 
-_PLAIN_TIME = "timestamp_ntz"
-_TWICE, _NEVER = "occurs twice", "does not exist"
 _REMEDY = (
     "Give the column times with their offsets: a `timestamp` in Spark; in pandas, `dt.tz_localize` with "
     "`ambiguous` and `nonexistent`."
@@ -274,54 +270,24 @@ def with_offsets(frame: DataFrame, zone: str) -> DataFrame:
     The time zones of the frame's session and of what reads it make no difference. A time that the zone has
     twice or not at all, where clocks are put back or forward, fails the query.
     """
-    from pyspark.sql import functions
-
     instants = {}
     for field in frame.schema.fields:
-        own, made = name_sql(field.name), _Instants(field.name, zone)
-        if (sql := rebuilt_sql(own, type_of(field.dataType), made.change)) != own:
+        own, change = name_sql(field.name), partial(_instant_sql, field.name, zone)
+        if (sql := rebuilt_sql(own, type_of(field.dataType), change)) != own:
             instants[field.name] = functions.expr(sql)
     return frame.withColumns(instants) if instants else frame
 
 
-@dataclass(frozen=True, slots=True)
-class _Instants:
-    """SQL of the times of a column, which are of a zone, as instants."""
-
-    column: str
-    zone: str
-
-    def change(self, value: str, kind: Type, *_: object) -> str | None:
-        """Return a time without an offset as an instant; None for another value."""
-        return self._instant(value) if kind.ddl == _PLAIN_TIME else None
-
-    def _instant(self, value: str) -> str:
-        # With the offsets of a day before and after, a time is one instant, or two, or none.
-        one, other = (self._with_offset_of(value, day) for day in (-1, 1))
-        is_one, is_other = (f"{self._local(utc)} = {value}" for utc in (one, other))
-        return (
-            f"CASE WHEN {one} = {other} THEN {_micros(one)} "
-            f"WHEN {is_one} AND {is_other} THEN {self._refusal(value, _TWICE)} "
-            f"WHEN {is_one} THEN {_micros(one)} WHEN {is_other} THEN {_micros(other)} "
-            f"WHEN {value} IS NOT NULL THEN {self._refusal(value, _NEVER)} END"
-        )
-
-    def _with_offset_of(self, value: str, days: int) -> str:
-        """Return the time in UTC that a time of the zone is with the offset of some days later."""
-        then = f"({value} + interval '{days}' day)"
-        offset = f"timestampdiff(SECOND, {then}, {self._local(then)})"
-        return f"timestampadd(SECOND, -{offset}, {value})"
-
-    def _local(self, utc: str) -> str:
-        return f"convert_timezone('UTC', {text_sql(self.zone)}, {utc})"
-
-    def _refusal(self, value: str, why: str) -> str:
-        start, end = text_sql(f"column {self.column!r}: "), text_sql(f" {why} in {self.zone}")
-        return refusing_sql(f"concat({start}, cast({value} as string), {end})", _REMEDY)
-
-
-def _micros(utc: str) -> str:
-    return f"timestamp_micros(timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {utc}))"
+def _instant_sql(column: str, zone: str, value: str, kind: Type, *_: object) -> str | None:
+    """Return SQL of a time of a column without an offset as an instant; None for another value."""
+    if kind.ddl != "timestamp_ntz":
+        return None
+    # A cast would take the zone of the session.
+    epoch = "timestamp_ntz'1970-01-01 00:00:00'"
+    instant = f"timestamp_micros(timestampdiff(MICROSECOND, {epoch}, {utc_sql(value, zone)}))"
+    start, end = text_sql(f"column {column!r}: "), text_sql(f" occurs twice or does not exist in {zone}")
+    refusal = refusing_sql(f"concat({start}, cast({value} as string), {end})", _REMEDY)
+    return f"if({value} is null, null, coalesce({instant}, {refusal}))"
 
 
 def check_plain_times(table: Any, zone: str) -> None:
@@ -341,5 +307,5 @@ def check_plain_times(table: Any, zone: str) -> None:
         except pa.ArrowInvalid as error:
             if (found := _REFUSED.search(str(error))) is None:
                 raise
-            why = _TWICE if found[2] == "ambiguous" else _NEVER
+            why = "occurs twice" if found[2] == "ambiguous" else "does not exist"
             raise UsageError(f"column {field.name!r}: {found[1]} {why} in {zone}", remedy=_REMEDY) from error

@@ -136,16 +136,16 @@ class CompactReader:
         number = 0
         while header := self._byte():
             step, kind = header >> 4, header & 0x0F
-            number = number + step if step else self._signed()
+            number = number + step if step else self.signed()
             yield number, kind == _TRUE if kind in {_TRUE, _FALSE} else self._value(kind)
 
     def _value(self, kind: int) -> Any:
         if kind in {_I16, _I32, _I64}:
-            return self._signed()
+            return self.signed()
         if kind in {_TRUE, _FALSE, _BYTE}:  # in a list, a boolean takes a byte
             return self._byte()
         if kind in {_BINARY, _DOUBLE}:
-            return self._bytes(8 if kind == _DOUBLE else self._unsigned())
+            return self.take(8 if kind == _DOUBLE else self._unsigned())
         if kind == _STRUCT:
             return dict(self.fields())
         if kind in {_LIST, _SET}:
@@ -169,8 +169,18 @@ class CompactReader:
             raise ValueError("a list is longer than the footer")
         return range(count)
 
-    def _bytes(self, length: int) -> bytes:
+    def take(self, length: int) -> bytes:
+        """Return that many bytes at the present position, which moves on.
+
+        Raises:
+            IndexError: There are too few.
+            ValueError: The length is negative.
+        """
+        if length < 0:
+            raise ValueError("a length is negative")
         self._position += length
+        if self._position > len(self._content):
+            raise IndexError("there are too few bytes")
         return self._content[self._position - length : self._position]
 
     def _byte(self) -> int:
@@ -186,6 +196,7 @@ class CompactReader:
                 return value
         raise ValueError("a number has more than 64 bits")
 
-    def _signed(self) -> int:
+    def signed(self) -> int:
+        """Return the zigzag number at the present position, which moves on: Thrift and Avro have the same."""
         value = self._unsigned()
         return (value >> 1) ^ -(value & 1)

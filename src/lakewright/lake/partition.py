@@ -17,6 +17,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spark.functions import functions
 from lakewright.spec.arguments import expand_range, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, parse_value, render_value
@@ -179,8 +180,6 @@ def with_folder_values(
 
     If a catalog keeps the partitions, it also fails if a text ends with a space.
     """
-    from pyspark.sql import functions
-
     for each in columns:
         if each.type.ddl == "string" and (name := find_name(frame.columns, each.name)) is not None:
             frame = frame.withColumn(

@@ -20,6 +20,7 @@ from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.causes import first_line
 from lakewright.spark.engine import jvm_of
+from lakewright.spark.functions import functions
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import TableOutput
 from lakewright.spec.models.places import Address
@@ -176,8 +177,6 @@ def restore_table(session: SparkSession, address: Address, version: int | None) 
     if version is not None:
         session.sql(f"RESTORE TABLE {address.sql} TO VERSION AS OF {version}").collect()
         return
-    from pyspark.sql import functions
-
     # A DELETE makes no commit to a table without files.
     writer = read_table(session, address).limit(0).writeTo(address.sql)
     writer.option("partitionOverwriteMode", "static").overwrite(functions.lit(True))

@@ -6,7 +6,7 @@ the batch has collected, all in one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -16,7 +16,7 @@ from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item
 from lakewright.manifest.plain_values import plain
 from lakewright.manifest.record import Application, Author, Draft, Record
-from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Write, Written
+from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Seen, Write, Written
 
 LONGEST_ID = 2_000
 """Maximum bytes of an item id or a document's key; index entries of the back ends hold no more."""
@@ -25,6 +25,9 @@ LONGEST_NAME = 250
 """Maximum bytes of any other name in a record: an application's, an instance's, an author's, a run's."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Subjects = tuple[list[str], list[DocumentKey]]
+"""The ids of items, and the keys of documents."""
 
 
 class Batch:
@@ -37,26 +40,17 @@ class Batch:
         documents: The changed documents, in their new state; None for deleted ones.
 
     Args:
-        items: The items that the writes touch, as the store holds them.
-        documents: The documents that the writes touch, as the store holds them.
+        seen: The items and documents that the writes touch, as the store holds them.
         now: The store's time, in UTC.
         taken: The ids of records that the store holds already, as far as they are known.
     """
 
-    def __init__(
-        self,
-        *,
-        items: Mapping[str, Item],
-        documents: Mapping[DocumentKey, Document | None],
-        now: datetime,
-        taken: Set[str] = frozenset(),
-    ) -> None:
+    def __init__(self, seen: Seen, *, now: datetime, taken: Set[str] = frozenset()) -> None:
         self.now = now
         self.records: list[Record] = []
         self.items: dict[str, Item] = {}
         self.documents: dict[DocumentKey, Document | None] = {}
-        self._items = items
-        self._documents = documents
+        self._seen = seen
         self._taken = taken
         self._ids: set[str] = set()
 
@@ -92,11 +86,11 @@ class Batch:
             return error
 
     def _item(self, item_id: str) -> Item:
-        return self.items.get(item_id) or self._items.get(item_id) or Item(item_id)
+        return self.items.get(item_id) or self._seen.items.get(item_id) or Item(item_id)
 
     def _document(self, put: Put) -> Document | None:
         key = (put.kind, put.key)
-        return self.documents[key] if key in self.documents else self._documents.get(key)
+        return self.documents[key] if key in self.documents else self._seen.documents.get(key)
 
     def _put(self, put: Put, present: Document | None) -> Document | None:
         _check_text("kind", put.kind, LONGEST_NAME)
@@ -131,16 +125,16 @@ def duplicate_record() -> IllegalTransition:
     )
 
 
-def item_ids(writes: Iterable[Write]) -> list[str]:
-    """Return the ids of the items that writes append to, sorted and distinct; unstorable ids are left out."""
-    found = {append.item_id for write in writes for append in write.appends}
-    return sorted(item_id for item_id in found if is_storable(item_id))
+def touched(writes: Sequence[Write]) -> Subjects:
+    """Return the items that writes append to and the documents that they put, each sorted and distinct."""
+    item_ids = {append.item_id for write in writes for append in write.appends}
+    keys = {(put.kind, put.key) for write in writes for put in write.puts}
+    return storable(sorted(item_ids), sorted(keys))
 
 
-def document_keys(writes: Iterable[Write]) -> list[DocumentKey]:
-    """Return the keys of the documents that writes put, sorted and distinct; unstorable keys are left out."""
-    found = {(put.kind, put.key) for write in writes for put in write.puts}
-    return sorted(names for names in found if all(map(is_storable, names)))
+def storable(item_ids: Iterable[str], keys: Iterable[DocumentKey]) -> Subjects:
+    """Return items and documents without those whose names databases can't hold: they don't exist."""
+    return list(filter(is_storable, item_ids)), [key for key in keys if all(map(is_storable, key))]
 
 
 def is_storable(text: str) -> bool:

@@ -1,4 +1,9 @@
-"""Claims: an item's lock together with its lease, held by one run."""
+"""Claims: an item's lock together with its lease, held by one run, and the numbers that are their tokens.
+
+The tokens number the data commits of a table, by a counter. A number belongs to one item, application and
+revision; slices that are folded into one commit share it. The commit carries it, so the table itself shows
+whether that commit landed.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,65 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakewright.errors import ItemWaits, LeaseLost, SequenceConflict
-from lakewright.manifest.drafter import RecordDrafter
 from lakewright.manifest.item import Item
-from lakewright.manifest.lease import Lease
+from lakewright.manifest.lease import MOST_RACES, Lease
 from lakewright.manifest.lock import Lock, failed_error, invalid_error, locked_error
+from lakewright.manifest.payload import RecordDrafter
 from lakewright.manifest.record import Application, Draft, State
-from lakewright.manifest.store import Append, Put, Write
+from lakewright.manifest.store import Append, Document, Put, Store, Write
 from lakewright.manifest.verdict import Verdict
+
+COUNTER = "counter"
+"""The kind of the documents that hold the last number given to a data commit of a table."""
+
+
+def choose_token(
+    item: Item,
+    application: Application,
+    key: str,
+    counter: Document | None,
+    *,
+    floor: int,
+    refused: int | None,
+    shared: int | None = None,
+) -> tuple[int, Put | None]:
+    """Return the number of the item's data commit, and the put that raises the counter if the number is new.
+
+    Args:
+        item: The item to claim.
+        application: The application on whose behalf the item is claimed.
+        key: The key of the counter.
+        counter: The counter's document, None if there is none.
+        floor: The number that the table already holds; a new number is greater.
+        refused: A number that the table can never accept; an item that has it gets a new one.
+        shared: The number of a commit of several items, which an item without a number gets.
+    """
+    given = item.tokens.get(application.key)
+    if given is not None and given != refused:
+        return given, None
+    if shared is not None:
+        return shared, None
+    token = max(counter.value["last"] if counter else 0, floor) + 1
+    return token, Put(COUNTER, key, {"last": token}, counter.version if counter else 0)
+
+
+def raise_counter(store: Store, counter: str, last: int) -> None:
+    """Raise a counter to at least `last`, so that it gives only greater numbers.
+
+    Raises:
+        SequenceConflict: Another process changed the counter during each of `MOST_RACES` attempts.
+    """
+    for _ in range(MOST_RACES):
+        present = store.document(COUNTER, counter)
+        if present is not None and present.value["last"] >= last:
+            return
+        version = 0 if present is None else present.version
+        try:
+            store.write(Write(puts=(Put(COUNTER, counter, {"last": last}, version),)))
+        except SequenceConflict:
+            continue
+        return
+    raise SequenceConflict(f"too many processes change the counter {counter} at once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +195,11 @@ def _takeover(drafter: RecordDrafter, lock: Lock, lease: Lease) -> Draft:
     )
 
 
-def lost_claim_error(claim: Claim, lock: Lock | None) -> LeaseLost:
+def lost_claim_error(item_id: str, run_id: str, lock: Lock | None) -> LeaseLost:
     """Return the error for a claim that was released or that another run has taken over."""
     now_with = "no one holds it now" if lock is None else f"{lock.holder} holds it now"
     return LeaseLost(
-        f"the lock on {claim.item_id} is lost: {now_with}",
+        f"the lock on {item_id} is lost: {now_with}",
         remedy="Run again; the next run checks whether the commit landed.",
-        details={"item_id": claim.item_id, "run_id": claim.run_id},
+        details={"item_id": item_id, "run_id": run_id},
     )

@@ -22,7 +22,7 @@ from lakewright.manifest.payload import bounded
 from lakewright.manifest.plain_values import document_of, of_json
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.redaction import Redactor
-from lakewright.manifest.store import Document, Put, Store, Write
+from lakewright.manifest.store import Document, Put, Store, Write, batched
 
 RUN, RUN_KEY, RUN_TARGET = "run", "run_key", "run_target"
 
@@ -55,9 +55,6 @@ UNFIT = "unfit"
 
 DECISION = "decision"
 """The kind of the documents that record what people have decided."""
-
-BATCH = 500
-"""Number of documents deleted in one write."""
 
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
@@ -205,13 +202,11 @@ class Journal:
         project: str | None = None,
         job: str | None = None,
         status: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
         since: datetime | None = None,
     ) -> Iterator[Run]:
         """Yield runs, newest first; an argument that is not given does not restrict."""
         self.save_ends()
-        hidden = None if parameters is None else self.hide_secrets(parameters)
-        wanted = {"project": project, "job": job, "status": status, "parameters": hidden}
+        wanted = {"project": project, "job": job, "status": status}
         given = {name: value for name, value in wanted.items() if value is not None}
         runs: Iterator[Run] = map(self._run, self.store.documents(RUN, is_newest_first=True))
         if since is not None:
@@ -247,10 +242,9 @@ class Journal:
 
         The run's own document is deleted last, so that an interrupted deletion can be repeated.
         """
-        keys = [document.key for document in self.store.documents(RUN_TARGET, prefix=f"{run.run_id}/")]
-        for start in range(0, len(keys), BATCH):
-            gone = (Put(RUN_TARGET, key, None) for key in keys[start : start + BATCH])
-            self.store.write(Write(puts=tuple(gone)))
+        results = list(self.store.documents(RUN_TARGET, prefix=f"{run.run_id}/"))
+        for page in batched(Put(RUN_TARGET, each.key, None) for each in results):
+            self.store.write(Write(puts=tuple(page)))
         self.store.write(Write(puts=(Put(RUN_KEY, run.run_id, None), Put(RUN, run.key, None))))
 
     def _run(self, document: Document) -> Run:

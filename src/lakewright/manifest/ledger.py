@@ -8,21 +8,75 @@ Source: `processing-manifest.md`, "Item", "State" and "Use cases".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from lakewright.errors import SequenceConflict
-from lakewright.manifest.claim import Claim, check_ready, claim_write, lost_claim_error
-from lakewright.manifest.commit_counter import COUNTER, choose_token
-from lakewright.manifest.discovery import DiscoveredSlice, Discovery, record_unknown
+from lakewright.errors import LakewrightError, SequenceConflict
+from lakewright.manifest.claim import COUNTER, Claim, check_ready, choose_token, claim_write, lost_claim_error
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, MOST_RACES, Holder, Lease
-from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.rewind import RewindActions
-from lakewright.manifest.store import Append, Put, Write, Written
+from lakewright.manifest.store import Append, Put, Store, Write, Written, batched
+from lakewright.manifest.watermarks import processed_put
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredSlice:
+    """A slice as found in the lake.
+
+    Attributes:
+        item_id: Its canonical URI.
+        application: The entity target for which it was found.
+        entity: The entity's name.
+        slice: The slice's name below the entity's bronze place.
+        fingerprint: `{"size", "modified" or "etag", "files"}`.
+    """
+
+    item_id: str
+    application: Application
+    entity: str
+    slice: str
+    fingerprint: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Items that were found: those recorded by this call, and those already known."""
+
+    new: tuple[Item, ...]
+    known: tuple[Item, ...]
+
+
+def record_unknown(store: Store, item_ids: Iterable[str], draft: Callable[[str], Draft]) -> Discovery:
+    """Record items that the manifest does not know, each with its draft; known ones are left unchanged."""
+    new: list[Item] = []
+    known: list[Item] = []
+    for batch in batched(dict.fromkeys(item_ids)):
+        present = store.read(batch)
+        known += present.values()
+        drafts = [draft(item_id) for item_id in batch if item_id not in present]
+        for one, item in zip(drafts, _record(store, drafts), strict=True):
+            if item is not None:
+                new.append(item)
+            else:
+                known.append(store.read([one.item_id]).get(one.item_id) or Item(one.item_id))
+    return Discovery(tuple(new), tuple(known))
+
+
+def _record(store: Store, drafts: Sequence[Draft]) -> Iterator[Item | None]:
+    """Yield the item of each NEW record, or None if another process recorded the item first."""
+    writes = (Write((Append(draft.item_id, (draft,), 0),)) for draft in drafts)
+    for outcome in store.write_many(writes):
+        if isinstance(outcome, SequenceConflict):
+            yield None
+        elif isinstance(outcome, LakewrightError):
+            raise outcome
+        else:
+            yield outcome.items[0]
 
 
 class Takeover(StrEnum):
@@ -148,7 +202,7 @@ class Ledger(RewindActions):
             failed_id=self._ids(),
         )
 
-    def processed(self, claim: Claim, content: Mapping[str, Any], puts: Sequence[Put] = ()) -> Item:
+    def processed(self, claim: Claim, content: Mapping[str, Any]) -> Item:
         """End a claim with PROCESSED: advance the watermarks and release the lease in one write.
 
         Args:
@@ -156,7 +210,6 @@ class Ledger(RewindActions):
                 nothing.
             content: Content of the payload: `metrics`, `fingerprint`, `watermarks` (column to `{"type",
                 "value"}`), `drift`, `delta_version`.
-            puts: Further documents of the same write.
 
         Raises:
             LeaseLost: The claim is no longer held; nothing was written.
@@ -166,7 +219,7 @@ class Ledger(RewindActions):
             recorded, mark = content.get("watermarks") or {}, processed_put(claim.application)
             beside = [(mark.kind, mark.key)]
             advanced = self.watermarks.puts_for_item(claim.application, claim.item_id, recorded, beside)
-            return (*advanced, mark, *puts)
+            return (*advanced, mark)
 
         return self._finish(claim, self._ending(claim, State.PROCESSED, content), all_puts)
 
@@ -179,19 +232,18 @@ class Ledger(RewindActions):
         """
         return self._finish(claim, self._ending(claim, State.PROCESSED, content, is_foreign=True))
 
-    def failed(self, claim: Claim, content: Mapping[str, Any], *, holds_back: bool = True) -> Item:
+    def failed(self, claim: Claim, content: Mapping[str, Any]) -> Item:
         """End a claim with FAILED and release the lease in one write.
 
         Args:
             claim: The claim that `acquire` returned. Repeating the call after a lost acknowledgement changes
                 nothing.
             content: Content of the payload, as `payload.failure` returns it.
-            holds_back: Whether later slices of the entity must wait.
 
         Raises:
             LeaseLost: The claim is no longer held; nothing was written.
         """
-        return self._finish(claim, self._ending(claim, State.FAILED, {**content, "holds_back": holds_back}))
+        return self._finish(claim, self._ending(claim, State.FAILED, content))
 
     def _ending(
         self, claim: Claim, state: State, content: Mapping[str, Any] | None, *, is_foreign: bool = False
@@ -227,7 +279,7 @@ class Ledger(RewindActions):
                 if item.has(draft.record_id):
                     return item
                 if item.processing is None or item.processing.record_id != claim.record_id:
-                    raise lost_claim_error(claim, self.lock(item)) from None
+                    raise lost_claim_error(claim.item_id, claim.run_id, self.lock(item)) from None
         raise _race_error(claim.item_id)
 
     def recover_processed(

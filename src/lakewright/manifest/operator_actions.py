@@ -14,17 +14,17 @@ from typing import Any
 
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.drafter import RecordDrafter
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.lease import LEASE, IsDead, Lease, assume_alive
 from lakewright.manifest.lock import Lock, command, failed_error, invalid_error, locked_error
+from lakewright.manifest.payload import RecordDrafter
 from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Append, Document, Put, Store, Write
-from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import (
     WATERMARK,
     StoredWatermark,
+    Watermark,
     WatermarkChange,
     Watermarks,
     watermark_key,

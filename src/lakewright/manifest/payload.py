@@ -1,4 +1,4 @@
-"""Payloads: the JSON that a record carries in addition to its state, bounded in size for any content.
+"""Drafts of records, and their payloads: JSON in addition to the state, bounded in size for any content.
 
 Payloads of other programs are any JSON objects, kept as they are except for secrets. Later steps act on them,
 so nothing in them is shortened: one that is too large is refused.
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.errors.fault import recorded_remedy
-from lakewright.manifest.record import FOREIGN, State
+from lakewright.manifest.plain_values import json_text, plain
+from lakewright.manifest.record import FOREIGN, Application, Author, Draft, State
 from lakewright.manifest.redaction import Redactor
 
 MAY_SKIP = "may_skip"
@@ -121,8 +123,8 @@ def bounded(content: Mapping[str, Any]) -> dict[str, Any]:
     """
     kept = {name: value if name in KEPT_WHOLE else _trim(value, name) for name, value in content.items()}
     text = json.dumps(kept, default=str)
-    plain: dict[str, Any] = json.loads(text)
-    return plain if len(text) <= LARGEST else _shortened(plain)
+    made: dict[str, Any] = json.loads(text)
+    return made if len(text) <= LARGEST else _shortened(made)
 
 
 def _shortened(kept: dict[str, Any]) -> dict[str, Any]:
@@ -191,11 +193,11 @@ def foreign_payload(content: Mapping[str, Any], redactor: Redactor) -> dict[str,
         >>> foreign_payload({"rows": 3}, Redactor())
         {'schema': 'application/payload/1', 'data': {'rows': 3}}
     """
-    plain = _plain(content)
-    names_schema = str(plain.get("schema")).startswith("iglu:") and isinstance(plain.get("data"), dict)
-    if plain.keys() == SELF_DESCRIBING and names_schema:
-        return {"schema": plain["schema"], "data": redactor.foreign(plain["data"])}
-    return {"schema": FOREIGN_SCHEMA, "data": redactor.foreign(plain)}
+    given = _plain(content)
+    names_schema = str(given.get("schema")).startswith("iglu:") and isinstance(given.get("data"), dict)
+    if given.keys() == SELF_DESCRIBING and names_schema:
+        return {"schema": given["schema"], "data": redactor.foreign(given["data"])}
+    return {"schema": FOREIGN_SCHEMA, "data": redactor.foreign(given)}
 
 
 def payload_content(payload: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -206,7 +208,7 @@ def payload_content(payload: Mapping[str, Any] | None) -> Mapping[str, Any] | No
     return content
 
 
-def parse_payload(text: str | bytes) -> dict[str, Any]:
+def parse_payload(text: str | bytes) -> Mapping[str, Any]:
     """Return the content in the text of a JSON object.
 
     Raises:
@@ -225,20 +227,75 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} isn't a JSON number")
 
 
-def _plain(content: object) -> dict[str, Any]:
+def _plain(content: object) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         raise UsageError(
             f"the payload is {type(content).__name__}, not an object",
             remedy='Give a JSON object, such as {"rows": 3}.',
         )
-    try:
-        text = json.dumps(content, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the payload can't be written as JSON: {error}") from error
-    if len(text) > LARGEST:
+    made = plain(content)
+    if (size := len(json_text(made))) > LARGEST:
         raise UsageError(
-            f"the payload has {len(text):,} characters; at most {LARGEST:,} can be recorded",
+            f"the payload has {size:,} characters; at most {LARGEST:,} can be recorded",
             remedy="Record where the details are instead of the details.",
         )
-    plain: dict[str, Any] = json.loads(text)
-    return plain
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDrafter:
+    """Drafts records for one author.
+
+    Attributes:
+        ids: Returns an id that no record has yet.
+        redactor: Removes secrets from payloads.
+        trigger: What started the run whose records are drafted, without a person at its command line.
+    """
+
+    author: Author
+    ids: Callable[[], str]
+    redactor: Redactor = field(default_factory=Redactor)
+    trigger: str | None = None
+
+    def draft(
+        self,
+        item_id: str,
+        state: State,
+        application: Application,
+        *,
+        content: Mapping[str, Any] | None,
+        run_id: str | None = None,
+        previous: str | None = None,
+        record_id: str | None = None,
+        is_foreign: bool = False,
+    ) -> Draft:
+        """Return the draft of a record; secrets are removed from its content.
+
+        A record of a run names the trigger that started the run, if one did. The size of the content is
+        bounded, unless it is another program's: that one is kept as it is, or refused.
+
+        Raises:
+            UsageError: Another program's payload is not JSON, or too large.
+        """
+        content = content or {}
+        if run_id is not None and self.trigger is not None and not is_foreign:
+            content = {**content, "trigger": self.trigger}
+        return Draft(
+            record_id=record_id or self.ids(),
+            item_id=item_id,
+            state=state,
+            application=application,
+            author=self.author,
+            run_id=run_id,
+            previous_record_id=previous,
+            payload=foreign_payload(content, self.redactor)
+            if is_foreign
+            else payload(state, {name: self._redacted(name, value) for name, value in content.items()}),
+        )
+
+    def _redacted(self, name: str, value: Any) -> Any:
+        """Return a value without secrets; values that later runs read are kept unchanged.
+
+        A short password may occur by chance in the name of a slice.
+        """
+        return value if name in KEPT_WHOLE else self.redactor.value(value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -234,6 +234,27 @@ def parse_instant(text: str) -> datetime:
     """
     instant = datetime.fromisoformat(text)
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
+def parse_instant_in(text: str, zone: tzinfo) -> datetime | None:
+    """Return the instant of an ISO 8601 text in UTC, or None if the text has another form.
+
+    Args:
+        text: A time with or without an offset; without one it is in `zone`.
+        zone: The environment's time zone.
+
+    Example:
+        >>> from zoneinfo import ZoneInfo
+        >>> parse_instant_in("2025-05-05T12:00:00", ZoneInfo("Europe/Berlin")).isoformat()
+        '2025-05-05T10:00:00+00:00'
+        >>> parse_instant_in("yesterday", ZoneInfo("UTC")) is None
+        True
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _application_json(application: Application) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def lease_duration(settings: Mapping[str, Any]) -> timedelta:
     """
     text = str(settings.get("lease", "60s"))
     try:
-        found = parse_length(text)
+        found = parse_length(text.strip())
     except ValueError as error:
         raise SpecError.of(f"manifest: lease: {error}", remedy="Write 60s, 5m or PT1M.") from error
     if found < timedelta(seconds=1):

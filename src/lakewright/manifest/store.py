@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from lakewright.errors import LakewrightError, ManifestCorrupt
 from lakewright.manifest.item import Item
@@ -28,6 +28,15 @@ DocumentKey = tuple[str, str]
 
 PAGE = 500
 """Items, records or documents that are read or written at once."""
+
+T = TypeVar("T")
+
+
+def batched(values: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
+    """Yield values in lists of at most `size`, in order; no more of them are held in memory at once."""
+    remaining = iter(values)
+    while page := list(islice(remaining, size)):
+        yield page
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +244,7 @@ class Store(ABC):
 
     def select(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[Item]:
         """Yield the items that are chosen, in order, without holding all of them in memory."""
-        found = self.candidates(choice, reading)
-        while page := list(islice(found, PAGE)):
+        for page in batched(self.candidates(choice, reading)):
             present = self.read(page)
             yield from (present[i] for i in page if i in present and belongs(present[i], choice))
 

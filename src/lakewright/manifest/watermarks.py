@@ -1,23 +1,133 @@
-"""The watermarks in a store: for each application, the largest value of a column in the processed slices.
+"""Watermarks: for each application, the largest value of a column in the processed slices, with its type.
 
 The payloads of PROCESSED records are authoritative. A document, saved in the same write, makes the current
 watermark a single look-up. It moves backwards only if an operator sets it; that change is recorded with its
 author, time and reason.
+
+Marks of what an application has processed so far are beside them: only processing moves them on, while the
+number of processed items and the numbers of commits also change with an undo, and with an attempt that fails.
 
 Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configuration).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any
 
+from lakewright.errors import UsageError
 from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.record import Application, format_instant, parse_instant
 from lakewright.manifest.store import Document, DocumentKey, Put, Store
-from lakewright.manifest.watermark import Watermark
+
+Value = bool | int | float | Decimal | date | datetime | str
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """A column's value with its type, in full precision.
+
+    Attributes:
+        type: `long`, `double`, `decimal`, `date`, `timestamp` (UTC) or `string`.
+        value: The JSON form: a number, or text for decimals, dates, timestamps, NaN and infinities.
+    """
+
+    type: str
+    value: int | float | str
+
+    @classmethod
+    def of(cls, value: Value) -> Watermark:
+        """Return the watermark of a Python value; a timestamp without a time zone is UTC.
+
+        Example:
+            >>> Watermark.of(Decimal("12.50"))
+            Watermark(type='decimal', value='12.50')
+        """
+        if isinstance(value, datetime):
+            return cls("timestamp", format_instant(parse_instant(value.isoformat())))
+        if isinstance(value, date):
+            return cls("date", value.isoformat())
+        if isinstance(value, Decimal):
+            return cls("decimal", str(value))
+        if isinstance(value, int):
+            return cls("long", int(value))
+        if isinstance(value, float):
+            return cls("double", value if math.isfinite(value) else str(value))
+        return cls("string", value)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Watermark:
+        """Return the watermark of a value that `as_json` returned.
+
+        Raises:
+            UsageError: The type is unknown, or the value does not have it.
+        """
+        watermark = cls(str(document["type"]), document["value"])
+        _ = watermark.python
+        return watermark
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON form that payloads and documents hold."""
+        return {"type": self.type, "value": self.value}
+
+    @property
+    def python(self) -> Value:
+        """The Python value.
+
+        Raises:
+            UsageError: The type is unknown, or the value does not have it.
+        """
+        try:
+            value: Value = _READERS[self.type](self.value)
+        except (KeyError, ValueError, ArithmeticError) as error:
+            raise UsageError(
+                f"{self.value!r} isn't a watermark of type {self.type}", remedy=_FORMS.get(self.type)
+            ) from error
+        return value
+
+    def is_after(self, other: Watermark) -> bool:
+        """Return whether this watermark is greater than `other`, or of a type that does not compare with it.
+
+        If the types do not compare, the column has changed its type.
+        """
+        mine, theirs = _comparable(self.python), _comparable(other.python)
+        for family in _FAMILIES:
+            if isinstance(mine, family) and isinstance(theirs, family):
+                return bool(mine > theirs)
+        return True
+
+
+_READERS: Mapping[str, Any] = {
+    "long": int,
+    "double": float,
+    "decimal": Decimal,
+    "date": date.fromisoformat,
+    "timestamp": parse_instant,
+    "string": str,
+}
+
+_FORMS: Mapping[str, str] = {
+    "long": "Write a whole number, such as 42.",
+    "double": "Write a number, such as 1.5 or 1e6.",
+    "decimal": "Write a number, such as 12.50.",
+    "date": "Write it as 2022-01-31.",
+    "timestamp": "Write it as 2022-01-31T12:00:00Z, or with another offset.",
+}
+
+_FAMILIES: tuple[Any, ...] = ((int, float, Decimal), datetime, str)
+"""Groups of types that compare with each other."""
+
+
+def _comparable(value: Value) -> Value:
+    """Return the value; a date as its first moment, because a column may change from date to timestamp."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time(), UTC)
+    return value
+
 
 WATERMARK = "watermark"
 """The kind of the documents that hold the current watermarks."""
@@ -230,3 +340,18 @@ class Watermarks:
             elif each.watermark.is_after(StoredWatermark.from_document(present).watermark):
                 puts.append(each.put(expected=present.version))
         return tuple(puts)
+
+
+_PROCESSED = "processed"
+"""The kind of the documents whose versions are the marks. They are not exported: versions differ by store."""
+
+
+def processed_put(application: Application) -> Put:
+    """Return the put that moves the mark of an application on."""
+    return Put(_PROCESSED, str(application), {})
+
+
+def processed_mark(store: Store, application: Application) -> str:
+    """Return the mark of what an application has processed so far; it differs after each slice."""
+    document = store.document(_PROCESSED, str(application))
+    return "0" if document is None else str(document.version)

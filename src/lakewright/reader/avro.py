@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakewright.lake.parquet_footer import CompactReader
 from lakewright.lake.paths import FileEntry
 from lakewright.reader.groups import read_parts
 from lakewright.reader.source import Reading
@@ -60,34 +61,12 @@ def schema_text(content: bytes) -> bytes:
     """
     if not content.startswith(_MAGIC):
         raise ValueError("the magic number is missing")
-    position = len(_MAGIC)
-
-    def number() -> int:
-        nonlocal position
-        value = 0
-        for shift in range(0, 64, 7):
-            byte = content[position]
-            position += 1
-            value |= (byte & 0x7F) << shift
-            if not byte & 0x80:
-                return (value >> 1) ^ -(value & 1)
-        raise ValueError("a number has more than 64 bits")
-
-    def text() -> bytes:
-        nonlocal position
-        length = number()
-        if length < 0:
-            raise ValueError("a length is negative")
-        position += length
-        if position > len(content):
-            raise IndexError("there are too few bytes")
-        return content[position - length : position]
-
-    while count := number():
+    reader = CompactReader(content, len(_MAGIC))
+    while count := reader.signed():
         if count < 0:  # the bytes of the block follow
-            number()
+            reader.signed()
         for _ in range(abs(count)):
-            key, value = text(), text()
+            key, value = reader.take(reader.signed()), reader.take(reader.signed())
             if key == b"avro.schema":
                 return value
     raise ValueError("the schema is missing")

@@ -31,6 +31,7 @@ from lakewright.reader.source import TEXTS, FileFault, Form, Reading, Source, ur
 from lakewright.schema.names import shown
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.engine import analyzed
+from lakewright.spark.functions import functions
 from lakewright.transform.bad_rows import NO_COLUMN
 
 if TYPE_CHECKING:
@@ -425,8 +426,6 @@ def with_folder_columns(frame: DataFrame, source: Source) -> DataFrame:
                 "Rename the column in the files, or the folders",
             )
         found.append((field.name, _checked_sql(name_sql(field.name), kind, value, f"column {column!r}")))
-    from pyspark.sql import functions
-
     added = {name: functions.expr(sql) for name, sql in found}
     return frame.withColumns(added) if added else frame
 

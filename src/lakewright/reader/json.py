@@ -32,6 +32,7 @@ from lakewright.schema.shape import NESTED, has_part, parts, with_parts
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import TEXT, VARIANT, Array, Decimal, MapOf, Struct, StructField, Type
+from lakewright.spark.functions import functions
 from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.spec.words import counted
 from lakewright.transform.typed_columns import INFERRED
@@ -183,8 +184,6 @@ def _exact_variants(reading: Reading) -> DataFrame:
 
 def _records(lines: DataFrame) -> DataFrame:
     """Return a row for each record; a line that is a list has several."""
-    from pyspark.sql import functions
-
     items = f"explode(coalesce(try_cast({_RECORD} as array<variant>), array({_RECORD}))) as {_RECORD}"
     return lines.select(*(name for name in lines.columns if name != _RECORD), functions.expr(items))
 
@@ -230,16 +229,12 @@ def _of_variants(records: DataFrame, columns: Sequence[JsonColumn], corrupt: str
 
 def _with_metadata(frame: DataFrame, columns: Sequence[JsonColumn]) -> DataFrame:
     """Return the records with columns in their order, voids among them, and with what is inferred."""
-    from pyspark.sql import functions
-
     own = {column.name: _column(column) for column in _settled(frame, columns)}
     others = [functions.col(name_sql(name)) for name in frame.columns if name not in own]
     return frame.select(*own.values(), *others)
 
 
 def _column(column: JsonColumn) -> Column:
-    from pyspark.sql import functions
-
     if column.is_void:
         return functions.lit(None).alias(column.name)
     metadata = {} if column.inferred == column.raw else {INFERRED: column.inferred.ddl}
@@ -277,8 +272,6 @@ def with_inferred_types(frame: DataFrame, known: KnownColumns) -> DataFrame:
     So are values that expressions use, whatever the slice's other values are. Other columns keep their raw
     types, with the inferred type of the whole in their metadata, under `INFERRED`.
     """
-    from pyspark.sql import functions
-
     columns = {}
     for field in frame.schema.fields:
         raw, target = type_of(field.dataType), known.type_of(field.name)

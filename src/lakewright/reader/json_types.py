@@ -10,10 +10,12 @@ exactly, and decimals otherwise. What is of several kinds is a text.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 from lakewright.schema.scalars import class_of
 from lakewright.schema.shape import has_part, leaves, mapped, parts, united
@@ -190,72 +192,49 @@ def parse_kind(text: str) -> Type:
     Raises:
         ValueError: The text is none of Spark's.
     """
-    tokens = _tokens(text)
-    kind = _kind(tokens, next(tokens, None), depth=0)
-    if next(tokens, None) is not None:
-        raise ValueError(f"text after a kind: {text}")
-    return kind
+    if left := _TOKEN.sub("", text):
+        raise ValueError(f"not a kind of Spark: {left[:50]}")
+    parts, depth = [], 0
+    for token in _TOKEN.finditer(text):
+        depth -= bool(token["close"])
+        if depth <= DEEPEST:
+            parts.append(_as_json(token))
+        depth += bool(token["open"])
+    try:
+        _, found = json.loads(f"[null{''.join(parts)}]")
+        return _kind(found, 0)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"not a kind of Spark: {text[:50]}") from error
 
 
-def _tokens(text: str) -> Iterator[re.Match[str]]:
-    at = 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise ValueError(f"not a kind of Spark: {text[at : at + 50]}")
-        yield found
-        at = found.end()
+def _as_json(token: re.Match[str]) -> str:
+    """Return a part of a kind as JSON has it: a name, or a list of one and of what is inside."""
+    if token["open"]:
+        return f',["{token["open"]}"'
+    if token["close"] or token["next"]:
+        return "]" if token["close"] else ""
+    if token["precision"]:
+        return f',["DECIMAL",{token["precision"]},{token["scale"]}]'
+    quoted = token["quoted"]
+    name = token["plain"] or token["word"] if quoted is None else quoted.replace("``", "`")
+    return f",{json.dumps(name)}"
 
 
-def _kind(tokens: Iterator[re.Match[str]], first: re.Match[str] | None, *, depth: int) -> Type:
-    """Return the kind that a token begins."""
-    if first is None:
-        raise ValueError("the text of a kind ends too early")
-    if first["precision"]:
-        return Decimal(int(first["precision"]), int(first["scale"]))
-    if first["word"]:
-        return Scalar(first["word"].lower())
-    if not first["open"]:
-        raise ValueError(f"not a kind of Spark: {first[0]}")
+def _kind(found: Any, depth: int) -> Type:
+    if isinstance(found, str):
+        return Scalar(found.lower())
+    name, *inside = found
+    if name == "DECIMAL":
+        return Decimal(*inside)
     if depth == DEEPEST:
-        _skip(tokens)
         return MIXED
-    if first["open"] == "ARRAY<":
-        element = _kind(tokens, next(tokens, None), depth=depth + 1)
-        _check_closed(next(tokens, None))
-        return Array(element)
-    fields = tuple(_fields(tokens, depth=depth + 1))
+    if name == "ARRAY<":
+        (element,) = inside
+        return Array(_kind(element, depth + 1))
+    pairs = zip(inside[::2], inside[1::2], strict=True)
+    fields = tuple(StructField(str(each), _kind(kind, depth + 1)) for each, kind in pairs)
     # SQL has no name without characters: inside of others, such an object stays JSON.
     return MIXED if depth and not all(field.name for field in fields) else Struct(fields)
-
-
-def _fields(tokens: Iterator[re.Match[str]], *, depth: int) -> Iterator[StructField]:
-    for token in tokens:
-        if token["close"]:
-            return
-        if token["next"]:
-            continue
-        if token["plain"] is None and token["quoted"] is None:
-            raise ValueError(f"not the name of a field: {token[0]}")
-        name = token["plain"] if token["quoted"] is None else token["quoted"].replace("``", "`")
-        yield StructField(name, _kind(tokens, next(tokens, None), depth=depth))
-    _check_closed(None)
-
-
-def _skip(tokens: Iterator[re.Match[str]]) -> None:
-    """Take the tokens up to the end of what is open."""
-    depth = 1
-    while depth:
-        token = next(tokens, None)
-        if token is None:
-            _check_closed(None)
-        else:
-            depth += bool(token["open"]) - bool(token["close"])
-
-
-def _check_closed(token: re.Match[str] | None) -> None:
-    if token is None or not token["close"]:
-        raise ValueError("a list or an object of a kind is not closed")
 
 
 def is_nothing(kind: Type) -> bool:

@@ -29,6 +29,7 @@ from lakewright.schema.shape import parts, without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Struct, Type
+from lakewright.spark.functions import functions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -258,8 +259,6 @@ def _with_others(columns: Struct, others: Struct) -> Struct:
 
 def _group_frame(reading: Reading, group: Group) -> DataFrame:
     """Return the rows of the files of a group, in their true types."""
-    from pyspark.sql import functions
-
     part, columns = reading.of(reading.source.only(group.files)), group.columns.fields
     schema = ", ".join(f"{name_sql(each.name)} {read_type(each.type).ddl}" for each in columns)
     frame = part.load(options=_OPTIONS, schema=schema or None)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
-from lakewright.lake.commit import read_table_at, timestamp_sql
+from lakewright.lake.commit import read_table_at
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import Partition
 from lakewright.lake.storage_errors import failed_observation
+from lakewright.manifest.record import parse_instant_in
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
@@ -22,7 +23,7 @@ from lakewright.spec.models.base import RefersTo, from_text
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.transform.instants import parse_instant_in
+from lakewright.transform.steps import instant_sql
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.query import all_rows
 
@@ -188,5 +189,5 @@ def _condition(entity: Entity, layout: LakeSettings, at: datetime | None, *, is_
     system = SystemColumns(layout.systemfield_prefix, entity.destination)
     has_history = entity.strategy is Strategy.HISTORIC
     if at is not None and has_history:
-        return system.valid_sql(timestamp_sql(at))
+        return system.valid_sql(instant_sql(at))
     return system.current_sql(has_history=has_history) if is_current else None

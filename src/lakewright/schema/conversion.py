@@ -8,7 +8,7 @@ Source: the rules of reading, "Two steps" and "What fits".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -177,20 +177,22 @@ class _Place:
         found = matched_fields(source, target, by_position=self.rules.by_position)
         if source.fields and target.fields and not any(found):
             return self._never(value, source, target, Reason.NO_CONVERSION)
-        parts: list[str] = []
-        faults: list[str] = []
-        for field, own in zip(target.fields, found, strict=True):
-            if own is None:
-                made = f"cast(null as {plain_type(field.type).ddl})"
-            else:
-                inner = self._inside(field.name).converted(
-                    f"{value}.{name_sql(own.name)}", own.type, field.type
-                )
-                made = inner.sql
-                faults += inner.faults
-            parts.append(f"{text_sql(field.name)}, {made}")
-        made = f"if({value} is null, null, named_struct({', '.join(parts)}))"
-        return Conversion(value, made, tuple(faults), is_nested=True)
+        given = (
+            ("null", VOID) if own is None else (f"{value}.{name_sql(own.name)}", own.type) for own in found
+        )
+        return self._named_struct(value, value, target, given)
+
+    def _named_struct(
+        self, value: str, present: str, target: Struct, given: Iterable[tuple[str, Type]], *faults: str
+    ) -> Conversion:
+        """Return a struct of values, each with its type; null where `present` is null."""
+        parts, found = [], [*faults]
+        for field, (own, kind) in zip(target.fields, given, strict=True):
+            inner = self._inside(field.name).converted(own, kind, field.type)
+            parts.append(f"{text_sql(field.name)}, {inner.sql}")
+            found += inner.faults
+        made = f"if({present} is null, null, named_struct({', '.join(parts)}))"
+        return Conversion(value, made, tuple(found), is_nested=True)
 
     def _map_of_fields(self, value: str, source: Struct, target: MapOf) -> Conversion:
         """Return a struct as a map of its fields that are not null; their names are the keys."""
@@ -297,15 +299,8 @@ class _Place:
 
     def _object_of_variant(self, value: str, target: Struct) -> Conversion:
         fields = f"try_cast({value} as map<string, variant>)"
-        parts: list[str] = []
-        faults = [self._misshapen(value, fields, target)]
-        for field in target.fields:
-            own = f"try_element_at({fields}, {text_sql(field.name)})"
-            inner = self._inside(field.name).converted(own, VARIANT, field.type)
-            parts.append(f"{text_sql(field.name)}, {inner.sql}")
-            faults += inner.faults
-        made = f"if({fields} is null, null, named_struct({', '.join(parts)}))"
-        return Conversion(value, made, tuple(faults), is_nested=True)
+        given = ((f"try_element_at({fields}, {text_sql(each.name)})", VARIANT) for each in target.fields)
+        return self._named_struct(value, fields, target, given, self._misshapen(value, fields, target))
 
     def _parts_of_variant(
         self, value: str, target: Type, shape: Type, rule: Callable[[str, Any, Any], Conversion]

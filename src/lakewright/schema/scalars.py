@@ -156,9 +156,19 @@ def _exact_decimal(text: str) -> str:
 # Texts
 
 
-def _text_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    text = value if source.ddl == "string" else f"cast({value} as string)"
-    return _limited(text, target, rules)
+def _to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
+    """Return a value as text: a time in ISO 8601, an instant in UTC."""
+    text = f"cast({_bounded(value, source)} as string)"
+    if class_of(source) in _NUMBERS:
+        text = plain_number_sql(value, source)
+    elif source.ddl == "string":
+        text = value
+    elif source.ddl in TIMES:
+        text = f"replace({text}, ' ', 'T')"
+        text = f"concat({text}, 'Z')" if source.ddl == "timestamp" else text
+    made = _limited(text, target, rules)
+    is_bounded = source.ddl in ("date", *TIMES)
+    return Leaf(made.sql, made.reason or (Reason.OUT_OF_RANGE if is_bounded else None))
 
 
 def _limited(text: str, target: Type, rules: ValueRules) -> Leaf:
@@ -293,10 +303,6 @@ def _precision(kind: Type) -> tuple[int, int]:
     return before + after, after
 
 
-def _number_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    return _limited(plain_number_sql(value, source), target, rules)
-
-
 def _whole_to_whole(value: str, source: Type, target: Type, _rules: ValueRules) -> Leaf:
     if WHOLE.index(source.ddl) <= WHOLE.index(target.ddl):
         return Leaf(f"cast({value} as {target.ddl})")
@@ -426,15 +432,6 @@ def _days_to_date(value: str, source: Type, unit: Unit) -> Leaf:
 # Booleans, dates, times
 
 
-def _boolean_to_text(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf:
-    return _limited(f"cast({value} as string)", target, rules)
-
-
-def _date_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    made = _limited(f"cast({_bounded(value, source)} as string)", target, rules)
-    return Leaf(made.sql, made.reason or Reason.OUT_OF_RANGE)
-
-
 def _date_to_time(value: str, _source: Type, target: Type, rules: ValueRules) -> Leaf | None:
     midnight = f"cast({value} as timestamp_ntz)"
     if target.ddl == "timestamp_ntz":
@@ -444,13 +441,6 @@ def _date_to_time(value: str, _source: Type, target: Type, rules: ValueRules) ->
     if rules.zone == "UTC":
         return Leaf(f"cast({value} as timestamp)")
     return Leaf(_bounded(_instant(midnight, rules.zone), target), Reason.NO_SUCH_TIME)
-
-
-def _time_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    """Return a time in ISO 8601; an instant is written in UTC."""
-    text = f"replace(cast({_bounded(value, source)} as string), ' ', 'T')"
-    made = _limited(f"concat({text}, 'Z')" if source.ddl == "timestamp" else text, target, rules)
-    return Leaf(made.sql, made.reason or Reason.OUT_OF_RANGE)
 
 
 def _time_to_date(value: str, source: Type, _target: Type, rules: ValueRules) -> Leaf:
@@ -481,15 +471,16 @@ def _local(instant: str, zone: str | None) -> str:
 
 
 def _instant(local: str, zone: str | None) -> str:
-    """Return SQL of the instant at which clocks of a zone show a time; null if they never do, or twice.
+    """Return SQL of the instant at which clocks of a zone show a time; see `utc_sql`. Null without a zone."""
+    return "cast(null as timestamp)" if zone is None else f"cast({utc_sql(local, zone)} as timestamp)"
 
-    Without a zone it is null, too.
+
+def utc_sql(local: str, zone: str) -> str:
+    """Return SQL of the time in UTC at which clocks of a zone show a time; null if they never do, or twice.
 
     Clocks are put forward or back by less than a day: the offsets of a day before and after are those between
     which a time may lie.
     """
-    if zone is None:
-        return "cast(null as timestamp)"
     before, after = (
         f"convert_timezone({text_sql(zone)}, 'UTC', {local} + interval '{days}' day) - interval '{days}' day"
         for days in (-1, 1)
@@ -499,7 +490,7 @@ def _instant(local: str, zone: str | None) -> str:
         for utc in (before, after)
     )
     either = f"if(({one}) is null, {other}, if(({other}) is null, {one}, null))"
-    return f"cast(if({before} = {after}, {one}, {either}) as timestamp)"
+    return f"if({before} = {after}, {one}, {either})"
 
 
 def _same(value: str, _source: Type, _target: Type, _rules: ValueRules) -> Leaf:
@@ -518,7 +509,7 @@ def _binary_to_text(value: str, _source: Type, target: Type, rules: ValueRules) 
 _NUMBERS = ("whole", "decimal", "float")
 
 _RULES: Mapping[tuple[str, str], _Rule] = {
-    ("text", "text"): _text_to_text,
+    **{(kind, "text"): _to_text for kind in ("text", *_NUMBERS, "boolean", "date", *TIMES)},
     ("text", "whole"): _text_to_whole,
     ("text", "decimal"): _text_to_decimal,
     ("text", "float"): _text_to_float,
@@ -526,7 +517,6 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     ("text", "date"): _text_to_date,
     **{("text", time): _text_to_time for time in TIMES},
     ("text", "binary"): _cast,
-    **{(kind, "text"): _number_to_text for kind in _NUMBERS},
     **{(kind, "boolean"): _number_to_boolean for kind in _NUMBERS},
     **{(kind, time): _number_to_counted for kind in _NUMBERS for time in ("date", *TIMES)},
     ("whole", "whole"): _whole_to_whole,
@@ -538,12 +528,9 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     ("float", "whole"): _float_to_whole,
     ("float", "decimal"): _float_to_decimal,
     ("float", "float"): _float_to_float,
-    ("boolean", "text"): _boolean_to_text,
     ("boolean", "boolean"): _same,
-    ("date", "text"): _date_to_text,
     ("date", "date"): _same,
     **{("date", time): _date_to_time for time in TIMES},
-    **{(time, "text"): _time_to_text for time in TIMES},
     **{(time, "date"): _time_to_date for time in TIMES},
     **{(one, other): _time_to_time for one in TIMES for other in TIMES},
     ("binary", "text"): _binary_to_text,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
-from lakewright.schemas.text import NullableSchema
+from lakewright.schemas.schema import NullableSchema
 from lakewright.spec.models.fields import Field
 
 _PRIMITIVES = {

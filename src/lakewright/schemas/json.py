@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field as Declared
 
 from lakewright.schema.types import Array, MapOf, Scalar, Struct, StructField, Type
-from lakewright.schemas.text import NullableSchema, TextSchema
+from lakewright.schemas.schema import NullableSchema, TextSchema
 
 _TYPES = {"string": "string", "integer": "bigint", "number": "double", "boolean": "boolean", "null": "void"}
 _FORMATS = {"date": "date", "date-time": "timestamp", "int32": "int", "int64": "bigint", "float": "float"}

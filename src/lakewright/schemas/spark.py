@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
-from lakewright.schemas.text import TextSchema
-from lakewright.spec.models.fields import Field, parse_type
+from lakewright.schemas.schema import TextSchema
+from lakewright.spec.models.fields import Field
+from lakewright.spec.models.type_text import parse_json_columns
 
 
 class SparkSchema(TextSchema):
@@ -15,7 +15,7 @@ class SparkSchema(TextSchema):
 
     def parse(self, document: Any) -> Struct:
         """Return the struct's fields."""
-        return _struct(document)
+        return Struct(parse_json_columns(document))
 
 
 def as_spark_json(fields: tuple[Field, ...]) -> dict[str, Any]:
@@ -26,30 +26,6 @@ def as_spark_json(fields: tuple[Field, ...]) -> dict[str, Any]:
         'integer'
     """
     return {"type": "struct", "fields": [_field_json(field) for field in fields]}
-
-
-def _type(found: Any) -> Type:
-    if isinstance(found, str):
-        return parse_type(found)
-    if found["type"] == "array":
-        return Array(_type(found["elementType"]))
-    if found["type"] == "map":
-        return MapOf(_type(found["keyType"]), _type(found["valueType"]))
-    return _struct(found)
-
-
-def _struct(found: Mapping[str, Any]) -> Struct:
-    return Struct(
-        tuple(
-            StructField(
-                field["name"],
-                _type(field["type"]),
-                bool(field.get("nullable", True)),
-                field.get("metadata", {}).get("comment"),
-            )
-            for field in found["fields"]
-        )
-    )
 
 
 _NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}

@@ -244,7 +244,7 @@ class SliceProcessor:
         declared = self.entity.declared_digest
         content = failure(ours, stack_trace=trace, holds_back=holds_back, declared=declared)
         try:
-            self.context.ledger.failed(claim, content, holds_back=holds_back)
+            self.context.ledger.failed(claim, content)
         except StoreUnavailable:
             name = slice_name(claim.item)
             self.context.warn(

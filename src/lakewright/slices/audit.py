@@ -21,8 +21,7 @@ from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.inventory import Inventory
-from lakewright.upkeep.fsck import fsck
-from lakewright.upkeep.watermark_recovery import missing_watermarks
+from lakewright.upkeep.fsck import fsck, missing_watermarks
 
 ANSWERS = "*"
 """Takes the place of an item id if the damage concerns many items."""

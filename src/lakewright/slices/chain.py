@@ -26,7 +26,7 @@ from lakewright.lake.commit import (
     slice_key,
 )
 from lakewright.lake.observation import last_commit_number, observe_table, table_log
-from lakewright.manifest.commit_counter import COUNTER
+from lakewright.manifest.claim import COUNTER
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.record import Author, Draft, State, parse_instant
 from lakewright.manifest.store import Query
@@ -37,8 +37,7 @@ from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
-    from lakewright.manifest.discovery import DiscoveredSlice
-    from lakewright.manifest.ledger import Ledger
+    from lakewright.manifest.ledger import DiscoveredSlice, Ledger
     from lakewright.manifest.record import Application
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Store

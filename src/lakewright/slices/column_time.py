@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from lakewright.errors import SchemaDriftError, SliceError
 from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.record import parse_instant_in
 from lakewright.schema.sql import name_sql
 from lakewright.slices.processing_time import TICK
 from lakewright.slices.quarantine import name_bad_rows
@@ -21,7 +22,6 @@ from lakewright.slices.reading import read_slice
 from lakewright.spec.models.entity import TIMES
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import fit_slice
-from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.required_columns import lacking_setting_error
 from lakewright.transform.steps import find_name
 

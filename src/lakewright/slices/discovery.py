@@ -27,7 +27,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.files import FolderEntry, files_at
 from lakewright.lake.paths import FileEntry, join, local_path
-from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.ledger import DiscoveredSlice
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
 from lakewright.plan.resource import canonical_scheme

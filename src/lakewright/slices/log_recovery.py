@@ -21,7 +21,7 @@ from lakewright.lake.commit import (
     slice_key,
 )
 from lakewright.lake.observation import table_log
-from lakewright.manifest.commit_counter import raise_counter
+from lakewright.manifest.claim import raise_counter
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.verdict import Verdict

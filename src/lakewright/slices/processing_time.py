@@ -17,7 +17,7 @@ from lakewright.due.facts import SliceTime, TimeSource
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.manifest.lock import command
-from lakewright.manifest.record import parse_instant
+from lakewright.manifest.record import parse_instant, parse_instant_in
 from lakewright.slices.discovery import called_name, slice_name
 from lakewright.spec.expressions.expression import (
     Access,
@@ -35,7 +35,6 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.entity_settings import NAMED_TIME
 from lakewright.spec.models.slice_folder import dates_in
 from lakewright.spec.words import first_of
-from lakewright.transform.instants import parse_instant_in
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo

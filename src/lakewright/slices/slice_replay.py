@@ -20,7 +20,7 @@ from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import MAY_SKIP
-from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import Watermark
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.attempt import load_warnings, slice_error
 from lakewright.slices.chain import slices_in

@@ -5,17 +5,19 @@ Commands that only read therefore create no file and no table, and need no right
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from threading import Lock
+from typing import Any
 
-from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import BY_ID, Arrivals, Choice, Reading
-from lakewright.manifest.record import Record
-from lakewright.manifest.standing import Standing
-from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write
+from lakewright.manifest.store import Outcome, Store, Write
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
+
+
+def _reading(method: str) -> Any:
+    """Return the method of that name, which asks the manifest that exists, or an empty one."""
+    return lambda store, *given, **named: getattr(store._readable(), method)(*given, **named)
 
 
 class DeferredStore(Store):
@@ -58,40 +60,19 @@ class DeferredStore(Store):
         existing = self._existing()
         return MemoryStore(lambda: existing) if isinstance(existing, datetime) else existing
 
-    def now(self) -> datetime:
-        return self._readable().now()
-
-    def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
-        return self._readable().look_up(item_ids, keys)
-
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
         return self.create().write_many(writes)
 
-    def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
-        return self._readable().candidates(choice, reading)
-
-    def select(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[Item]:
-        return self._readable().select(choice, reading)
-
-    def arrivals(self) -> Mapping[Standing, Arrivals]:
-        return self._readable().arrivals()
-
-    def standings(self) -> Mapping[Standing, int]:
-        return self._readable().standings()
-
-    def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
-        return self._readable().find_records(places)
-
-    def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
-        return self._readable().history(item_id)
-
-    def documents(
-        self, kind: str, *, prefix: str = "", is_newest_first: bool = False, limit: int | None = None
-    ) -> Iterator[Document]:
-        return self._readable().documents(kind, prefix=prefix, is_newest_first=is_newest_first, limit=limit)
-
-    def rebuild(self) -> None:
-        self._readable().rebuild()
+    now = _reading("now")
+    look_up = _reading("look_up")
+    candidates = _reading("candidates")
+    select = _reading("select")
+    arrivals = _reading("arrivals")
+    standings = _reading("standings")
+    find_records = _reading("find_records")
+    history = _reading("history")
+    documents = _reading("documents")
+    rebuild = _reading("rebuild")
 
     def close(self) -> None:
         if self._store is not None:

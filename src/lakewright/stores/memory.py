@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from threading import Lock
 
-from lakewright.manifest.batch import Batch
+from lakewright.manifest.batch import Batch, touched
 from lakewright.manifest.item import Item
 from lakewright.manifest.readiness import BY_ID, Choice, Reading, belongs
 from lakewright.manifest.record import Record
@@ -44,16 +44,17 @@ class MemoryStore(Store):
 
     def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
         with self._lock:
-            items = {item_id: self._items[item_id] for item_id in item_ids if item_id in self._items}
-            documents = {key: document for key in keys if (document := self._documents.get(key)) is not None}
-            return Seen(items, documents)
+            return self._held(item_ids, keys)
+
+    def _held(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
+        items = {item_id: self._items[item_id] for item_id in item_ids if item_id in self._items}
+        documents = {key: document for key in keys if (document := self._documents.get(key)) is not None}
+        return Seen(items, documents)
 
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
         for write in writes:
             with self._lock:
-                batch = Batch(
-                    items=self._items, documents=self._documents, now=self.now(), taken=self._record_ids
-                )
+                batch = Batch(self._held(*touched([write])), now=self.now(), taken=self._record_ids)
                 outcome = batch.attempt(write)
                 for record in batch.records:
                     self._record_ids.add(record.record_id)

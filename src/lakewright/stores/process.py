@@ -20,7 +20,7 @@ PROC = Path("/proc")
 UNKNOWN = ""
 
 
-def this_process(run_id: str, *, user: str | None = None) -> Holder:
+def this_process(run_id: str) -> Holder:
     """Return this process, for one of its runs, as a holder of leases."""
     pid = os.getpid()
     return Holder(
@@ -28,7 +28,7 @@ def this_process(run_id: str, *, user: str | None = None) -> Holder:
         pid=pid,
         started=_started(pid) or UNKNOWN,
         run_id=run_id,
-        user=user_name() if user is None else user,
+        user=user_name(),
     )
 
 

@@ -31,8 +31,8 @@ from lakewright.strategies.slice_statistics import value_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.manifest.watermark import Value
-    from lakewright.manifest.watermark import Watermark as WatermarkValue
+    from lakewright.manifest.watermarks import Value
+    from lakewright.manifest.watermarks import Watermark as WatermarkValue
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.entity_settings import EntitySettings
     from lakewright.strategies.slice_load import SliceLoad

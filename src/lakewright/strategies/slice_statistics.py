@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError, TargetError
 from lakewright.lake.partition import NULL_FOLDER
-from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import Watermark
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.sequence import IS_KEPT, IS_LATEST
 from lakewright.transform.steps import instant_sql

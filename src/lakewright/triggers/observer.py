@@ -19,9 +19,9 @@ from pathlib import Path
 
 from lakewright.app import App
 from lakewright.lake.paths import is_stored, local_path
-from lakewright.manifest.processed_marks import processed_mark
 from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict
+from lakewright.manifest.watermarks import processed_mark
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discovery import list_bronze, seconds_to_settle

@@ -8,16 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from typing import TypeVar
 
 from lakewright.errors import Fault, LakewrightError, StoreUnavailable
-from lakewright.manifest.batch import document_keys, item_ids
-from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.manifest.batch import touched
+from lakewright.manifest.claim import COUNTER, raise_counter
 from lakewright.manifest.journal import BUILD, unsettled
 from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.redaction import Redactor
-from lakewright.manifest.store import Append, Damage, Document, DocumentKey, Outcome, Put, Seen, Store, Write
+from lakewright.manifest.store import (
+    Append,
+    Damage,
+    Document,
+    DocumentKey,
+    Outcome,
+    Put,
+    Seen,
+    Store,
+    Write,
+    batched,
+)
 from lakewright.manifest.watermarks import (
     CHANGE,
     WATERMARK,
@@ -26,6 +37,7 @@ from lakewright.manifest.watermarks import (
     Watermarks,
 )
 from lakewright.stores.memory import MemoryStore
+from lakewright.upkeep.fsck import RecordedWatermarks
 from lakewright.upkeep.transfer_lines import (
     KINDS,
     DocumentLine,
@@ -35,11 +47,8 @@ from lakewright.upkeep.transfer_lines import (
     parse_lines,
     record_text,
 )
-from lakewright.upkeep.watermark_recovery import RecordedWatermarks
 
 T = TypeVar("T")
-BATCH = 500
-"""Items or documents imported in one round trip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +121,10 @@ def _import(importing: _Import, lines: Iterable[str], source: str, effect: str) 
     parsed = parse_lines(lines, source, importing.redactor, faults)
     groups = groupby(parsed, key=lambda line: line.subject)
     subjects = (list(group) for _, group in groups)
-    while batch := list(chain.from_iterable(islice(subjects, BATCH))):
+    for batch in batched(subjects):
         faults += (
             replace(fault, remedy=f"{effect} Fix the file, then import it again.")
-            for fault in importing.add(batch)
+            for fault in importing.add(list(chain.from_iterable(batch)))
         )
     return tuple(faults)
 
@@ -301,7 +310,7 @@ class Rehearsal(MemoryStore):
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
         """Yield the outcome that each write would have."""
         planned = list(writes)
-        self.look_up(item_ids(planned), document_keys(planned))
+        self.look_up(*touched(planned))
         return super().write_many(planned)
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:

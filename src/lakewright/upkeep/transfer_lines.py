@@ -15,7 +15,7 @@ from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, Location
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.commit_counter import COUNTER
+from lakewright.manifest.claim import COUNTER
 from lakewright.manifest.journal import (
     ABORTED,
     BUILD,

@@ -50,9 +50,9 @@ from lakewright.spark.releases import (
 )
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
+from lakewright.stores.backend import write_fault
 from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.registry import select_backend
-from lakewright.stores.write_access import write_fault
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.targets.context import RunOptions
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain

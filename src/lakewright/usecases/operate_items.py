@@ -20,7 +20,7 @@ from lakewright.due.facts import Effect
 from lakewright.errors import Fault, SequenceConflict, StorageUnavailable, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
-from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.manifest.claim import COUNTER, raise_counter
 from lakewright.manifest.item import Item
 from lakewright.manifest.lock import Lock, command
 from lakewright.manifest.record import ANYONE, Application, Record, State

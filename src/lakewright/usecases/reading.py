@@ -25,6 +25,7 @@ from lakewright.lake.spark_errors import (
     spark_errors,
     translated_failures,
 )
+from lakewright.manifest.record import parse_instant_in
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.schema.sql import name_sql
 from lakewright.spark.causes import causes_of, first_line, innermost
@@ -32,7 +33,6 @@ from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import meant, nearest
-from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.row_values import is_nested, json_sql, read_rows
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.lake_tables import (

@@ -13,6 +13,7 @@ from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import read_table
 from lakewright.lake.paths import local_path
 from lakewright.manifest.lock import command
+from lakewright.manifest.record import parse_instant_in
 from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
@@ -31,7 +32,6 @@ from lakewright.slices.rewind.undo_rebuild import (
     plan_undo,
 )
 from lakewright.spec.words import counted, first_of
-from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.declared_nodes import readers
 from lakewright.usecases.history import REBUILD, UNDO

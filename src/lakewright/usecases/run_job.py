@@ -34,9 +34,9 @@ from lakewright.run.session_settings import settings_of_tests
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.suggestions import suggestion
+from lakewright.stores.backend import write_fault
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import read_store, select_backend
-from lakewright.stores.write_access import write_fault
 from lakewright.targets.context import RunOptions
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace

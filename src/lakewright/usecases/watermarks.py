@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import StoredWatermark, WatermarkChange, Watermarks
+from lakewright.manifest.watermarks import StoredWatermark, Watermark, WatermarkChange, Watermarks
 from lakewright.spec.models.entity import Entity
 from lakewright.usecases.items import entity_application
 

@@ -21,7 +21,7 @@ from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.stores.sqlite.database import SqliteStore
 from lakewright.upkeep.fsck import fsck
 
 LANDING = "acme/landing"

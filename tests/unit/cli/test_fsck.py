@@ -19,11 +19,10 @@ from lakewright.manifest.claim import Claim
 from lakewright.manifest.lease import LEASE, Holder, Lease
 from lakewright.manifest.record import Application, State
 from lakewright.manifest.store import Put, Write
-from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import WATERMARK
+from lakewright.manifest.watermarks import WATERMARK, Watermark
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.models.slice_folder import SliceFolder
-from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.stores.sqlite.database import SqliteStore
 
 # It brings no types.
 pa: Any = import_module("pyarrow")

@@ -16,10 +16,9 @@ from tests.documents import checked
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
 from lakewright.errors import SliceError
-from lakewright.manifest.claim import Claim
-from lakewright.manifest.commit_counter import COUNTER
-from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.claim import COUNTER, Claim
 from lakewright.manifest.lease import Holder
+from lakewright.manifest.ledger import DiscoveredSlice
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query

@@ -24,7 +24,7 @@ from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import Application
 from lakewright.slices.application import application_of
-from lakewright.stores.sqlite.store import SqliteStore
+from lakewright.stores.sqlite.database import SqliteStore
 
 FIRST, SECOND, NEW = "2024-05-01.csv", "2024-05-02.csv", "2024-05-04.csv"
 TAKES_ALL = "description: x"

@@ -12,8 +12,8 @@ from lakewright.app import App
 from lakewright.due.facts import Subject
 from lakewright.due.plan import Action, Code, Reason, Step
 from lakewright.errors import Fault
-from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
+from lakewright.manifest.ledger import DiscoveredSlice
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.request import JobRequest

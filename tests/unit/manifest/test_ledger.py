@@ -38,7 +38,7 @@ from lakewright.errors import (
     UsageError,
     VerificationError,
 )
-from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.manifest.claim import COUNTER, raise_counter
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, find_lease
 from lakewright.manifest.ledger import Ledger
@@ -48,7 +48,7 @@ from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Document, Put, Write, Written
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import Watermark
 from lakewright.testing import MemoryStore
 
 
@@ -450,7 +450,7 @@ class TestOutcome:
 
     def test_of_a_late_slice_holds_nothing_back(self) -> None:
         stage = Stage()
-        item = stage.ledger.failed(claim(stage.ledger), failure(ValueError("late")), holds_back=False)
+        item = stage.ledger.failed(claim(stage.ledger), failure(ValueError("late"), holds_back=False))
         assert not item.holds_back(REGIONS)
 
     def test_advances_watermarks_in_the_same_write_and_never_lowers_them(self) -> None:
@@ -471,14 +471,6 @@ class TestOutcome:
         }
         items = {standing.column: standing.item_id for standing in stage.ledger.watermarks.all()}
         assert items == {"day": found("b").item_id, "id": found("c").item_id}
-
-    def test_writes_further_documents_with_it_or_nothing(self) -> None:
-        stage = Stage()
-        claimed = claim(stage.ledger)
-        stage.ledger.release(ITEM, "by mistake", is_forced=True)
-        with pytest.raises(LeaseLost, match="no one holds it now"):
-            stage.ledger.processed(claimed, {}, puts=(Put("note", "k", {"x": 1}),))
-        assert stage.store.document("note", "k") is None
 
     def test_contains_no_secrets(self) -> None:
         redactor = Redactor.of({"DB_PASSWORD": "s3cr3t-value"})
@@ -507,7 +499,7 @@ class TestOperator:
 
     def test_a_late_failure_may_be_skipped_without_being_resolved_first(self) -> None:
         stage = Stage()
-        stage.ledger.failed(claim(stage.ledger), failure(ValueError("late")), holds_back=False)
+        stage.ledger.failed(claim(stage.ledger), failure(ValueError("late"), holds_back=False))
         item = stage.ledger.skip(ITEM, "older than what is there")
         assert item.verdict(REGIONS) is Verdict.SKIPPED
         assert [record.state for record in stage.store.records(ITEM)][-2:] == [State.RESOLVED, State.SKIPPED]
@@ -674,7 +666,7 @@ class TestOperator:
 )
 def test_the_suggested_command_fits_the_failure(error: Exception, holds_back: bool, typed: str) -> None:
     stage = Stage()
-    failed = stage.ledger.failed(claim(stage.ledger), failure(error), holds_back=holds_back)
+    failed = stage.ledger.failed(claim(stage.ledger), failure(error, holds_back=holds_back))
     assert recovery_command(failed) == f"lakewright manifest {typed}"
     with pytest.raises(ItemFailed) as raised:
         claim(stage.ledger)
@@ -720,7 +712,7 @@ def test_the_suggested_command_fits_the_failure(error: Exception, holds_back: bo
 def test_a_remedy_of_two_commands_prints_both(error: LakewrightError, advice: str) -> None:
     """Issue 11: "resolve and skip it" printed the `resolve` alone."""
     stage = Stage()
-    failed = stage.ledger.failed(claim(stage.ledger), failure(error), holds_back=True)
+    failed = stage.ledger.failed(claim(stage.ledger), failure(error))
     typed = {verb: f"lakewright manifest {verb} orders/1" for verb in ("resolve", "skip")}
     assert recovery_advice(failed, "orders/1") == advice.format(**typed)
 

@@ -13,10 +13,9 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.rewind import Rewind, RewoundSlice
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import StoredWatermark
+from lakewright.manifest.watermarks import StoredWatermark, Watermark
 from lakewright.testing import MemoryStore
-from lakewright.upkeep.watermark_recovery import missing_watermarks
+from lakewright.upkeep.fsck import missing_watermarks
 
 OTHER = "file:///lake/bronze/regions/2022-02-01.csv"
 KEY = "table silver/regions"

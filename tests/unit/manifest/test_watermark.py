@@ -12,8 +12,7 @@ from lakewright.errors import SequenceConflict, UsageError
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.manifest.store import Document, Write
-from lakewright.manifest.watermark import Value, Watermark
-from lakewright.manifest.watermarks import WatermarkChange, Watermarks
+from lakewright.manifest.watermarks import Value, Watermark, WatermarkChange, Watermarks
 from lakewright.testing import MemoryStore
 
 KATHMANDU = timezone(timedelta(hours=5, minutes=45))

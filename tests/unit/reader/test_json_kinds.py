@@ -70,6 +70,15 @@ def test_what_is_too_deep_to_tell_apart_is_of_several_kinds(levels: int, open_: 
     assert (kind, depth) == ((BIGINT if levels == DEEPEST else MIXED), DEEPEST)
 
 
+def test_the_type_of_the_deepest_values_is_read_back() -> None:
+    """A column of a slice hands it on as text; at 32 levels, reading that text failed."""
+    kind = parse_kind("OBJECT<a: " * DEEPEST + "VARIANT" + ">" * DEEPEST)
+    assert isinstance(kind, Struct)
+    (column,) = json_columns(kind, lambda _: None)
+    assert column.inferred != column.raw
+    assert parse_sql_type(column.inferred.ddl) == column.inferred
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [

@@ -12,8 +12,8 @@ from tests.silver import make_empty_silver
 from lakewright.app import App
 from lakewright.errors import SliceError
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
+from lakewright.manifest.ledger import DiscoveredSlice
 from lakewright.manifest.payload import failure
 from lakewright.slices.application import application_of
 from lakewright.slices.discovery import item_id

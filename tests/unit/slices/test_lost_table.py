@@ -12,10 +12,9 @@ import pytest
 from lakewright.errors import TargetError
 from lakewright.errors.phrase import Command
 from lakewright.lake.delta_log import ABSENT, TableState
-from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.ledger import DiscoveredSlice, Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices import lost_table
 from lakewright.slices.chain import SliceChain, counter_of

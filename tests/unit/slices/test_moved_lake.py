@@ -10,7 +10,7 @@ from tests.unit.slices.test_plan_undo import TIME, replayed, undo_of
 from tests.unit.slices.test_recover_from_log import Place, names
 
 from lakewright.errors import LakeMoved, UsageError
-from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.ledger import DiscoveredSlice
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import new_item
 from lakewright.slices.discovery import discovered, list_slices

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from lakewright.errors import UsageError
+from lakewright.manifest.record import parse_instant_in
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.transform.instants import parse_instant_in
 
 
 def times(text: str | None, *, is_lenient: bool = False, said: list[str] | None = None) -> ProcessingTimes:

@@ -18,10 +18,9 @@ from lakewright.lake.files import FolderEntry
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import FileEntry
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.ledger import DiscoveredSlice, Ledger
 from lakewright.manifest.record import Agent, Application, Author, State
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discovery import SECOND_LOOKS, Slice, find_unchanged_slice

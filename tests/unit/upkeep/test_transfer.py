@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, ledger_of, numbered, put_down
 
-from lakewright.manifest.commit_counter import COUNTER
+from lakewright.manifest.claim import COUNTER
 from lakewright.manifest.journal import BUILD, TAINT, Journal, Run
 from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.payload import failure
@@ -16,8 +16,7 @@ from lakewright.manifest.record import Application, Record
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Damage, Put, Write
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import Watermarks
+from lakewright.manifest.watermarks import Watermark, Watermarks
 from lakewright.testing import MemoryStore
 from lakewright.upkeep.fsck import fsck
 from lakewright.upkeep.transfer import export_manifest, import_manifest

@@ -18,7 +18,7 @@ from lakewright.lake.commit import Commit, Token, carrying_token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table, read_table, table_id
 from lakewright.lake.table import drop_entry_alone, restore_table
-from lakewright.manifest.commit_counter import raise_counter
+from lakewright.manifest.claim import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.chain import AppliedSlice, counter_of
 from lakewright.slices.rewind.difference import TableDifference, compare_tables

@@ -22,7 +22,7 @@ from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Item, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.manifest.verdict import Verdict
-from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import Watermark
 from lakewright.slices.chain import AppliedSlice, foreign_since, since_empty, version_before
 from lakewright.slices.discovery import called_name, find_slice, natural_key, slice_name, slice_of_id
 from lakewright.slices.past_versions import past_fingerprint

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Journal
-from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
-from lakewright.manifest.watermark import Watermark
-from lakewright.manifest.watermarks import StoredWatermark
+from lakewright.manifest.watermarks import StoredWatermark, Watermark, processed_put
 from lakewright.slices.discovery import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
 from lakewright.slices.rewind.side_table import remove_beside

@@ -102,6 +102,13 @@ class Field(Model):
         default=None, description="Former name; a migration renames that column."
     )
 
+    @classmethod
+    def of(cls, column: StructField) -> Field:
+        """Return the column of a type as one of a declared schema."""
+        return cls(
+            name=column.name, type=column.type, nullable=column.nullable, description=column.description
+        )
+
     def as_struct_field(self) -> StructField:
         """Return the field as a field of a struct."""
         return StructField(self.name, self.type, self.nullable, self.description)

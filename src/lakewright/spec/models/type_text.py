@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
+from typing import Any
 
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.spec.suggestions import meant
 
-DEEPEST = 32
+DEEPEST = 120
+"""Levels of types inside each other; a slice of JSON may have 100."""
+
 LONGEST = 20_000
 
 _SCALARS: Mapping[str, str] = {
@@ -60,6 +63,35 @@ def parse_sql_type(text: str) -> Type:
     found = reader.read_type()
     reader.end()
     return found
+
+
+def parse_json_type(document: Any) -> Type:
+    """Return the type of a document in the JSON form that Spark and Delta's log share.
+
+    Raises:
+        ValueError: There is no such type.
+        KeyError: A part is missing.
+    """
+    if isinstance(document, str):
+        return parse_sql_type(document)
+    if document["type"] == "array":
+        return Array(parse_json_type(document["elementType"]))
+    if document["type"] == "map":
+        return MapOf(parse_json_type(document["keyType"]), parse_json_type(document["valueType"]))
+    return Struct(parse_json_columns(document))
+
+
+def parse_json_columns(document: Mapping[str, Any]) -> tuple[StructField, ...]:
+    """Return the columns of a struct in the same form, with their comments."""
+    return tuple(
+        StructField(
+            field["name"],
+            parse_json_type(field["type"]),
+            bool(field.get("nullable", True)),
+            field.get("metadata", {}).get("comment"),
+        )
+        for field in document["fields"]
+    )
 
 
 class _Reader:

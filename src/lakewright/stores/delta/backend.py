@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from lakewright.errors import SpecError
 from lakewright.manifest.store import Store
-from lakewright.stores.backend import Backend
-from lakewright.stores.write_access import may_write
+from lakewright.stores.backend import Backend, may_write
 
 
 class DeltaBackend(Backend):

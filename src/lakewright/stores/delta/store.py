@@ -11,20 +11,37 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 
-from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
+from lakewright.manifest.batch import Batch, is_storable, storable, touched
 from lakewright.manifest.item import Item
 from lakewright.manifest.readiness import BY_ID, Choice, Reading
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing
-from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write
+from lakewright.manifest.store import (
+    PAGE,
+    Damage,
+    Document,
+    DocumentKey,
+    Outcome,
+    Seen,
+    Store,
+    Write,
+    batched,
+)
 from lakewright.stores.backend import check_version
-from lakewright.stores.delta.rows import Line, batch_lines, document_of, item_line, item_of, record_of
-from lakewright.stores.delta.table import Overtaken, Table, among, quoted, table_exists
-
-BATCH = 500
-"""Maximum number of writes in one version, and of names in one query."""
-
+from lakewright.stores.delta.table import (
+    Line,
+    Overtaken,
+    Table,
+    among,
+    batch_lines,
+    document_of,
+    item_line,
+    item_of,
+    quoted,
+    record_of,
+    table_exists,
+)
 
 _STANDING, _ARRIVAL = (f"split_part(verdicts, chr(9), {part})" for part in (1, 2))
 """The parts of the column by which items are listed."""
@@ -74,11 +91,10 @@ class DeltaStore(Store):
 
     def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
         self._table.refresh()
-        known = list(filter(is_storable, item_ids))
-        wanted = [key for key in keys if all(map(is_storable, key))]
+        known, wanted = storable(item_ids, keys)
         found = Seen({}, {})
-        for start in range(0, max(len(known), len(wanted)), BATCH):
-            page = self._find(known[start : start + BATCH], wanted[start : start + BATCH])
+        for start in range(0, max(len(known), len(wanted)), PAGE):
+            page = self._find(known[start : start + PAGE], wanted[start : start + PAGE])
             found = Seen({**found.items, **page.items}, {**found.documents, **page.documents})
         return Seen({i: found.items[i] for i in known if i in found.items}, found.documents)
 
@@ -95,17 +111,14 @@ class DeltaStore(Store):
         return Seen(items, documents)
 
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
-        remaining = iter(writes)
-        while batch := list(islice(remaining, BATCH)):
+        for batch in batched(writes):
             yield from self._write_batch(batch)
 
     def _write_batch(self, writes: Sequence[Write]) -> Sequence[Outcome]:
         for _ in self._table.attempts():
             at = self._table.refresh()
-            seen = self._find(item_ids(writes), document_keys(writes))
-            batch = Batch(
-                items=seen.items, documents=seen.documents, now=self.now(), taken=self._taken(writes)
-            )
+            seen = self._find(*touched(writes))
+            batch = Batch(seen, now=self.now(), taken=self._taken(writes))
             outcomes = [batch.attempt(write) for write in writes]
             lines = batch_lines(batch, at)
             try:
@@ -155,8 +168,8 @@ class DeltaStore(Store):
         self._table.refresh()
         wanted = set(places)
         found: dict[tuple[str, int], Record | Damage] = {}
-        for start in range(0, len(places), BATCH):
-            names = among("name", sorted({item_id for item_id, _ in places[start : start + BATCH]}))
+        for page in batched(places):
+            names = among("name", sorted({item_id for item_id, _ in page}))
             for line in self._table.newest(f"sort = 'record' AND {names}"):
                 if (line.name, line.number) in wanted:
                     found[line.name, line.number] = record_of(line)

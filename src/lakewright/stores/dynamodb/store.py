@@ -13,39 +13,40 @@ from datetime import datetime
 from heapq import merge
 from itertools import groupby, islice
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from lakewright.errors import LakewrightError
-from lakewright.manifest.batch import is_storable
+from lakewright.manifest.batch import is_storable, storable
 from lakewright.manifest.readiness import BY_ID, Choice, Place, Reading
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import folded
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write, chooses_all
 from lakewright.stores.backend import check_version
-from lakewright.stores.dynamodb.errors import code_of, translate
-from lakewright.stores.dynamodb.keys import SHARDS, in_order, merged, record_sort_key, shard, sort_key_prefix
-from lakewright.stores.dynamodb.large_write import PENDING, finish, finish_all
 from lakewright.stores.dynamodb.rows import (
+    SHARDS,
     Key,
     Row,
     count_key,
     document_key,
     document_of,
+    in_order,
     item_key,
     item_of,
     item_row,
     key_of,
     listing_rows,
+    merged,
     number,
     record_key,
     record_of,
+    record_sort_key,
     row_of,
+    shard,
+    sort_key_prefix,
     standing_in,
     text,
 )
 from lakewright.stores.dynamodb.table import Table
-from lakewright.stores.dynamodb.writer import Cache, Writer
+from lakewright.stores.dynamodb.writer import PENDING, Cache, Writer, finish, finish_all
 
 VERSION = 3
 """The version of the layout. From an older one, the derived rows are computed again."""
@@ -72,11 +73,9 @@ def migrate(table: Table) -> None:
 
 
 def _version(table: Table) -> int:
-    try:
-        found = table.raw("get_item", TableName=table.name, Key=row_of(VERSION_KEY), ConsistentRead=True)
-    except (BotoCoreError, ClientError) as error:
-        if code_of(error) != "ResourceNotFoundException":
-            raise translate(error, table.where) from error
+    asked = {"TableName": table.name, "Key": row_of(VERSION_KEY), "ConsistentRead": True}
+    found = table.ask("get_item", unless="ResourceNotFoundException", **asked)
+    if found is None:
         _create(table)
         return 0
     return int(found["Item"]["version"]["N"]) if "Item" in found else 0
@@ -84,17 +83,14 @@ def _version(table: Table) -> int:
 
 def _create(table: Table) -> None:
     keys = {"pk": "HASH", "sk": "RANGE"}
-    try:
-        table.raw(
-            "create_table",
-            TableName=table.name,
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
-            KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
-            BillingMode="PAY_PER_REQUEST",
-        )
-    except (BotoCoreError, ClientError) as error:
-        if code_of(error) != "ResourceInUseException":  # another process is creating it
-            raise translate(error, table.where) from error
+    table.ask(
+        "create_table",
+        unless="ResourceInUseException",  # another process is creating it
+        TableName=table.name,
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        BillingMode="PAY_PER_REQUEST",
+    )
     for _ in table.attempts():
         if table.ask("describe_table", TableName=table.name)["Table"]["TableStatus"] == "ACTIVE":
             return
@@ -138,9 +134,7 @@ class DynamoDbStore(Store):
         return self._clock()
 
     def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
-        wanted = list(filter(is_storable, item_ids))
-        named = [key for key in keys if all(map(is_storable, key))]
-        return self._load(wanted, named)
+        return self._load(*storable(item_ids, keys))
 
     def _load(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
         """Return the current items and documents, and cache them for the write that usually follows."""

@@ -6,17 +6,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from itertools import islice
 from threading import Lock
 from typing import Any
 
 import boto3
+from botocore import exceptions
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    NoCredentialsError,
+    NoRegionError,
+    PartialCredentialsError,
+)
 
-from lakewright.errors import StoreUnavailable
+from lakewright.errors import LakewrightError, SpecError, StoreUnavailable, UsageError
+from lakewright.manifest.store import batched
 from lakewright.stores.backend import attempts
-from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.rows import Key, Row, key_of, row_of, text
 from lakewright.stores.heartbeat import seconds_awake
 
@@ -80,16 +87,12 @@ class Table:
 
     def exists(self) -> bool:
         """Return whether the table exists."""
-        try:
-            self.raw("describe_table", TableName=self.name)
-        except (BotoCoreError, ClientError) as error:
-            if code_of(error) == "ResourceNotFoundException":
-                return False
-            raise translate(error, self.where) from error
-        return True
+        return self.ask("describe_table", unless="ResourceNotFoundException", TableName=self.name) is not None
 
-    def ask(self, operation: str, **arguments: Any) -> Any:
+    def ask(self, operation: str, *, unless: str | None = None, **arguments: Any) -> Any:
         """Return the answer to one request, which boto3 retries if it was lost or throttled.
+
+        The answer is None where DynamoDB refuses the request with the code `unless`.
 
         Raises:
             StoreUnavailable: There is no answer, or DynamoDB refused the request.
@@ -97,6 +100,8 @@ class Table:
         try:
             return self.raw(operation, **arguments)
         except (BotoCoreError, ClientError) as error:
+            if unless is not None and code_of(error) == unless:
+                return None
             raise translate(error, self.where) from error
 
     def raw(self, operation: str, **arguments: Any) -> Any:
@@ -117,9 +122,8 @@ class Table:
 
     def get(self, keys: Iterable[Key]) -> dict[Key, Row]:
         """Return the existing rows of these keys in their current state."""
-        wanted = iter(dict.fromkeys(keys))
         found: dict[Key, Row] = {}
-        while page := list(islice(wanted, MOST_READ)):
+        for page in batched(dict.fromkeys(keys), MOST_READ):
             found |= {key_of(each): each for each in self._get_page(page)}
         return found
 
@@ -183,8 +187,7 @@ class Table:
         self._write_all({"DeleteRequest": {"Key": row_of(key)}} for key in keys)
 
     def _write_all(self, requests: Iterable[Mapping[str, Any]]) -> None:
-        waiting = iter(requests)
-        while page := list(islice(waiting, MOST_WRITTEN)):
+        for page in batched(requests, MOST_WRITTEN):
             left: Any = {self.name: page}
             for _ in self.attempts():
                 left = self.ask("batch_write_item", RequestItems=left).get("UnprocessedItems")
@@ -286,3 +289,60 @@ class ServerClock:
             estimate = datetime.fromtimestamp(self.counter() + sum(self._bounds) / 2, UTC)
             self._last = max(self._last + TICK, estimate)
             return self._last
+
+
+_CREDENTIALS = (
+    "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where AWS assigns a role; "
+    "DynamoDB Local accepts any key."
+)
+
+
+def code_of(error: Exception) -> str:
+    """Return the DynamoDB code of an error, or an empty text."""
+    return str(error.response["Error"].get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def translate(error: Exception, where: str) -> LakewrightError:
+    """Convert a boto3 error to one of Lakewright's."""
+    first_line = str(error).partition("\n")[0]
+    if isinstance(error, NoRegionError):
+        return SpecError.of(
+            "the manifest in DynamoDB has no region",
+            remedy="Set `manifest: {region: …}`, or AWS_DEFAULT_REGION.",
+        )
+    if isinstance(error, NoCredentialsError | PartialCredentialsError):
+        return StoreUnavailable(f"{where} can't be used without AWS credentials", remedy=_CREDENTIALS)
+    if isinstance(error, HTTPClientError | exceptions.ConnectionError):
+        return StoreUnavailable(
+            f"{where} can't be reached: {first_line}",
+            remedy="Check that `manifest: {region: …, endpoint_url: …}` is correct and can be reached.",
+        )
+    if isinstance(error, BotoCoreError | ValueError):
+        return SpecError.of(f"{where} can't be used: {first_line}")
+    code = code_of(error)
+    if code == "ValidationException" and "size" in first_line:
+        return UsageError(f"the write is too large for {where.rstrip(',')}: {first_line}")
+    said, remedy = _FAULTS.get(code, ("refused the request", None))
+    return StoreUnavailable(f"{where} {said}: {first_line}", remedy=remedy)
+
+
+_FAULTS: Mapping[str, tuple[str, str | None]] = {
+    "AccessDeniedException": (
+        "may not be used by this identity",
+        "Allow it BatchGetItem, BatchWriteItem, ConditionCheckItem, CreateTable, DeleteItem, DescribeTable, "
+        "PutItem, Query and UpdateItem on the table.",
+    ),
+    "ExpiredTokenException": ("no longer accepts these credentials", "Renew them, then run again."),
+    "InvalidSignatureException": ("doesn't accept these credentials", _CREDENTIALS),
+    "UnrecognizedClientException": ("doesn't accept these credentials", _CREDENTIALS),
+    "ResourceNotFoundException": ("was deleted", "The next command creates it again."),
+    "ProvisionedThroughputExceededException": (
+        "has no capacity left",
+        "Give the table more capacity, or let fewer runs write at once.",
+    ),
+    "ThrottlingException": ("is throttling requests", "Let fewer runs write at once."),
+    "ValidationException": (
+        "isn't a table of a manifest, or refused the request",
+        "Set `manifest: {table: …}` to another name.",
+    ),
+}

@@ -2,25 +2,32 @@
 
 Items and documents change only if they have not changed since they were read. The lists by standing and their
 counts, which are derived from them, change in the same transaction.
+
+A write of more rows than one transaction takes is atomic, too. The rows that decide the outcome, items and
+documents, go into one transaction. All other changes are saved before it in parts that no one reads, and the
+transaction marks them as due. The writer then applies each part exactly once; if it is interrupted, the next
+process that uses the table does.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from secrets import randbelow
 from threading import Lock
 from typing import Any
+from uuid import uuid4
 
-from lakewright.errors import LakewrightError
-from lakewright.manifest.batch import Batch, document_keys, duplicate_record, item_ids
+from lakewright.errors import LakewrightError, UsageError
+from lakewright.manifest.batch import Batch, duplicate_record, touched
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Document, DocumentKey, Outcome, Seen, Write, Written
-from lakewright.stores.dynamodb.large_write import MOST_BYTES, MOST_CHANGES, write_large
 from lakewright.stores.dynamodb.rows import (
     Key,
     Row,
@@ -116,8 +123,8 @@ class Writer:
         """Save a write that is computed from what is read now."""
         refused: frozenset[str] = frozenset()
         for _ in self.table.attempts():
-            seen = self.load(item_ids([write]), document_keys([write]))
-            batch = _batch(seen, self.clock())
+            seen = self.load(*touched([write]))
+            batch = Batch(seen, now=self.clock())
             written = batch.add(write)
             if any(record.record_id in refused for record in batch.records):
                 raise duplicate_record()
@@ -134,10 +141,10 @@ class Writer:
 
     def _write_from_cache(self, write: Write) -> Written | None:
         """Save a write that is computed from the cache, or return None if that fails."""
-        seen = self.cache.get(item_ids([write]), document_keys([write]))
+        seen = self.cache.get(*touched([write]))
         if seen is None:
             return None
-        batch = _batch(seen, self.clock())
+        batch = Batch(seen, now=self.clock())
         try:
             written = batch.add(write)
             self._save(batch, seen)
@@ -147,8 +154,8 @@ class Writer:
 
     def _write_together(self, writes: Sequence[Write]) -> Sequence[Outcome] | None:
         """Save several writes in one transaction, or return None if that fails."""
-        seen = self.load(item_ids(writes), document_keys(writes))
-        batch = _batch(seen, self.clock())
+        seen = self.load(*touched(writes))
+        batch = Batch(seen, now=self.clock())
         outcomes = [batch.attempt(write) for write in writes]
         try:
             self._save(batch, seen)
@@ -166,10 +173,6 @@ class Writer:
             self.table.transact(changes)
         documents = {key: document for key, document in batch.documents.items() if document is not None}
         self.cache.store(ids, keys, Seen(batch.items, documents))
-
-
-def _batch(seen: Seen, now: datetime) -> Batch:
-    return Batch(items=seen.items, documents=seen.documents, now=now)
 
 
 def _bundles(writes: Iterable[Write]) -> Iterator[list[Write]]:
@@ -270,3 +273,169 @@ def _put(row: Row, condition: Mapping[str, object] | None = None) -> Change:
 
 def _delete(key: Key, condition: Mapping[str, object] | None = None) -> Change:
     return Change(key, "Delete", {"Key": row_of(key), **(condition or {})})
+
+
+MOST_CHANGES = 100
+"""Maximum rows of one DynamoDB transaction."""
+
+MOST_BYTES = 3_500_000
+"""Maximum bytes of one transaction; DynamoDB allows 4 MB, including its own overhead."""
+
+PART_CHANGES, PART_BYTES = 50, 200_000
+"""Maximum changes and bytes of one part, which must fit in a row."""
+
+PENDING = "pending"
+"""An item's attribute that names its last write while parts of that write are due."""
+
+DUE = "due"
+"""The partition that lists the writes with due parts."""
+
+
+def write_large(table: Table, changes: Sequence[Change]) -> None:
+    """Apply all changes, or none.
+
+    Raises:
+        Refused: A row is not as its change expects; nothing was changed.
+        UsageError: Too many items and documents change at once.
+    """
+    name = uuid4().hex
+    decisive = [change for change in changes if _is_decisive(change)]
+    following = [change for change in changes if not _is_decisive(change)]
+    _check_size(decisive, following)
+    _check_absent(table, following)
+    parts = [_part_row(name, n, part) for n, part in enumerate(_parts(following))]
+    table.put_all(parts)
+    try:
+        table.transact([*(_marked(change, name) for change in decisive), _due(name, decisive)])
+    except Refused:
+        table.delete_all(map(key_of, parts))
+        raise
+    finish(table, name)
+
+
+def finish_all(table: Table) -> None:
+    """Apply the due parts of all interrupted writes; usually there are none."""
+    for row in table.query(DUE):
+        finish(table, row["sk"]["S"])
+
+
+def finish(table: Table, name: str) -> None:
+    """Apply the due parts of a write; several processes may do so at once."""
+    for part in table.query(f"part/{name}"):
+        gone = Change(
+            key_of(part),
+            "Delete",
+            {
+                "Key": row_of(key_of(part)),
+                "ConditionExpression": "attribute_exists(pk)",
+            },
+        )
+        _once(table, [*_changes(part), gone])
+    _close(table, name)
+
+
+def _once(table: Table, changes: Sequence[Change]) -> None:
+    """Apply changes unless another process has applied them."""
+    for _ in table.attempts():
+        try:
+            table.transact(changes)
+            return
+        except Refused as refused:
+            if refused.keys:
+                return
+
+
+def _close(table: Table, name: str) -> None:
+    """Remove the marks of a completed write from its items and from the list."""
+    due = table.get([(DUE, name)]).get((DUE, name))
+    if due is None:
+        return
+    for pk, sk in json.loads(due["items"]["S"]):
+        unmark = {
+            "Key": row_of((pk, sk)),
+            "UpdateExpression": "REMOVE #p",
+            "ConditionExpression": "#p = :p",
+            "ExpressionAttributeNames": {"#p": PENDING},
+            "ExpressionAttributeValues": {":p": text(name)},
+        }
+        _once(table, [Change((pk, sk), "Update", unmark)])
+    table.delete_all([(DUE, name)])
+
+
+def _is_decisive(change: Change) -> bool:
+    return change.key[0].startswith(("item/", "document/"))
+
+
+def _due(name: str, decisive: Sequence[Change]) -> Change:
+    items = json.dumps([change.key for change in decisive if change.key[0].startswith("item/")])
+    return Change((DUE, name), "Put", {"Item": row_of((DUE, name), items=text(items))}, len(items))
+
+
+def _marked(change: Change, name: str) -> Change:
+    """Return a change, marked with the write that is due if it changes an item."""
+    if not change.key[0].startswith("item/"):
+        return change
+    marked = {**change.arguments["Item"], PENDING: text(name)}
+    return replace(change, arguments={**change.arguments, "Item": marked})
+
+
+def _check_size(decisive: Sequence[Change], following: Sequence[Change]) -> None:
+    if len(decisive) >= MOST_CHANGES or sum(change.size for change in decisive) > MOST_BYTES:
+        raise UsageError(
+            f"{len(decisive)} items and documents can't be written together: "
+            f"DynamoDB takes {MOST_CHANGES - 1} of them, and {MOST_BYTES:,} bytes, at once",
+            remedy="Do it in smaller steps, or choose another back end for the manifest.",
+        )
+    largest = max((change.size for change in following), default=0)
+    if largest > PART_BYTES:
+        raise UsageError(
+            f"a record of {largest} bytes can't be written together with so much else; "
+            f"{PART_BYTES} bytes is the most",
+            remedy="Do it in smaller steps, or choose another back end for the manifest.",
+        )
+
+
+def _check_absent(table: Table, following: Sequence[Change]) -> None:
+    """Raise `Refused` if a row exists that must be new."""
+    new = [change.key for change in following if "ConditionExpression" in change.arguments]
+    present = table.get(new)
+    if present:
+        raise Refused(frozenset(present))
+
+
+def _parts(changes: Sequence[Change]) -> Iterator[list[Change]]:
+    part: list[Change] = []
+    size = 0
+    for change in changes:
+        if part and (len(part) == PART_CHANGES or size + change.size > PART_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(change)
+        size += change.size
+    if part:
+        yield part
+
+
+def _part_row(name: str, number: int, changes: Sequence[Change]) -> Row:
+    """Return the row that holds some changes, without their conditions: they have been checked."""
+    held = [
+        [*change.key, change.kind, {k: v for k, v in change.arguments.items() if k != "ConditionExpression"}]
+        for change in changes
+    ]
+    changed = json.dumps(held, default=lambda value: base64.b64encode(value).decode())
+    return row_of((f"part/{name}", f"{number:06d}"), changes=text(changed))
+
+
+def _changes(row: Row) -> list[Change]:
+    held = json.loads(row["changes"]["S"])
+    return [Change((pk, sk), kind, _with_bytes(arguments)) for pk, sk, kind, arguments in held]
+
+
+def _with_bytes(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if "Item" not in arguments:
+        return dict(arguments)
+    restored = {
+        name: {"B": base64.b64decode(value["B"])} if "B" in value else value
+        for name, value in arguments["Item"].items()
+    }
+    return {**arguments, "Item": restored}

@@ -54,22 +54,14 @@ def candidates(choice: Choice, ask: Ask, reading: Reading) -> Iterator[str]:
     beyond = () if reading.beyond is None else reading.beyond[-len(columns) :]
     of_prefix = select(*columns).where(starts_with(items.c.item_id, choice.prefix))
     if reading.is_by_id and chooses_all(choice):
-        every = paged(
-            ask, of_prefix, columns, is_descending=reading.is_newest_first, beyond=beyond, size=size
-        )
-        return islice((row[0] for row in every), reading.limit)
-    present = ask(select(standings.c.standing, standings.c.described).where(standings.c.number > 0))
+        queries = [of_prefix]
+    else:
+        present = ask(select(standings.c.standing, standings.c.described).where(standings.c.number > 0))
+        chosen = (row.standing for row in present if choice.admits(Standing.parse(row.described)))
+        queries = [of_prefix.where(items.c.standing == standing) for standing in chosen]
+    is_descending = reading.is_newest_first
     lists = (
-        paged(
-            ask,
-            of_prefix.where(items.c.standing == row.standing),
-            columns,
-            is_descending=reading.is_newest_first,
-            beyond=beyond,
-            size=size,
-        )
-        for row in present
-        if choice.admits(Standing.parse(row.described))
+        paged(ask, query, columns, is_descending=is_descending, beyond=beyond, size=size) for query in queries
     )
     places = merge(*(map(tuple, rows) for rows in lists), reverse=reading.is_newest_first)
     return islice((place[-1] for place, _ in groupby(places)), reading.limit)

@@ -11,19 +11,16 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Row, Select, select
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.batch import Batch, document_keys, duplicate_record, is_storable, item_ids
+from lakewright.manifest.batch import Batch, duplicate_record, is_storable, storable, touched
 from lakewright.manifest.readiness import BY_ID, Arrivals, Choice, Reading
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing
-from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write
+from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Seen, Store, Write, batched
 from lakewright.stores.sql import tables
 from lakewright.stores.sql.database import Collision, Database
 from lakewright.stores.sql.listing import candidates, first_and_last, paged, starts_with
-from lakewright.stores.sql.rows import document_of
 from lakewright.stores.sql.schema import VERSION, documents, standings, version_of
-
-BATCH = 500
-"""Writes of one transaction, and items of one query."""
+from lakewright.stores.sql.tables import document_of
 
 T = TypeVar("T")
 
@@ -56,14 +53,11 @@ class SqlStore(Store):
         return self._database.now()
 
     def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
-        ids = list(filter(is_storable, item_ids))
-        storable_keys = [key for key in keys if all(map(is_storable, key))]
-
-        return Seen(*self._database.read(partial(tables.load, item_ids=ids, keys=storable_keys)))
+        subjects = storable(item_ids, keys)
+        return self._database.read(lambda connection: tables.load(connection, *subjects))
 
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
-        remaining = iter(writes)
-        while batch := list(islice(remaining, BATCH)):
+        for batch in batched(writes):
             yield from self._write_batch(batch)
 
     def _write_batch(self, writes: Sequence[Write]) -> Sequence[Outcome]:
@@ -79,15 +73,13 @@ class SqlStore(Store):
 
     def _write_in_transaction(self, connection: Connection, writes: Sequence[Write]) -> list[Outcome]:
         # Locked ones stay unchanged until the transaction ends.
-        items, present = tables.load(
-            connection, item_ids(writes), document_keys(writes), is_locking=self._database.locks_rows
-        )
-        batch = Batch(items=items, documents=present, now=self._database.now(connection))
+        seen = tables.load(connection, *touched(writes), is_locking=self._database.locks_rows)
+        batch = Batch(seen, now=self._database.now(connection))
         outcomes = [batch.attempt(write) for write in writes]
-        tables.save_items(connection, items, batch.items.values())
+        tables.save_items(connection, seen.items, batch.items.values())
         tables.save_records(connection, batch.records)
-        tables.save_documents(connection, present, batch.documents)
-        tables.save_standings(connection, [(items.get(i.item_id), i) for i in batch.items.values()])
+        tables.save_documents(connection, seen.documents, batch.documents)
+        tables.save_standings(connection, [(seen.items.get(i.item_id), i) for i in batch.items.values()])
         return outcomes
 
     def candidates(self, choice: Choice, reading: Reading = BY_ID) -> Iterator[str]:
@@ -104,9 +96,9 @@ class SqlStore(Store):
     def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
         wanted = set(places)
         found: dict[tuple[str, int], Record | Damage] = {}
-        for start in range(0, len(places), BATCH):
-            page = partial(tables.find_records, places=places[start : start + BATCH])
-            found |= {(record.item_id, record.sequence or 0): record for record in self._database.read(page)}
+        for page in batched(places):
+            records = self._database.read(partial(tables.find_records, places=page))
+            found |= {(record.item_id, record.sequence or 0): record for record in records}
         return {place: found[place] for place in found.keys() & wanted}
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:

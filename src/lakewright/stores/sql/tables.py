@@ -1,4 +1,4 @@
-"""Reading and writing the tables; each function runs within the caller's transaction.
+"""The tables' rows: reading, writing and conversion; each function runs within the caller's transaction.
 
 Statements are compiled once and then passed to the driver, past SQLAlchemy. Taking and ending one lock
 executes about two dozen of them, so the overhead of each one counts.
@@ -7,14 +7,15 @@ executes about two dozen of them, so the overhead of each one counts.
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from itertools import islice
+from contextlib import closing, suppress
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import (
     Connection,
+    Row,
     Text,
     bindparam,
     delete,
@@ -29,13 +30,21 @@ from sqlalchemy import (
 from sqlalchemy.sql import ClauseElement
 
 from lakewright.manifest.item import Item
-from lakewright.manifest.record import Record
-from lakewright.manifest.replay import folded
+from lakewright.manifest.plain_values import json_text
+from lakewright.manifest.record import (
+    Agent,
+    Application,
+    Author,
+    Record,
+    State,
+    format_instant,
+    parse_instant,
+)
+from lakewright.manifest.replay import folded, stored_item
 from lakewright.manifest.standing import Standing, standing_of
-from lakewright.manifest.store import PAGE, Damage, Document, DocumentKey
+from lakewright.manifest.store import Damage, Document, DocumentKey, Seen, batched
 from lakewright.stores.backend import check_version
 from lakewright.stores.sql.listing import Ask, paged
-from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row
 from lakewright.stores.sql.schema import (
     VERSION,
     create_tables,
@@ -46,6 +55,103 @@ from lakewright.stores.sql.schema import (
     standings,
     version_of,
 )
+
+
+def record_row(record: Record) -> dict[str, Any]:
+    """Return the row of a record."""
+    return {
+        "item_id": record.item_id,
+        "sequence": record.sequence,
+        "record_id": record.record_id,
+        "state": record.state.value,
+        "application": record.application.name,
+        "application_version": record.application.agent.version,
+        "instance_id": record.application.instance_id,
+        "author": record.author.agent.name,
+        "author_version": record.author.agent.version,
+        "manifest_version": record.author.manifest_version,
+        "run_id": record.run_id,
+        "previous_record_id": record.previous_record_id,
+        "timestamp": format_instant(record.timestamp),
+        "payload": None if record.payload is None else json_text(record.payload),
+    }
+
+
+def record_of(row: Row[Any]) -> Record | Damage:
+    """Return the record in a row, or the damage if the row was edited so that it cannot be read."""
+    try:
+        return Record(
+            record_id=row.record_id,
+            item_id=row.item_id,
+            state=State(row.state),
+            application=Application(Agent(row.application, row.application_version), row.instance_id),
+            author=Author(Agent(row.author, row.author_version), row.manifest_version),
+            run_id=row.run_id,
+            previous_record_id=row.previous_record_id,
+            payload=_payload(row.payload),
+            timestamp=parse_instant(row.timestamp),
+            sequence=row.sequence,
+        )
+    except (TypeError, ValueError) as error:
+        return Damage(
+            row.item_id, row.record_id, f"record {row.record_id} can't be read: {error}", row.sequence
+        )
+
+
+def _payload(stored: str | None) -> Mapping[str, Any] | None:
+    payload = None if stored is None else json.loads(stored)
+    if payload is not None and not isinstance(payload, dict):
+        raise ValueError("its payload isn't an object")
+    return payload
+
+
+def item_row(item: Item) -> dict[str, Any]:
+    """Return the row of an item."""
+    fold = json.dumps(item.as_json())
+    _remember(fold, item)
+    return {
+        "item_id": item.item_id,
+        "fold": fold,
+        "standing": standing_of(item).key,
+        "arrival": item.arrival,
+    }
+
+
+def item_of(item_id: str, fold: str) -> Item:
+    """Return the item whose fold a row holds; see `stored_item`."""
+    item = _FOLDS.get(fold)
+    if item is None:
+        item = stored_item(item_id, lambda: json.loads(fold))
+        _remember(fold, item)
+    return item
+
+
+MOST_FOLDS = 512
+"""Items that are kept with their folds: taking and ending a lock reads the same item three times."""
+
+_FOLDS: OrderedDict[str, Item] = OrderedDict()
+
+
+def _remember(fold: str, item: Item) -> None:
+    _FOLDS[fold] = item
+    with suppress(KeyError):  # another thread was faster
+        while len(_FOLDS) > MOST_FOLDS:
+            _FOLDS.popitem(last=False)
+
+
+def document_row(document: Document) -> dict[str, Any]:
+    """Return the row of a document."""
+    return {
+        "kind": document.kind,
+        "key": document.key,
+        "version": document.version,
+        "value": json_text(document.value),
+    }
+
+
+def document_of(row: Row[Any]) -> Document:
+    """Return the document in a row."""
+    return Document(row.kind, row.key, json.loads(row.value), row.version)
 
 
 class Statement:
@@ -107,7 +213,7 @@ def load(
     keys: Sequence[DocumentKey],
     *,
     is_locking: bool = False,
-) -> tuple[dict[str, Item], dict[DocumentKey, Document]]:
+) -> Seen:
     """Return the items and documents that exist; locked ones stay unchanged until the transaction ends."""
     if is_locking or len(item_ids) > 1 or len(keys) > FEW:
         rows = [*_item_rows(connection, item_ids, is_locking), *_document_rows(connection, keys, is_locking)]
@@ -122,12 +228,11 @@ def load(
             found_items[name] = item_of(name, value)
         elif (kind, name) in wanted:
             found_documents[kind, name] = Document(kind, name, json.loads(value), version)
-    return found_items, found_documents
+    return Seen(found_items, found_documents)
 
 
 def _item_rows(connection: Connection, item_ids: Sequence[str], is_locking: bool) -> Iterator[Any]:
-    waiting = iter(item_ids)
-    while page := list(islice(waiting, PAGE)):
+    for page in batched(item_ids):
         query = _OF_ITEM.where(items.c.item_id.in_(page)).order_by(items.c.item_id)
         yield from connection.execute(query.with_for_update() if is_locking else query)
 
@@ -218,8 +323,7 @@ def rebuild(connection: Connection) -> None:
     for table in (items, standings):
         connection.execute(delete(table))
     found = all_records(lambda query: connection.execute(query).all())
-    made = folded(found)
-    while page := list(islice(made, PAGE)):
+    for page in batched(folded(found)):
         save_items(connection, {}, page)
         save_standings(connection, [(None, item) for item in page])
 

@@ -53,7 +53,7 @@ class SqliteBackend(Backend):
         return is_writable(self.path)
 
     def open(self) -> Store:
-        from lakewright.stores.sqlite.store import SqliteStore
+        from lakewright.stores.sqlite.database import SqliteStore
 
         return SqliteStore(self.path)
 

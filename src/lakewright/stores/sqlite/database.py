@@ -18,7 +18,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar, cast
 
@@ -28,6 +28,7 @@ from sqlalchemy.exc import DBAPIError
 from lakewright.errors import LakewrightError, ManifestCorrupt, StoreBusy, StoreUnavailable
 from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.stores.sql.database import Database
+from lakewright.stores.sql.store import SqlStore
 from lakewright.stores.sql.tables import migrate
 
 T = TypeVar("T")
@@ -96,7 +97,7 @@ class SqliteDatabase(Database):
     def _in_transaction(self, work: Callable[[Connection], T]) -> T:
         with self._taken(self._writing) as connection:
             driver = _driver(connection)
-            _begin(driver, self.busy)
+            _execute_when_free(driver, "BEGIN IMMEDIATE", self.busy)
             done = work(connection)
             driver.execute("COMMIT")
             return done
@@ -122,7 +123,7 @@ class SqliteDatabase(Database):
         if connection is None:
             connection = self._connect()
             if idle is self._writing:
-                _driver(connection).execute("PRAGMA busy_timeout = 0")  # `_begin` waits
+                _driver(connection).execute("PRAGMA busy_timeout = 0")  # `_execute_when_free` waits
         try:
             yield connection
         except BaseException as error:
@@ -172,7 +173,7 @@ class SqliteDatabase(Database):
 
     def _create_tables(self, connection: Connection) -> None:
         driver = _driver(connection)
-        _begin(driver, self.busy)
+        _execute_when_free(driver, "BEGIN IMMEDIATE", self.busy)
         try:
             migrate(connection, self.where)
             driver.execute("COMMIT")
@@ -224,25 +225,16 @@ def _engine(path: Path, busy: float) -> Engine:
 
 
 def _prepare(connection: sqlite3.Connection, busy: float) -> None:
-    """Set up a new connection; from then on `_begin` alone begins transactions."""
+    """Set up a new connection; from then on transactions begin explicitly."""
     connection.isolation_level = None
-    deadline = time.monotonic() + busy
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError as error:
-            # SQLite's busy timeout does not cover a change of the journal mode, so processes that open the
-            # same new file at once retry here.
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
+    # SQLite's busy timeout does not cover a change of the journal mode, which several may make at once.
+    _execute_when_free(connection, "PRAGMA journal_mode = WAL", busy)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
 
 
-def _begin(driver: sqlite3.Connection, busy: float) -> None:
-    """Begin a transaction that writes; wait for other processes' transactions.
+def _execute_when_free(driver: sqlite3.Connection, statement: str, busy: float) -> None:
+    """Execute a statement that locks the file, once other processes' transactions have ended.
 
     Raises:
         sqlite3.OperationalError: Others kept the file busy for too long.
@@ -250,7 +242,7 @@ def _begin(driver: sqlite3.Connection, busy: float) -> None:
     deadline = time.monotonic() + busy
     while True:
         try:
-            driver.execute("BEGIN IMMEDIATE")
+            driver.execute(statement)
             return
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
@@ -300,3 +292,26 @@ _FAULTS: Mapping[str, tuple[str, Callable[[str], str]]] = {
     "SQLITE_NOTADB": ("isn't a SQLite file", _is_other),
     "SQLITE_CORRUPT": ("is damaged", _replacement),
 }
+
+
+BUSY_SECONDS = 30.0
+"""How long a statement waits for other processes' transactions."""
+
+
+class SqliteStore(SqlStore):
+    """A manifest in a file of this machine.
+
+    Args:
+        path: The file; it is created, with its folder, if it does not exist.
+        clock: Returns the store's time, in UTC.
+        busy: Seconds to wait for other processes' transactions.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        busy: float = BUSY_SECONDS,
+    ) -> None:
+        super().__init__(SqliteDatabase(Path(path), clock, busy))

@@ -22,12 +22,12 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from lakewright.errors import LakewrightError
+from lakewright.stores.backend import may_write
 from lakewright.stores.sql.database import PATIENCE, Database
 from lakewright.stores.sql.schema import VERSION, version_of
 from lakewright.stores.sql.store import SqlStore
 from lakewright.stores.sql.tables import migrate
 from lakewright.stores.sqlite.database import SqliteDatabase
-from lakewright.stores.write_access import may_write
 
 T = TypeVar("T")
 
@@ -118,7 +118,8 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 @contextmanager
 def _opened(path: Path, clock: Callable[[], datetime]) -> Iterator[Database]:
     with TemporaryDirectory(prefix="lakewright-") as folder, ExitStack() as opened:
-        found = _database(_address(path, Path(folder)), path, clock)
+        address = _address(path, Path(folder))
+        found = _database(path, clock, lambda: _connected(address))
         opened.callback(found.close)
         try:
             if not found.read(lambda connection: version_of(connection) == VERSION):
@@ -143,13 +144,10 @@ def _address(path: Path, folder: Path) -> str:
     return copy.as_uri()
 
 
-def _database(address: str, path: Path, clock: Callable[[], datetime]) -> SqliteDatabase:
-    engine = create_engine(
-        "sqlite://",
-        creator=lambda: _connected(address),
-        poolclass=StaticPool,
-        hide_parameters=True,
-    )
+def _database(
+    path: Path, clock: Callable[[], datetime], connect: Callable[[], sqlite3.Connection]
+) -> SqliteDatabase:
+    engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool, hide_parameters=True)
     return SqliteDatabase(path, clock, BUSY_SECONDS, engine=engine)
 
 
@@ -164,7 +162,6 @@ def _in_memory(database: SqliteDatabase, clock: Callable[[], datetime]) -> Sqlit
     copy = _connected("file::memory:")
     with database.engine.connect() as source:
         cast("sqlite3.Connection", source.connection.driver_connection).backup(copy)
-    engine = create_engine("sqlite://", creator=lambda: copy, poolclass=StaticPool, hide_parameters=True)
-    copied = SqliteDatabase(database.path, clock, BUSY_SECONDS, engine=engine)
+    copied = _database(database.path, clock, lambda: copy)
     copied.write(lambda connection: migrate(connection, database.where))
     return copied

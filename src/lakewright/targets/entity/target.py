@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BeforeValidator, field_validator
 from pydantic import Field as Declared
 
+from lakewright.manifest.record import parse_instant_in
 from lakewright.plan.dirtiness import Dirtiness, entity_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
@@ -26,7 +27,6 @@ from lakewright.targets.entity.phases import PHASES
 from lakewright.targets.entity.work import EntityWork
 from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
-from lakewright.transform.instants import parse_instant_in
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

@@ -13,8 +13,8 @@ from lakewright.manifest.plain_values import document_of
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table
+from lakewright.stores.backend import write_fault
 from lakewright.stores.registry import select_backend
-from lakewright.stores.write_access import write_fault
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Rows

@@ -85,7 +85,7 @@ def test_a_type_is_read_in_any_case_and_form(declared: Any, ddl: str) -> None:
             "interval week",
             "int int",
             "int; drop table",
-            "array<" * 100 + "int" + ">" * 100,
+            "array<" * 150 + "int" + ">" * 150,
         ),
         "x" * 50_000,
         {"kind": "list"},
@@ -102,7 +102,7 @@ def test_what_is_no_type_is_refused(declared: Any) -> None:
 
 def test_a_nested_map_of_types_is_bounded() -> None:
     declared: dict[str, Any] = {"kind": "array", "elementType": "int"}
-    for _ in range(100):
+    for _ in range(150):
         declared = {"kind": "array", "elementType": declared}
     with pytest.raises(ValueError, match="nested more than"):
         parse_type(declared)
