@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from lakewright.due.facts import (
     Effect,
@@ -37,16 +38,16 @@ CHANGED = (Verb.TAKE, Verb.KEEP)
 _Each = TypeVar("_Each")
 
 
-class Line(NamedTuple, Generic[_Each]):
-    """The slices that a table lacks, each list in their order: those to apply, and those that can't be.
+class Standing(Enum):
+    """What becomes of a slice that its table lacks.
 
-    A slice is late if the table holds a newer one. Those that wait follow one that is held, and is not late.
+    It is late if the table holds a newer one. Those that wait follow one that is held, and is not late.
     """
 
-    late: list[_Each]
-    due: list[_Each]
-    held: list[_Each]
-    waiting: list[_Each]
+    LATE = auto()
+    DUE = auto()
+    HELD = auto()
+    WAITS = auto()
 
 
 def line_up(
@@ -54,8 +55,8 @@ def line_up(
     key: Callable[[_Each], Any],
     newest: object | None,
     is_held: Callable[[_Each, bool], bool],
-) -> Line[_Each]:
-    """Return what becomes of the slices that a table lacks, in plans and in runs.
+) -> Iterator[tuple[_Each, Standing]]:
+    """Yield the slices that a table lacks in their order, each with what becomes of it in plans and in runs.
 
     Args:
         slices: The slices.
@@ -64,17 +65,16 @@ def line_up(
         is_held: Returns whether a slice can't be applied now, given whether it is late; not asked of slices
             that wait.
     """
-    line, is_stopped = Line[_Each]([], [], [], []), False
+    is_stopped = False
     for each in sorted(slices, key=key):
         is_late = newest is not None and key(each) < newest
         if is_stopped:
-            line.waiting.append(each)
+            yield each, Standing.WAITS
         elif is_held(each, is_late):
-            line.held.append(each)
             is_stopped = not is_late
+            yield each, Standing.HELD
         else:
-            (line.late if is_late else line.due).append(each)
-    return line
+            yield each, Standing.LATE if is_late else Standing.DUE
 
 
 def entity_plan(
@@ -313,11 +313,15 @@ class _Planning:
     def _add_new(self) -> list[Slice]:
         """Add the slices that the table lacks; return those that wait for one of them."""
         newest = max((each.key for each in self._kept()), default=None)
-        line = line_up(self._candidates(), attrgetter("key"), newest, self._is_held)
-        for each in line.late:
-            self._add_late(each)
-        self.wanted += line.due
-        return [each for each in line.waiting if not self._is_gone(each)]
+        waiting = []
+        for each, standing in line_up(self._candidates(), attrgetter("key"), newest, self._is_held):
+            if standing is Standing.LATE:
+                self._add_late(each)
+            elif standing is Standing.DUE:
+                self.wanted.append(each)
+            elif standing is Standing.WAITS and not self._is_gone(each):
+                waiting.append(each)
+        return waiting
 
     def _is_held(self, slice_: Slice, is_late: bool) -> bool:
         """Return whether a slice can't be applied now, and add the step that says why."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import filterfalse
 from typing import TYPE_CHECKING
 
-from lakewright.due.slices import line_up
+from lakewright.due.slices import Standing, line_up
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.applications import known_names, unknown_warnings
@@ -308,13 +308,16 @@ def sort_pending(
         is_unwritten = place in unwritten or (until is not None and place > until)
         return is_unwritten or not is_free(item) or bool(awaited_of(item, after))
 
-    line = line_up(still_open, place_of, newest, is_held)
+    line: dict[Standing, list[Item]] = {standing: [] for standing in Standing}
+    for item, standing in line_up(still_open, place_of, newest, is_held):
+        line[standing].append(item)
+    late, held = line[Standing.LATE], line[Standing.HELD]
     return Pending(
-        ready=(*line.late, *line.due),
-        waiting=tuple(filter(is_free, (*line.held, *line.waiting))),
-        held=next(filterfalse(is_free, line.held), None),
-        late=frozenset(item.item_id for item in line.late),
-        awaited=next((item for item in filter(is_free, line.held) if awaited_of(item, after)), None),
+        ready=(*late, *line[Standing.DUE]),
+        waiting=tuple(filter(is_free, (*held, *line[Standing.WAITS]))),
+        held=next(filterfalse(is_free, held), None),
+        late=frozenset(item.item_id for item in late),
+        awaited=next((item for item in filter(is_free, held) if awaited_of(item, after)), None),
     )
 
 

@@ -67,7 +67,7 @@ WRONG_MANIFESTS = [
     ("{kind: sqlit}", "unknown kind 'sqlit' of manifest; known: delta, dynamodb, memory, postgres, sqlite"),
     ("{pth: x}", "a manifest of kind sqlite has no setting 'pth' (did you mean 'path'?)"),
     ("{leese: 5s}", "a manifest of kind sqlite has no setting 'leese' (did you mean 'lease'?)"),
-    ("{lease: bogus}", "manifest: lease: 'bogus' is not a duration"),
+    ("{lease: bogus}", "manifest: lease: 'bogus' is not a length of time"),
     ("{lease: 10ms}", "manifest: lease: 10ms is too short (Give a second or more.)"),
     ("{lease: 99999999999999h}", "manifest: lease: "),
     ("{takeover: never}", "manifest: takeover: 'never' is neither auto nor operator (Write one of the two.)"),
