@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-PARTS = ("plain", "a b", "50%", "ä/ö", "")
+PARTS = ("a b", "50% ä/ö", "")
 """Values of a partition, some of which stand encoded in the names of folders."""
 
 
@@ -33,9 +33,9 @@ def session(spark: SparkSession) -> SparkSession:
 
 
 def made(session: SparkSession, folder: Path, rows: int = 40, parts: Collection[str] = PARTS) -> str:
-    """Return the place of a table with these rows, in a folder for each part and two files for each."""
+    """Return the place of a table with these rows, in a folder and a file for each part."""
     values = ", ".join(f"'{part}'" for part in parts)
-    frame = session.range(0, rows, 1, 2).selectExpr(
+    frame = session.range(0, rows, 1, 1).selectExpr(
         "id", f"element_at(array({values}), cast(id % {len(parts)} + 1 as int)) as part", "'old' as v"
     )
     writer = frame.write.format("delta").partitionBy("part")
@@ -81,10 +81,10 @@ def changed(files: DeltaFiles, ids: Collection[int], value: str) -> DataFrame:
     return rows.selectExpr("id", "part", f"'{value}' as v")
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     commits=st.lists(
-        st.tuples(st.booleans(), st.sets(st.integers(0, 39), min_size=1)), min_size=1, max_size=4
+        st.tuples(st.booleans(), st.sets(st.integers(0, 39), min_size=1)), min_size=1, max_size=3
     )
 )
 def test_rows_changed_at_their_places_are_those_that_delta_reads(
@@ -151,7 +151,7 @@ def test_a_commit_that_came_between_is_a_conflict_and_nothing_is_written(
     files = known(session, place)
     places, rows = places_of(files), changed(files, [1], "mine")
     others: dict[str, Callable[[], Any]] = {
-        "append": lambda: session.sql(f"INSERT INTO delta.`{place}` VALUES (99, 'plain', 'other')"),
+        "append": lambda: session.sql(f"INSERT INTO delta.`{place}` VALUES (99, 'a b', 'other')"),
         "delete": lambda: session.sql(f"DELETE FROM delta.`{place}` WHERE id = 1"),
         "replace": lambda: replace(files, changed(files, [1], "other"), number=1, marked=[places[1]]),
     }
@@ -175,3 +175,26 @@ def test_files_that_no_checksum_lists_are_left_to_delta_s_reader(
     else:
         session.range(0, 60, 1, 60).write.format("delta").save(place)
     assert delta_files(session, place) is None
+
+
+def test_a_table_that_never_has_deletion_vectors_is_read_but_has_no_places(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "t")
+    session.range(3).write.format("delta").option("delta.enableDeletionVectors", "false").save(place)
+    files = delta_files(session, place)
+    assert files is not None
+    assert not files.has_rows_placed
+    assert sorted(row["id"] for row in files.frame().collect()) == [0, 1, 2]
+
+
+def test_a_large_table_is_read_by_delta_s_reader_with_the_same_places(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = made(session, tmp_path / "t")
+    files = known(session, place)
+    listed = places_of(files)
+    monkeypatch.setattr("lakewright.spark.delta_files.MOST_BYTES", 0)
+    assert places_of(files) == listed
+    replace(files, changed(files, [1, 2], "new"), number=1, marked=[listed[1], listed[2]])
+    assert read(session, place) == dict.fromkeys(range(40), "old") | {1: "new", 2: "new"}

@@ -22,6 +22,7 @@ def as_spark_json(fields: tuple[Field, ...]) -> dict[str, Any]:
     """Return columns in Spark's JSON form, which this kind of schema can read.
 
     Example:
+        >>> from lakewright.spec.models.fields import parse_type
         >>> as_spark_json((Field(name="id", type=parse_type("int")),))["fields"][0]["type"]
         'integer'
     """

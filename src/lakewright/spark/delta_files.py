@@ -34,6 +34,12 @@ _PLACE_SQL = "shiftleft(crc32(cast(_metadata.file_path as binary)), 32) | _metad
 TESTED = ("4.4.",)
 """Beginnings of the versions of Delta whose classes were tried; others read and merge by SQL."""
 
+MOST_BYTES = 256 << 20
+"""Size of a table up to which its files are read as they are listed; chosen, not measured.
+
+Of a larger one, Delta's reader may skip so many files by their statistics that its own queries pay off.
+"""
+
 _DELTA = "org.apache.spark.sql.delta"
 
 
@@ -43,9 +49,13 @@ class DeltaFiles:
 
     Attributes:
         version: The version.
+        location: The table's folder.
+        size: The bytes of its files.
     """
 
     version: int
+    location: str
+    size: int
     _session: SparkSession
     _jvm: Jvm
     _log: Any
@@ -53,14 +63,22 @@ class DeltaFiles:
     _files: tuple[Any, ...]
 
     def frame(self) -> DataFrame:
-        """Return the rows of the table."""
+        """Return the rows of the table; those of a large one are of the version at which they are read."""
+        if self.size > MOST_BYTES:
+            return self._session.read.format("delta").load(self.location)
         return self._frame(self._files)
 
     def rows(self, numbers: Collection[int] | None = None) -> DataFrame:
         """Return the rows with the column `PLACE`; with numbers of files, only their rows."""
         known = self._by_number or {}
-        files = self._files if numbers is None else [known[number] for number in numbers]
-        return self._frame(files).selectExpr("*", f"{_PLACE_SQL} as {PLACE}")
+        frame = self.frame() if numbers is None else self._frame([known[number] for number in numbers])
+        return frame.selectExpr("*", f"{_PLACE_SQL} as {PLACE}")
+
+    @property
+    def has_rows_placed(self) -> bool:
+        """Whether rows have places: Delta gives a row's index in tables that may have deletion vectors."""
+        metadata: Any = self.frame().select("_metadata").schema["_metadata"].dataType
+        return "row_index" in metadata.names
 
     @property
     def has_places(self) -> bool:
@@ -218,8 +236,8 @@ def delta_files(session: SparkSession, location: str) -> DeltaFiles | None:
         listed = checksum.get().allFiles() if checksum.isDefined() else none
     if not listed.isDefined():
         return None
-    files = tuple(_items(jvm, listed.get()))
-    return DeltaFiles(snapshot.version(), session, jvm, log, snapshot, files)
+    files, size = tuple(_items(jvm, listed.get())), int(checksum.get().tableSizeBytes())
+    return DeltaFiles(snapshot.version(), location, size, session, jvm, log, snapshot, files)
 
 
 def _is_tested(jvm: Jvm) -> bool:

@@ -228,7 +228,8 @@ def _files(lake: Lake, session: SparkSession, entity: Entity, fit: SchemaFit) ->
     if fit.prepared.shape is Strategy.FULL or address.location is None or not state.exists or state.is_empty:
         return None
     files = delta_files(session, address.location)
-    return files if files is not None and files.version == state.version else None
+    is_of_state = files is not None and files.version == state.version
+    return files if files is not None and is_of_state and files.has_rows_placed else None
 
 
 def _statistics(entity: Entity, parts: Sequence[_Part], count: int) -> list[SliceStatistics]:
