@@ -177,11 +177,13 @@ def test_files_that_no_checksum_lists_are_left_to_delta_s_reader(
     assert delta_files(session, place) is None
 
 
-def test_a_table_that_never_has_deletion_vectors_is_read_but_has_no_places(
-    session: SparkSession, tmp_path: Path
+@pytest.mark.parametrize(("has_vectors", "name"), [("false", "v"), ("true", "_metadata")])
+def test_a_table_whose_rows_have_no_index_is_read_but_has_no_places(
+    session: SparkSession, tmp_path: Path, has_vectors: str, name: str
 ) -> None:
     place = str(tmp_path / "t")
-    session.range(3).write.format("delta").option("delta.enableDeletionVectors", "false").save(place)
+    writer = session.range(3).selectExpr("id", f"'v' as {name}").write.format("delta")
+    writer.option("delta.enableDeletionVectors", has_vectors).save(place)
     files = delta_files(session, place)
     assert files is not None
     assert not files.has_rows_placed

@@ -77,7 +77,10 @@ class DeltaFiles:
     @property
     def has_rows_placed(self) -> bool:
         """Whether rows have places: Delta gives a row's index in tables that may have deletion vectors."""
-        metadata: Any = self.frame().select("_metadata").schema["_metadata"].dataType
+        frame = self.frame()
+        if "_metadata" in map(str.lower, frame.columns):  # a column of that name hides Spark's own
+            return False
+        metadata: Any = frame.select("_metadata").schema["_metadata"].dataType
         return "row_index" in metadata.names
 
     @property
