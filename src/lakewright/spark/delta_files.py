@@ -66,6 +66,11 @@ class DeltaFiles:
         """Return the rows of the table; those of a large one are of the version at which they are read."""
         if self.size > MOST_BYTES:
             return self._session.read.format("delta").load(self.location)
+        return self._listed
+
+    @cached_property
+    def _listed(self) -> DataFrame:
+        """The rows of all files; a slice asks for them several times, and Spark analyses them once."""
         return self._frame(self._files)
 
     def rows(self, numbers: Collection[int] | None = None) -> DataFrame:
@@ -251,16 +256,9 @@ def _is_tested(jvm: Jvm) -> bool:
 @contextmanager
 def _active(jvm: Jvm) -> Iterator[None]:
     """Make the session the active one of this thread in the JVM, which Delta asks for it."""
-    sessions = jvm.packages.org.apache.spark.sql.classic.SparkSession
-    before = sessions.getActiveSession()
-    sessions.setActiveSession(jvm.session)
-    try:
+    with jvm.kept_active() as sessions:
+        sessions.setActiveSession(jvm.session)
         yield
-    finally:
-        if before.isDefined():
-            sessions.setActiveSession(before.get())
-        else:
-            sessions.clearActiveSession()
 
 
 def _java(frame: DataFrame) -> Any:

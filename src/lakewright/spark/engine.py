@@ -62,6 +62,19 @@ class Jvm:
         """Return an array of Java."""
         return self._made._sc._gateway.new_array(kind, length)
 
+    @contextmanager
+    def kept_active(self) -> Iterator[Any]:
+        """Set this thread's active session in the JVM back after the `with` block; gives Spark's sessions."""
+        sessions = self.packages.org.apache.spark.sql.classic.SparkSession
+        of_thread = sessions.getActiveSession()
+        try:
+            yield sessions
+        finally:
+            if of_thread.isDefined():
+                sessions.setActiveSession(of_thread.get())
+            else:
+                sessions.clearActiveSession()
+
     def plan(self, frame: Any) -> Any:
         """Return the analyzed plan of a frame."""
         return frame._jdf.queryExecution().analyzed()
@@ -113,17 +126,12 @@ class _Classic:
     def kept_active(self, session: SparkSession) -> Iterator[None]:
         from pyspark.sql import SparkSession as Sessions
 
-        sessions = Jvm(session).packages.org.apache.spark.sql.classic.SparkSession
-        with _creating:
-            before, of_thread = Sessions._activeSession, sessions.getActiveSession()
+        with _creating, Jvm(session).kept_active():
+            before = Sessions._activeSession
             try:
                 yield
             finally:
                 Sessions._activeSession = before
-                if of_thread.isDefined():
-                    sessions.setActiveSession(of_thread.get())
-                else:
-                    sessions.clearActiveSession()
 
 
 class _Connect:

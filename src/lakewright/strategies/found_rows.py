@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from lakewright.lake.delta_log import DECLARED_LENGTH
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.delta_files import PLACE, file_number, file_number_sql
+from lakewright.spec.models.entity_settings import DELETION_VECTORS
 from lakewright.strategies.changes import ACTION, Changes
 from lakewright.strategies.rules import INSERT, PATCH
-from lakewright.strategies.table_properties import DELETION_VECTORS, followed_by
+from lakewright.strategies.table_properties import followed_by
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

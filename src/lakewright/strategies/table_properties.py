@@ -14,6 +14,7 @@ from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.entity_settings import DELETION_VECTORS
 from lakewright.transform.pipeline import expressions_of
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ TRANSFORMATIONS = "transformations"
 
 GIVEN = "-D"
 """Name under which the digests of entries stand that `-D` overrode when the table was built."""
-
-DELETION_VECTORS = "delta.enableDeletionVectors"
 
 INDEXED = 32
 """Number of columns, from the first on, for which Delta collects statistics by default."""
