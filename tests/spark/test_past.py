@@ -19,6 +19,7 @@ from tests.spark.test_rewind import Died, Shop
 from lakewright.lake.commit import STRICT
 from lakewright.spec.models.adoption import HistoryFrom
 from lakewright.strategies.past_load import CARRIED, past_rows, timed_rows, versions_of
+from lakewright.strategies.version_rows import FROM, UNREAD
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -155,6 +156,35 @@ def test_times_of_the_past_without_an_offset_are_in_the_zone_of_the_lake(spark: 
     past = past_rows(frame, slice_, declared("historic"), history, zone="Europe/Amsterdam", file="''").frame
     (row,) = past.selectExpr("cast(a as string) a", "cast(b as string) b").collect()
     assert (row["a"], row["b"]) == ("2024-05-01 08:00:00",) * 2
+
+
+STARTS = {
+    "'2024-05-01'": "2024-04-30 22:00:00",
+    "'2024-05-01 10:00'": "2024-05-01 08:00:00",
+    "'2024-05-01T10:00:00+01:00'": "2024-05-01 09:00:00",
+    "'2024-05-01 10:00:00 America/New_York'": "2024-05-01 14:00:00",
+    "date'2024-05-01'": "2024-04-30 22:00:00",
+    "timestamp_ntz'2024-05-01 10:00'": "2024-05-01 08:00:00",
+    "timestamp'2024-05-01 10:00:00Z'": "2024-05-01 10:00:00",
+    "'10:15'": None,
+    "'45352'": None,
+    "45352": None,
+    "'2024-03-31 02:30'": None,  # clocks were put forward
+}
+"""Values of `valid_from`, in SQL, and the instants that they are in Amsterdam; None for what is no time."""
+
+
+def test_starts_of_past_versions_are_read_as_values_of_slices_are(spark: SparkSession) -> None:
+    """Rules of reading, "What fits": a time alone, or a number, is no time."""
+    found = {}
+    for sql in STARTS:
+        frame, slice_ = spark.sql(f"select 1 id, {sql} begins"), spark.sql("select 1 id").schema
+        history = HistoryFrom(folder="exports", valid_from="begins")
+        past = past_rows(frame, slice_, declared("historic"), history, zone="Europe/Amsterdam", file="''")
+        (row,) = past.frame.selectExpr(f"cast({FROM} as string) at", UNREAD).collect()
+        assert row[UNREAD] is (row["at"] is None)
+        found[sql] = row["at"]
+    assert found == STARTS
 
 
 HISTORIC = """

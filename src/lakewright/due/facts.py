@@ -78,10 +78,12 @@ class Lock:
     Attributes:
         holder: Who has it.
         is_dead: Whether the holder is known to have ended.
+        is_kept: Whether only a person may end it then.
     """
 
     holder: str
     is_dead: bool = False
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -351,14 +351,20 @@ class _Planning:
     def _is_locked(self, part: str = "") -> bool:
         """Return whether another run has the table or a slice, and add the step of its lock.
 
-        The lock of a run that has ended is released.
+        The lock of a run that has ended is released, once a person has decided so if only a person may.
         """
-        lock = self.facts.locks.get(self._subject(part))
+        subject = self._subject(part)
+        lock = self.facts.locks.get(subject)
         if lock is None:
             return False
         if lock.is_dead:
-            self._add(Action.RELEASE, part, Reason(Code.DEAD_LOCK, {"holder": lock.holder}))
-            return False
+            reason = Reason(Code.DEAD_LOCK, {"holder": lock.holder})
+            if not lock.is_kept or self.facts.decided(subject, lock.holder) is Verb.RETRY:
+                self._add(Action.RELEASE, part, reason)
+                return False
+            choices = self._choices(part, lock.holder, (Verb.RETRY,), reason.code)
+            self._add(Action.HOLD, part, reason, state=State.NEEDS_DECISION, choices=choices)
+            return True
         reason = Reason(Code.LOCKED, {"holder": lock.holder})
         self._add(Action.HOLD, part, reason, state=State.WAITS)
         return True

@@ -105,7 +105,7 @@ def load_past_before(
     history = _declared(entity)
     try:
         wanted = with_optional_columns(read_slice(lake, session, slice_, entity), entity).schema
-        zone = entity.settings.naive_zone(lake.settings.timezone) or lake.settings.timezone
+        zone = entity.settings.naive_zone(lake.settings.timezone)
         parts = [
             past_rows(frame, wanted, entity, history, zone=zone, file=file)
             for frame, file in _frames(lake, session, entity, history)

@@ -22,7 +22,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import read_table
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import TEXT, VOID, StructField
+from lakewright.schema.types import TEXT, VOID, Scalar, StructField
 from lakewright.spec.models.adoption import LIKE
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.compatibility import check_partitions
@@ -191,7 +191,8 @@ def adopt(
     """
     address, token = entity.places(lake.settings).silver, request.token
     columns = adopted_columns(entity, state, prepared.system)
-    table, zone = read_table(session, address, state.version), lake.settings.timezone
+    table = read_table(session, address, state.version)
+    zone = entity.settings.naive_zone(lake.settings.timezone)
     rows, counts = _adopted_rows(table, prepared, entity, columns, zone=zone, at=request.at)
     numbered = replace(request, token=Token(f"{token.app_id}/adopt", (state.version or 0) + 1))
     load = SliceLoad(lake, session, entity, numbered, state, replace(prepared, frame=rows))
@@ -226,7 +227,7 @@ def _adopted_rows(
     entity: Entity,
     columns: AdoptedColumns,
     *,
-    zone: str,
+    zone: str | None,
     at: datetime,
 ) -> tuple[DataFrame, dict[str, int]]:
     """Return the rows of a table after its adoption, after checking them, and the counts for the record.
@@ -239,7 +240,7 @@ def _adopted_rows(
         prepared: The next slice.
         entity: The entity.
         columns: The effect of the adoption on the table's columns.
-        zone: Time zone of times without an offset.
+        zone: Time zone of times without an offset; None if these can't be read.
         at: The latest instant at which versions may begin or end.
 
     Raises:
@@ -357,7 +358,7 @@ class _Rows:
             end = f"if(not {_CURRENT}, {NEXT}, null)"
         elif self.columns.adoption.ends == "inclusive":
             next_ = f"{NEXT} > {END} and {NEXT} <= {END} + interval 1 day"
-            step = "1 day" if self.roles.kinds.get("valid_to") == "date" else "1 microsecond"
+            step = "1 day" if self.roles.types.get("valid_to") == Scalar("date") else "1 microsecond"
             end = f"if({next_}, {NEXT}, {END} + interval {step})"
         if self.columns.adoption.are_deletes_rows or "last_seen" not in names:
             return end

@@ -132,7 +132,7 @@ def whole_exports(entity: Entity, history: HistoryFrom) -> bool:
 
 
 def past_rows(
-    frame: DataFrame, slice_: StructType, entity: Entity, history: HistoryFrom, *, zone: str, file: str
+    frame: DataFrame, slice_: StructType, entity: Entity, history: HistoryFrom, *, zone: str | None, file: str
 ) -> PastRows:
     """Return rows of the past with the columns and types of a slice.
 
@@ -141,7 +141,7 @@ def past_rows(
         slice_: The columns of the first slice, as it was read, with optional ones that it lacks.
         entity: The entity.
         history: The declaration.
-        zone: Time zone of times without an offset.
+        zone: Time zone of times without an offset; None if these can't be read.
         file: SQL of where a row comes from.
 
     Raises:

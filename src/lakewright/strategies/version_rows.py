@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
 from lakewright.schema.conversion import convert
+from lakewright.schema.rules import ValueRules
+from lakewright.schema.scalars import class_of
+from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import BOOLEAN, TEXT
+from lakewright.schema.types import BOOLEAN, Scalar, Type
 from lakewright.spec.words import first_of
 from lakewright.transform.steps import find_name
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 FROM, END, UNREAD, NEXT, SAME = (f"_lakewright_{name}" for name in ("from", "end", "unread", "next", "same"))
 """Columns of the rows: start and end, which is null for versions without one, whether one of the values with
 a role can't be read, the start of the next row of the record, and the number of rows that only one may be."""
+
+TIMESTAMP = Scalar("timestamp")
 
 MOST = 30
 """Number of columns that an error shows."""
@@ -42,33 +47,29 @@ class Roles:
 
     Attributes:
         names: Role (`valid_from`, …) to the column that has it.
-        kinds: Role to the name of the column's type in Spark.
-        zone: Time zone of times without an offset.
+        types: Role to the column's type.
+        zone: Time zone of times without an offset; None if these can't be read.
         sentinels: Ends that stand for no end.
     """
 
     names: Mapping[str, str]
-    kinds: Mapping[str, str]
-    zone: str
+    types: Mapping[str, Type]
+    zone: str | None
     sentinels: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, names: Mapping[str, str], schema: StructType, zone: str, sentinels: tuple[str, ...]) -> Roles:
+    def of(
+        cls, names: Mapping[str, str], schema: StructType, zone: str | None, sentinels: tuple[str, ...]
+    ) -> Roles:
         """Return the roles of columns of a schema."""
-        return cls(names, {role: schema[n].dataType.typeName() for role, n in names.items()}, zone, sentinels)
+        types = column_types(schema)
+        return cls(names, {role: types[name] for role, name in names.items()}, zone, sentinels)
 
     def instant(self, role: str) -> str:
         """Return SQL of the instant in a column; null if there is none or it cannot be read."""
         if role not in self.names:
             return "cast(null as timestamp)"
-        value, kind = name_sql(self.names[role]), self.kinds[role]
-        read = f"try_cast({value} as timestamp)"
-        if kind == "timestamp" or self.zone == "UTC":
-            return read
-        local = f"to_utc_timestamp({read}, {text_sql(self.zone)})"
-        if kind != "string":
-            return local
-        return f"if({value} rlike '(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$', {read}, {local})"
+        return self._read(role, TIMESTAMP)
 
     def end(self) -> str:
         """Return SQL of the end in `valid_to`; null for no end."""
@@ -80,8 +81,13 @@ class Roles:
         """Return SQL of a flag; null if it cannot be read, and `missing` if no column has the role."""
         if role not in self.names:
             return f"cast({missing} as boolean)"
-        text = f"trim(cast({name_sql(self.names[role])} as string))"
-        return convert(text, TEXT, BOOLEAN, column=self.names[role]).sql
+        return self._read(role, BOOLEAN)
+
+    def _read(self, role: str, target: Type) -> str:
+        """Return SQL of the column's value in a type, by the rules by which values of slices are read."""
+        name, own = self.names[role], self.types[role]
+        value = f"trim({name_sql(name)})" if class_of(own) == "text" else name_sql(name)
+        return convert(value, own, target, column=name, rules=ValueRules(self.zone)).sql
 
     def unread(self) -> str:
         """Return SQL of whether a column with a role holds a value that cannot be read."""

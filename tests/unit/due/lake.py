@@ -206,7 +206,10 @@ class FakeLake:
             raise Killed
         self.taken.append(step)
         if step.action is Action.RELEASE:
-            assert self.locks.pop(step.subject).is_dead
+            lock = self.locks.pop(step.subject)
+            is_decided = Decision(step.subject, Verb.RETRY, lock.holder) in self.decisions
+            assert lock.is_dead
+            assert is_decided or not lock.is_kept
             if is_killed:
                 raise Killed
             return True

@@ -174,7 +174,8 @@ def disturb_gold(lake: FakeLake, chance: Random) -> None:
 def lock(lake: FakeLake, chance: Random) -> None:
     silver = chance.choice(list(lake.silver.values()))
     parts = [*silver.bronze, ""]
-    lake.locks[Subject(silver.name, chance.choice(parts))] = Lock("other", is_dead=chance.random() < 0.5)
+    is_dead, is_kept = chance.random() < 0.5, chance.random() < 0.3
+    lake.locks[Subject(silver.name, chance.choice(parts))] = Lock("other", is_dead, is_kept)
 
 
 def forget_instance(lake: FakeLake, chance: Random) -> None:
@@ -260,7 +261,9 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
             step = chance.choice(asked)
             choice = chance.choice(step.choices)
             lake.decisions.append(choice.decision)
-            if choice.verb is Verb.RETRY:  # whoever retries has mended something
+            if (
+                choice.about is Code.FAILED_SLICE and choice.verb is Verb.RETRY
+            ):  # whoever retries has mended something
                 silver = lake.silver[step.subject.name]
                 silver.bronze[step.subject.part] = f"{chance.randrange(10**6)}"
         elif is_consent:

@@ -48,6 +48,7 @@ from lakewright.manifest.journal import CALM
 from lakewright.manifest.lock import failure_permit, failure_remedy, failure_words, invalid_error
 from lakewright.manifest.payload import PERMITTED_BY
 from lakewright.manifest.record import Application
+from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Query, Write
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import (
@@ -644,8 +645,9 @@ class _Observed:
     def locks(self) -> dict[Subject, Lock]:
         """Return the locks of its slices, what they wait for, and the rewind of its table."""
         name, ledger = self.declared.called, self.app.ledger
+        is_kept = not is_taken_over(self.app.project.manifest)
         found = {
-            Subject(name, each): Lock(lock.holder, lock.is_stale)
+            Subject(name, each): Lock(lock.holder, lock.is_stale, is_kept)
             for each, item in self.items.items()
             if (lock := ledger.lock(item)) is not None
         }
