@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -93,20 +92,22 @@ def measure(folder: Path) -> dict[str, float]:
 @contextmanager
 def _measuring_replay() -> Iterator[list[float]]:
     """Collect the seconds in which an undo applies slices again."""
-    undo: Any = import_module("lakewright.slices.rewind.undo")
+    from lakewright.slices.rewind import execution
+
+    module: Any = execution  # attributes of a module are not assigned otherwise
     spent: list[float] = []
-    replay = undo.replay_slices
+    replay = module.replay_slices
 
     def measured(*given: Any, **named: Any) -> Any:
         found: list[Any] = []
         spent.append(_spent(lambda: found.append(replay(*given, **named))))
         return found[0]
 
-    undo.replay_slices = measured
+    module.replay_slices = measured
     try:
         yield spent
     finally:
-        undo.replay_slices = replay
+        module.replay_slices = replay
 
 
 def _older(app: App, folder: Path, entity: str) -> tuple[float, float]:
