@@ -49,7 +49,8 @@ def write_section(page: Path, title: str, content: str) -> None:
     """
     start, end = f"<!-- {title} -->", f"<!-- end of {title} -->"
     text = page.read_text(encoding="utf-8") if page.exists() else _HEAD.format(machine=machine())
-    where = "" if machine() in text.partition("<!--")[0] else f"{machine()}\n\n"
+    head = " ".join(text.partition("<!--")[0].split())
+    where = "" if machine() in head else f"{machine()}\n\n"
     section = f"{start}\n## {title}\n\n{where}{content}\n{end}\n"
     if start in text:
         before, _, rest = text.partition(start)

@@ -1,4 +1,4 @@
-"""Measures the strategies and writes docs/benchmarks.md.
+"""Measures the strategies and writes docs/benchmarks.md and, case by case, results.md beside it.
 
 Usage: python -m benchmarks.strategies [--quick] [--sizes N,N] [--rounds N] [--budget SECONDS] [--only TEXT]
     [--results FILE] [--fresh]
@@ -13,9 +13,11 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.report import print_rows, write_page
-from benchmarks.strategies.page import DOCS, write_details
+from benchmarks.strategies.page import write_details
 from benchmarks.strategies.suite import RESULTS, Plan, Results, measure
 from benchmarks.strategies.wanted import rows_wanted
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
 
 QUICK = (20_000,)
 
@@ -40,7 +42,7 @@ def main() -> None:
     rows = rows_wanted(results.measured, results.history)
     print_rows("Strategies", rows)
     if not chosen.quick and file == RESULTS:
-        write_page(DOCS / "benchmarks.md", "Strategies", rows)
+        write_page(PAGE, "Strategies", rows)
         write_details(results.measured, results.history)
 
 

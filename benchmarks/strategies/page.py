@@ -11,8 +11,8 @@ from benchmarks.strategies.cases import CONTESTANTS, Case, every_case
 from benchmarks.strategies.picture import Bar, draw
 from benchmarks.strategies.wanted import Measured, middle, sizes_of
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
-PICTURE = "benchmarks-strategies.svg"
+FOLDER = Path(__file__).parent
+PICTURE = "results.svg"
 TITLE = "Strategies in detail"
 
 _TITLES = {
@@ -44,9 +44,9 @@ def write_details(measured: Measured, history: Sequence[Mapping[str, Any]]) -> N
     """Write the section of all cases, and its chart."""
     sizes = sizes_of(measured)
     cases = [case for case in every_case(tuple(sizes)) if measured.get(case.name)] if sizes else []
-    draw(DOCS / PICTURE, list(_bars(measured, cases)), {name: name for name in CONTESTANTS})
+    draw(FOLDER / PICTURE, list(_bars(measured, cases)), {name: name for name in CONTESTANTS})
     parts = [_TEXT, *_tables(measured, cases), *_memory(measured), *_history(history)]
-    write_section(DOCS / "benchmarks.md", TITLE, "\n".join(parts))
+    write_section(FOLDER / "results.md", TITLE, "\n".join(parts))
 
 
 def _tables(measured: Measured, cases: Sequence[Case]) -> Iterator[str]:
