@@ -129,9 +129,6 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     unrecorded = observation.unrecorded
     if not observation.pending and unrecorded:
         return Dirtiness.yes(*unrecorded, *observation.notes, *waits)
-    if not observation.pending and observation.following:
-        again = f"{named_slices(observation.following)}: to be processed again if slices before are requeued"
-        return Dirtiness.yes(again, *observation.notes, *waits)
     if not observation.pending:
         taken = " that it takes" if observation.others else ""
         own = observation.idle or f"every slice{taken} has been processed"

@@ -93,7 +93,6 @@ class Observation:
         recovered: Slices that are in the output's log and not in the manifest; the run first records it.
         unrecorded: What the run records of the output before it processes slices, as text.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
-        following: Processed slices that are ready once an earlier instance of the run requeues changed ones.
         hold: The lock or failure that blocks the entity.
         idle: Why an entity has no slice to process, or None for the usual reason.
         is_disabled: Whether the entity is disabled, so that no phase does anything.
@@ -115,7 +114,6 @@ class Observation:
     recovered: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     overtaken: tuple[str, ...] = ()
-    following: tuple[str, ...] = ()
     hold: Hold | None = None
     idle: str | None = None
     is_disabled: bool = False
@@ -150,7 +148,6 @@ class Observation:
                 unrecorded=(),
                 idle=None,
                 overtaken=(),
-                following=(),
                 notes=(),
                 warning=None,
                 error=None,

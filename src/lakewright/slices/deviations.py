@@ -1,8 +1,8 @@
 """Deviations of bronze from the manifest and from the order of slices, and what to type about them.
 
 A processed slice has other files than when it was discovered, slices can't be read, or the folder is gone.
-They are what a plan says of the slices that are done, made from the listing that discovery makes anyway.
-Changed slices are requeued if the entity asks for it.
+They are what a plan says of the slices that are done, made from the listing that discovery makes anyway. A
+run leaves changed slices to `apply`, which puts them in their places.
 
 Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` is Lakewright's own.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from lakewright.errors import Fault, LateSliceError
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.chain import continued_in, place_of
+from lakewright.slices.chain import continued_in
 from lakewright.slices.discovery import (
     BRONZE_UNREADABLE,
     Listing,
@@ -34,7 +34,6 @@ from lakewright.slices.discovery import (
 )
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.slice_folder import SliceFolder
-from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
@@ -59,9 +58,6 @@ class Deviations:
         bronze: Where the slices are.
         listing: What the folder holds.
         plan: The plan of the slices that are done, and of those that are to be processed again, but are gone.
-        changed: Processed items whose slice has changed, in order.
-        requeued: Names of changed slices that are processed again in this run, and of those after them.
-        left: Names of such slices that the run leaves to others.
         skipped: Number of skipped slices in bronze, of those that the run takes.
         lost: That the folder does not exist although slices from it were processed; None if it is there.
     """
@@ -69,9 +65,6 @@ class Deviations:
     bronze: SliceFolder
     listing: Listing
     plan: Plan
-    changed: tuple[Item, ...] = ()
-    requeued: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
     skipped: int = 0
     lost: Fault | None = None
 
@@ -83,14 +76,8 @@ class Deviations:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user may want to know: slices that are being written, processed again, or were removed."""
-        notes = []
-        if self.requeued:
-            notes.append(f"processed again because of changed files: {first_of(self.requeued, MOST_NAMED)}")
-        if self.left:
-            left = first_of(self.left, MOST_NAMED)
-            notes.append(f"changed, and left to other runs to be processed again: {left}")
-        notes += self.noticed(Code.SKIPPED_CHANGED, *(() if self.lost else (Code.VANISHED,)))
+        """What a user may want to know: slices that are being written, or were removed."""
+        notes = self.noticed(Code.SKIPPED_CHANGED, *(() if self.lost else (Code.VANISHED,)))
         written = (each for each in self.plan.waiting if each.reason.code is Code.INCOMPLETE)
         return (*notes, *(reason_text(each.reason) for each in written))
 
@@ -152,9 +139,7 @@ def find_deviations(
     listing: Listing,
     items: Mapping[str, Item],
     *,
-    changed: tuple[Item, ...],
     gone: Iterable[str],
-    requeued: Collection[str],
     takes: Callable[[str], bool],
 ) -> Deviations:
     """Return how bronze deviates from the recorded items of the slices that it holds.
@@ -163,9 +148,7 @@ def find_deviations(
         chain: The slices of an entity.
         listing: What its folder holds.
         items: The items of the slices there, by id.
-        changed: The processed ones whose slice has changed, and that are not requeued.
         gone: Names of slices that must be processed again, and are not there.
-        requeued: Names of changed slices that were requeued, and of those after them.
         takes: Whether the run takes a slice of that name.
     """
     verdicts = ((item, item.verdict(chain.application)) for item in items.values())
@@ -173,9 +156,6 @@ def find_deviations(
         chain.folder,
         listing,
         _plan(chain, listing, items, gone),
-        changed,
-        requeued=tuple(filter(takes, requeued)),
-        left=tuple(name for name in requeued if not takes(name)),
         skipped=sum(takes(slice_name(item)) for item, verdict in verdicts if verdict is Verdict.SKIPPED),
         lost=lost_folder_fault(chain, listing),
     )
@@ -215,14 +195,6 @@ def slice_fact(name: str, fingerprint: Mapping[str, Any] | None, now: Slice | No
     text = json.dumps(dict(fingerprint or {}), sort_keys=True, default=str)
     content = hashlib.sha256(text.encode()).hexdigest()[:12]
     return due.Slice(name, content, natural_key(name), 0 if now is None else now.size)
-
-
-def changed_slices(chain: SliceChain, listing: Listing, items: Mapping[str, Item]) -> tuple[Item, ...]:
-    """Return the processed items whose slice has changed, in order; none if the entity ignores that."""
-    if chain.entity.settings.changed_slices == "keep":
-        return ()
-    processed = (item for item in items.values() if item.verdict(chain.application) is Verdict.PROCESSED)
-    return tuple(sorted(changed_items(processed, listing.slices), key=place_of))
 
 
 def changed_items(items: Iterable[Item], slices: Iterable[Slice]) -> Iterator[Item]:

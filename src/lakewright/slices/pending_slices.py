@@ -6,7 +6,7 @@ follow it is Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 from typing import TYPE_CHECKING
@@ -21,11 +21,10 @@ from lakewright.manifest.lock import command, failed_error, invalid_error, locke
 from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before, awaited_of
-from lakewright.slices.chain import OPEN, Place, new_item, place_of, processed_items
-from lakewright.slices.deviations import NOTHING, Deviations, changed_slices, find_deviations, later_processed
+from lakewright.slices.chain import OPEN, Place, place_of, processed_items
+from lakewright.slices.deviations import NOTHING, Deviations, find_deviations
 from lakewright.slices.discovery import (
     called_name,
-    discovered,
     item_id,
     list_bronze,
     natural_key,
@@ -35,13 +34,11 @@ from lakewright.slices.discovery import (
 from lakewright.slices.log_recovery import record_log, unrecorded_items
 from lakewright.slices.lost_table import former_name_error, moved_lake_error
 from lakewright.slices.time_check import is_late_allowed
-from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext, SliceSelection
-    from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
 
 
@@ -150,16 +147,9 @@ def find_pending(
         items = chain.in_bronze(slices)
         unrecorded = unrecorded_items(chain, items.values()) if looks_at_log else {}
         items |= unrecorded
-    selection, requeued = context.options.selection, tuple[str, ...]()
-    changed = changed_slices(chain, listing, items)
-    # Another run would leave the requeued slices, and make them late by processing newer ones.
-    if changed and selection.takes(slice_name(changed[0])) and requeues_changed(context, entity):
-        again = _requeue_changed(context, entity, changed, items, slices, is_recorded=is_recorded)
-        requeued, items, changed = tuple(map(slice_name, again.values())), {**items, **again}, ()
+    selection = context.options.selection
     gone = _add_open_items(chain, items)
-    deviations = find_deviations(
-        chain, listing, items, changed=changed, gone=gone, requeued=requeued, takes=selection.takes
-    )
+    deviations = find_deviations(chain, listing, items, gone=gone, takes=selection.takes)
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
     # The last processed slice matters only to those that are ready.
@@ -187,48 +177,6 @@ def find_pending(
     is_compared = len(pending.ready) == 1 and chain.first_processed is not None
     context.lake.expect(entity.name, size // COMPARED if is_compared else size)
     return pending
-
-
-def requeues_changed(context: ProcessingContext, entity: Entity) -> bool:
-    """Return whether a run may requeue changed slices: the entity asks for it, and no time is refused.
-
-    Versions at times that are declared can only be made again by going back before them, as `apply` does.
-    """
-    options = context.options
-    is_timed = context.strategy_for(entity) is Strategy.HISTORIC and options.processing_time is not None
-    is_refused = is_timed and not options.permissions.allow_backdated
-    return entity.settings.changed_slices == "take" and not is_refused
-
-
-def _requeue_changed(
-    context: ProcessingContext,
-    entity: Entity,
-    changed: tuple[Item, ...],
-    items: Mapping[str, Item],
-    slices: Iterable[Slice],
-    *,
-    is_recorded: bool,
-) -> dict[str, Item]:
-    """Requeue changed slices, and those after them unless late slices are applied; return the new items."""
-    first, is_alone = changed[0], entity.settings.late_slices == "end"
-    later = () if is_alone else later_processed(slice_name(first), items.values(), context.application)
-    again = [item.item_id for item in (changed if is_alone else (first, *later))]
-    listed = {each.item_id: each for each in discovered(slices, context.application, entity.called)}
-    found = {name: listed[name] for name in again if name in listed}
-    if not is_recorded:
-        return {name: new_item(each) for name, each in found.items()}
-    fingerprints = {name: each.fingerprint for name, each in found.items()}
-    reason = f"changed after it was processed: {', '.join(map(slice_name, changed[:MOST_NAMED]))}"
-    for item in changed if is_alone else (first,):
-        context.ledger.requeue(
-            item.item_id,
-            reason,
-            fingerprint=fingerprints[item.item_id],
-            cascade=tuple(other.item_id for other in later),
-            fingerprints=fingerprints,
-        )
-    recorded = context.ledger.store.read(again)
-    return {name: recorded[name] for name in again}
 
 
 def _add_open_items(chain: SliceChain, items: dict[str, Item]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
+from lakewright.due.plan import Code
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger
@@ -160,7 +161,9 @@ def test_a_slice_that_has_changed_since_is_recovered_as_it_was_applied(tmp_path:
     found = place.look()
 
     assert (names(found.ready), found.late) == ([], frozenset())
-    assert [slice_name(each) for each in found.deviations.changed] == ["s2"]
+    assert [(each.subject.part, each.reason.code) for each in found.deviations.plan.asked] == [
+        ("s2", Code.CHANGED_SLICE)
+    ]
     assert place.verdicts() == dict.fromkeys(("s1", "s2", "s3"), Verdict.PROCESSED)
 
 

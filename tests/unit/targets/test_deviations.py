@@ -128,23 +128,19 @@ def test_the_entity_may_ignore_changed_slices_a2(tmp_path: Path) -> None:
     assert observed(context).warning is None
 
 
-@pytest.mark.parametrize(
-    ("late", "again"), [("hold", ("2022-2", "2022-10")), ("end", ("2022-2",))], ids=["cascade", "alone"]
-)
-def test_the_entity_may_process_changed_slices_again_by_itself_a2(
-    tmp_path: Path, late: str, again: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("late", ["hold", "end"])
+def test_a_run_leaves_a_changed_slice_to_apply_a2(tmp_path: Path, late: str) -> None:
+    """Rules of applying, "Laws": a run applied it on top, where `apply` puts it in its place."""
     context = processed(tmp_path, "take", late)
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
 
     found = observed(context)
 
-    assert (found.pending, found.warning) == (again, None)
-    assert found.notes == (f"processed again because of changed files: {', '.join(again)}",)
-    assert set(verdicts(context).values()) == {Verdict.PROCESSED}, "a plan changes nothing"
-    built(replace(context, is_stopping=lambda: True))
-    ready = [name for name, verdict in verdicts(context).items() if verdict is Verdict.READY]
-    assert ready == list(again)
+    assert found.pending == ()
+    fault = fault_of(found)
+    assert (fault.code, fault.remedy) == (SLICES_CHANGED, "`lakewright apply` takes it.")
+    assert built(context).status is Status.SUCCESS_WITH_ERRORS
+    assert set(verdicts(context).values()) == {Verdict.PROCESSED}
 
 
 def test_links_to_nothing_and_unreadable_folders_are_told_a2(tmp_path: Path) -> None:
@@ -578,24 +574,3 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
         context.workspace.entity("orders"),
     )
     assert [item.rpartition("/")[2] for item in pending.late] == ["2022-3"]
-
-
-@pytest.mark.parametrize(
-    ("late", "pattern", "following"),
-    [("hold", "2022-10*", ("2022-10",)), ("end", "2022-10*", ()), ("hold", "2022-1", ())],
-)
-def test_an_instance_is_planned_if_one_before_it_requeues_a_changed_slice(
-    tmp_path: Path, late: str, pattern: str, following: tuple[str, ...]
-) -> None:
-    """It was skipped, and what the earlier instance applied stood over its newer rows."""
-    context = processed(tmp_path, "take", late)
-    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
-    declared = PROJECT.format(policy="take", late=late)
-    limited = declared.replace("entity: orders}", f"entity: orders, slices: '{pattern}'}}")
-    orders = Target.named(make_workspace(tmp_path, limited), "orders")
-    found = orders.observe(context)
-    assert (found.pending, found.following) == ((), following)
-    dirty = orders.dirtiness(Phase.BUILD, found, context.defaults)
-    assert dirty.is_to_run is bool(following)
-    if following:
-        assert dirty.reasons[0] == "2022-10: to be processed again if slices before are requeued"

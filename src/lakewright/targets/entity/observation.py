@@ -19,11 +19,11 @@ from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.deviations import late_advice
-from lakewright.slices.discovery import check_unchanged, natural_key, slice_name
+from lakewright.slices.discovery import check_unchanged, slice_name
 from lakewright.slices.fold import planned_folds
 from lakewright.slices.lost_table import find_loss, find_other_writers, refusal_of
 from lakewright.slices.past_versions import lacks_past, planned_past
-from lakewright.slices.pending_slices import Pending, find_pending, holding_error, requeues_changed
+from lakewright.slices.pending_slices import Pending, find_pending, holding_error
 from lakewright.slices.processing_time import future_times_fault
 from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import is_late_allowed, planned_time_error, times_error
@@ -38,7 +38,6 @@ from lakewright.transform.system_columns import SystemColumns
 if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.manifest.rewind import Rewind
-    from lakewright.slices.deviations import Deviations
     from lakewright.spec.models.entity import Entity
 
 
@@ -86,7 +85,6 @@ def observe_entity(work: EntityWork) -> Observation:
         recovered=tuple(map(slice_name, pending.unrecorded)),
         unrecorded=(*ended, *_unrecorded_note(pending)),
         overtaken=tuple(name for name in map(slice_name, pending.overtaken()) if name not in late),
-        following=_following(work, pending.deviations),
         waits_for=pending.waits_for,
         hold=hold,
         idle=pending.deviations.idle_reason(selection.takes, str(selection)),
@@ -173,19 +171,6 @@ def _failing_note(pending: Pending) -> str | None:
         except SliceError as error:
             found.append(error.message)
     return f"these will fail: {first_of(found, _MOST_NAMED, '; ')}" if found else None
-
-
-def _following(work: EntityWork, deviations: Deviations) -> tuple[str, ...]:
-    """Return the processed slices that are ready once an earlier instance of the run requeues others."""
-    settings, selection = work.entity.settings, work.selection
-    if not deviations.changed or not requeues_changed(work.processing, work.entity):
-        return ()
-    changed = set(map(slice_name, deviations.changed))
-    taken = [each.name for each in deviations.listing.slices if selection.takes(each.name)]
-    if settings.late_slices == "end":
-        return tuple(name for name in taken if name in changed)
-    first = min(map(natural_key, changed))
-    return tuple(name for name in taken if natural_key(name) > first)
 
 
 def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: Fault | None) -> Fault | None:
