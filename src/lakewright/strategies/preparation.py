@@ -24,7 +24,7 @@ from lakewright.strategies.drift import Alignment, align, value_in
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics, prunable_columns
-from lakewright.strategies.tuning import Tuning
+from lakewright.strategies.tuning import SMALL_SLICE, Tuning
 from lakewright.transform.steps import find_name, instant_sql, with_columns
 
 if TYPE_CHECKING:
@@ -193,7 +193,8 @@ def _loads(
     """
     state, last = parts[0].opening.state, parts[-1].fit
     tuning = Tuning.of(state, size=size, columns=len(last.prepared.frame.columns))
-    tuning.apply(session, lake)
+    # Statistics ask for the slice alone, and those of a small one are one job without adaptive execution.
+    replace(tuning, is_small=size <= SMALL_SLICE).apply(session, lake)
     files = _files(lake, session, entity, parts[0].opening)
     fitting = [
         (request, part.fit if place else part.opening, place == len(part.requests) - 1)
@@ -204,6 +205,7 @@ def _loads(
     # Slices that may have bad rows are read one by one.
     bad_rows = [collect_bad_rows(fit.prepared.bad, most) if is_last else () for _, fit, is_last in fitting]
     statistics = _statistics(entity, parts, len(fitting))
+    tuning.apply(session, lake)
     return [
         SliceLoad(
             lake=lake,
