@@ -243,6 +243,7 @@ class Entity:
         aside: The number of bad rows of slices that lie in quarantine, by name.
         quarantine: The folder of these.
         most_replayed_bytes: How many bytes a replay may have without a grant.
+        emptied_by: The run in which a person emptied or removed the table, if it has held nothing since.
     """
 
     name: str
@@ -269,6 +270,7 @@ class Entity:
     aside: Mapping[str, int] = field(default_factory=dict)
     quarantine: str = ""
     most_replayed_bytes: int = 10 << 30
+    emptied_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

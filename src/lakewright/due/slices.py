@@ -118,7 +118,7 @@ class _Planning:
     def run(self) -> None:
         """Collect the steps."""
         entity = self.entity
-        if self._is_locked():
+        if self._is_locked() or self._is_withdrawn():
             return
         is_new = not entity.table.is_there and any(
             each.state is RecordState.PROCESSED for each in entity.records.values()
@@ -181,6 +181,16 @@ class _Planning:
 
     def _choices(self, part: str, basis: str, verbs: Iterable[Verb], about: Code) -> tuple[Choice, ...]:
         return choices_of(self._subject(part), basis, verbs, about)
+
+    def _is_withdrawn(self) -> bool:
+        """Return whether a person emptied the table, and does not want it again; if so, note that."""
+        basis = self.entity.emptied_by
+        if not basis or self.facts.decided(self._subject(), basis) is Verb.AGAIN:
+            return False
+        reason = Reason(Code.WITHDRAWN)
+        choices = self._choices("", basis, (Verb.AGAIN,), reason.code)
+        self.findings.append(Finding(reason, self._subject(), choices))
+        return True
 
     def _is_made_anew(self) -> bool:
         """Return whether a table that is gone is to be made anew; else add the step that asks."""

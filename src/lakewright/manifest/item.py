@@ -55,7 +55,7 @@ class Item:
         state: The state of the last record.
         since: The time of the last record.
         new: The NEW record of this revision. Note: `fingerprint`, `entity`, `slice`, `allow_late`,
-            `processing_time`.
+            `processing_time`, `emptied_by`.
         processing: The open PROCESSING, if there is one: the item is locked.
         failed: The unresolved FAILED, if there is one. Note: `error`, `holds_back`.
         resolved: The RESOLVED that freed the item and that a PROCESSING may follow.
@@ -91,6 +91,11 @@ class Item:
     def may_be_late(self) -> bool:
         """Whether an operator let this revision be processed after later ones."""
         return self.new is not None and self.new.note.get("allow_late") is True
+
+    @property
+    def emptied_by(self) -> str:
+        """The run in which a person emptied or removed the table that had this slice; else empty."""
+        return "" if self.new is None else str(self.new.note.get("emptied_by") or "")
 
     @property
     def concerned(self) -> tuple[Application, ...]:
@@ -310,7 +315,9 @@ def _refuse_held(item: Item) -> str | None:
 
 def _step_new(_item: Item, record: Record) -> dict[str, Any]:
     return {
-        "new": Mark.of(record, "fingerprint", "entity", "slice", "allow_late", "processing_time"),
+        "new": Mark.of(
+            record, "fingerprint", "entity", "slice", "allow_late", "processing_time", "emptied_by"
+        ),
         "processing": None,
         "failed": None,
         "resolved": None,

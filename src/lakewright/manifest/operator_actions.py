@@ -188,6 +188,7 @@ class OperatorActions:
         names: Mapping[str, str] | None = None,
         fingerprint: Mapping[str, Any] | None = None,
         allow_late: bool = False,
+        emptied_by: str | None = None,
         cascade: Sequence[str] = (),
         fingerprints: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Item:
@@ -199,6 +200,7 @@ class OperatorActions:
             names: Its `entity` and `slice`; by default those recorded.
             fingerprint: The present fingerprint of its slice; by default the recorded one.
             allow_late: Whether the item may be processed although later slices are.
+            emptied_by: The run in which a person emptied or removed the table; None if that is not why.
             cascade: Later items that must be processed again after it.
             fingerprints: The present fingerprints of items in `cascade`; by default those recorded.
 
@@ -211,6 +213,8 @@ class OperatorActions:
             note["fingerprint"] = fingerprint
         if allow_late:
             note["allow_late"] = True
+        if emptied_by is not None:
+            note["emptied_by"] = emptied_by
         appends = [self._requeued(item, lock, reason, **note)]
         for other in cascade:
             present = (fingerprints or {}).get(other)

@@ -48,6 +48,7 @@ KEPT_WHOLE = frozenset(
         "counter",
         "declared",
         "delta_version",
+        "emptied_by",
         "entity",
         "fingerprint",
         "holds_back",

@@ -350,7 +350,7 @@ def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -
         else:
             # Without a fingerprint: files may be removed and delivered again, and the new files are then
             # the slice.
-            context.ledger.requeue(item.item_id, reason, fingerprint={})
+            context.ledger.requeue(item.item_id, reason, fingerprint={}, emptied_by=context.holder.run_id)
     for column in context.ledger.watermarks.last(context.application):
         context.ledger.set_watermark(context.application, column, None, reason)
     return tuple(kept)

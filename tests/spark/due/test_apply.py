@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
+from tests.sessions import no_session
 from tests.silver import rows_of
 from tests.spark.due.small import SmallProject, delete, told
 from tests.spark.kept import put_back
@@ -17,11 +18,12 @@ from tests.spark.kept import put_back
 from lakewright import Project
 from lakewright.app import App
 from lakewright.due.facts import Verb
-from lakewright.due.plan import Action, Code, State
+from lakewright.due.plan import Action, Code, Plan, State
 from lakewright.errors import UsageError
 from lakewright.lake.observation import forget_log
 from lakewright.manifest.journal import CALM
 from lakewright.manifest.record import Record
+from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.slices.discovery import item_id
 from lakewright.spec.grants import Grant
@@ -61,6 +63,26 @@ def test_new_slices_are_taken_and_nothing_is_due_then(project: SmallProject) -> 
     assert (step.action, [each.name for each in step.slices]) == (Action.FORWARD, ["01.csv", "02.csv"])
     assert len(project.done().taken) == 1
     assert project.rows() == {1: 10, 2: 21}
+
+
+def test_a_table_that_a_person_emptied_or_removed_is_left_alone_until_somebody_wants_it(
+    settled: SmallProject,
+) -> None:
+    """Rules of apply, "Runs": `apply` processed all slices again, minutes after a person had emptied it."""
+    settled.job("daily", phase=Phase.TRUNCATE).check()
+    settled.put("04", {4: 4})
+    plan = settled.plan()
+    assert (plan.steps, [each.reason.code for each in plan.findings]) == ((), [Code.WITHDRAWN])
+    assert settled.apply(sessions=no_session).taken == ()
+    settled.decide("people", "again")
+    settled.done()
+    assert settled.rows() == {1: 30, 2: 20, 4: 4}
+
+    settled.job("daily", phase=Phase.DESTROY).check()
+    assert [each.reason.code for each in settled.plan().findings] == [Code.WITHDRAWN]
+    settled.job("daily").check()
+    assert settled.rows() == {1: 30, 2: 20, 4: 4}
+    assert settled.plan() == Plan()
 
 
 def test_a_late_and_a_corrected_slice_are_asked_about_and_taken_in_their_places_by_one_replay(

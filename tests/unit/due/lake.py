@@ -64,6 +64,7 @@ class Silver:
     records: dict[str, Record] = field(default_factory=dict)
     unfit: dict[str, Record] = field(default_factory=dict)
     unclaimed: tuple[str, ...] = ()
+    emptied_by: str = ""
 
     @property
     def mark(self) -> str | None:
@@ -113,6 +114,7 @@ class Silver:
             self.budget,
             dict.fromkeys(self.unclaimed, ("day",)),
             unfit=dict(self.unfit),
+            emptied_by="" if table.held else self.emptied_by,
         )
 
 
@@ -262,6 +264,8 @@ class FakeLake:
         if failed is None or step.action is Action.FORWARD:
             if rest or step.action is Action.REPLAY:
                 silver.log, silver.made_as, silver.is_there = [*kept, *rest], silver.digest, True
+                assert not silver.emptied_by or self._is_wanted_again(silver)
+                silver.emptied_by = ""
             if not is_cut:
                 for each in rest:
                     silver.records[each.name] = Record(RecordState.PROCESSED, each.content)
@@ -276,6 +280,9 @@ class FakeLake:
                 permitted_by=permit(failed) if is_permitted else None,
             )
         return failed is None
+
+    def _is_wanted_again(self, silver: Silver) -> bool:
+        return Decision(Subject(silver.name), Verb.AGAIN, silver.emptied_by) in self.decisions
 
     def _supersede(self, silver: Silver, slice_: Slice) -> None:
         """Note a slice that a later one has replaced: the log shows it in its place."""

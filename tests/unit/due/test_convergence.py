@@ -28,7 +28,7 @@ from lakewright.due.facts import (
     Subject,
     Verb,
 )
-from lakewright.due.plan import Action, Code, Plan, State
+from lakewright.due.plan import Action, Code, Finding, Plan, State, Step
 from lakewright.due.planner import make_plan
 from lakewright.spec.grants import Grant
 
@@ -133,6 +133,17 @@ def remove(lake: FakeLake, chance: Random) -> None:
     silver.id += 1
 
 
+def empty(lake: FakeLake, chance: Random) -> None:
+    """Empty or remove a table as a person does, after which all its slices are to be processed again."""
+    silver = chance.choice(list(lake.silver.values()))
+    done = [name for name, each in silver.records.items() if each.state is RecordState.PROCESSED]
+    if done:
+        silver.log, silver.made_as, silver.is_there = [], None, chance.random() < 0.5
+        silver.emptied_by = f"{chance.randrange(10**6)}"
+        for name in done:
+            silver.records[name] = Record(RecordState.WAITING, silver.records[name].content)
+
+
 def restore(lake: FakeLake, chance: Random) -> None:
     silver = chance.choice(list(lake.silver.values()))
     silver.log = silver.log[: chance.randint(0, len(silver.log))]
@@ -147,7 +158,7 @@ def write(lake: FakeLake, chance: Random) -> None:
 def lose_manifest(lake: FakeLake, chance: Random) -> None:
     silver = chance.choice(list(lake.silver.values()))
     kept = list(silver.records.items())[: chance.choice([0, 1])]
-    silver.records = dict(kept)
+    silver.records, silver.emptied_by = dict(kept), ""
 
 
 def redeclare(lake: FakeLake, chance: Random) -> None:
@@ -204,6 +215,7 @@ EVENTS: tuple[Callable[[FakeLake, Random], None], ...] = (
     skip,
     skip_in_manifest,
     remove,
+    empty,
     restore,
     write,
     lose_manifest,
@@ -253,19 +265,20 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
     grants: frozenset[Grant] = frozenset()
     for _ in range(MOST_PLANS):
         plan = apply(lake, chance, grants)
-        asked = [step for step in plan.steps if step.choices]
+        asked: list[Step | Finding] = [step for step in plan.steps if step.choices]
+        emptied = (each for each in plan.findings if each.reason.code is Code.WITHDRAWN)
+        asked += [each for each in emptied if chance.random() < 0.5]
         is_consent = any(step.state is State.NEEDS_CONSENT for step in plan.steps)
         if is_consent and chance.random() < 0.3:
             grants = ALL
         elif asked:
-            step = chance.choice(asked)
-            choice = chance.choice(step.choices)
+            about = chance.choice(asked)
+            choice = chance.choice(about.choices)
             lake.decisions.append(choice.decision)
-            if (
-                choice.about is Code.FAILED_SLICE and choice.verb is Verb.RETRY
-            ):  # whoever retries has mended something
-                silver = lake.silver[step.subject.name]
-                silver.bronze[step.subject.part] = f"{chance.randrange(10**6)}"
+            if choice.about is Code.FAILED_SLICE and choice.verb is Verb.RETRY:
+                # Whoever retries has mended something.
+                silver = lake.silver[about.subject.name]
+                silver.bronze[about.subject.part] = f"{chance.randrange(10**6)}"
         elif is_consent:
             grants = ALL
         elif any(step.reason.code is Code.LOCKED for step in plan.steps):
@@ -281,6 +294,10 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
 def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
     left = [step for step in plan.steps if step.subject.name == silver.name]
     noticed = {each.reason.code for each in plan.findings if each.subject.name == silver.name}
+    if Code.WITHDRAWN in noticed:
+        assert not left
+        assert silver.log == []
+        return
     if left or Code.TABLE_GONE in noticed:
         assert all(step.reason.code in (Code.FILES_GONE, Code.FAILED_BEFORE) for step in left), left
         return

@@ -439,7 +439,16 @@ class _Observed:
             unfit=self._unfit(),
             aside=self._aside(),
             quarantine=chain.places.quarantine,
+            emptied_by="" if held else self._emptied_by,
         )
+
+    @property
+    def _emptied_by(self) -> str:
+        """The run in which a person emptied the table last, of slices that are ready again; else empty."""
+        ready = (
+            each for each in self.items.values() if each.verdict(self.chain.application) is Verdict.READY
+        )
+        return max((each.emptied_by for each in ready), default="")
 
     def _check_files(self, version: int) -> None:
         """Raise the error of a table on this machine that lacks data files; nothing else looks for them."""
