@@ -18,7 +18,6 @@ from lakewright.manifest.item import Item
 from lakewright.notebook import html_table, json_value
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execution import Interruption
-from lakewright.slices.attempt import slice_request
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.context import ProcessingContext, ProcessingOptions, strategy_of
 from lakewright.slices.discovery import find_slice, item_id, settle_of
@@ -32,6 +31,7 @@ from lakewright.slices.processing import process_pending
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.rehearsal import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
+from lakewright.slices.slice_commit import slice_request
 from lakewright.slices.slice_replay import unfit
 from lakewright.slices.time_check import planned_time_error
 from lakewright.spec.arguments import expand_arguments
