@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field as Declared
@@ -14,7 +13,7 @@ from lakewright.errors import DataLossError, SpecError, TargetError, Verificatio
 from lakewright.lake.delta_sql import compact_table, table_detail, vacuum_table
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import Selection, expand_selection
-from lakewright.lake.paths import join, local_path
+from lakewright.lake.paths import join
 from lakewright.plan.dirtiness import Dirtiness, destroy_dirtiness, truncate_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
@@ -181,13 +180,7 @@ class DeleteFileTarget(OutputTarget):
         Raises:
             SpecError: The project's folder lies in it.
         """
-        place = workspace.resolve_location(self.location)
-        local = local_path(place)
-        if local is not None and Path(workspace.project.basedir).is_relative_to(local.resolve()):
-            raise SpecError.of(
-                f"{self.label}: {place} holds the project itself", remedy="Name a folder below it."
-            )
-        return place
+        return workspace.removable(workspace.resolve_location(self.location), self.label)
 
     def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return what is removed."""
