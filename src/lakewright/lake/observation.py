@@ -191,15 +191,26 @@ def last_commit_number(
 
 
 def latest_instant_since(
-    lake: Lake, address: Address, columns: Sequence[str], at: datetime
+    lake: Lake, address: Address, columns: Sequence[str], at: datetime, *, with_spark: bool = True
 ) -> datetime | None:
     """Return the latest instant in these columns, or None if all are before `at` or the columns are missing.
 
     The statistics of the files, which are exact to a millisecond, are used if they suffice. Otherwise a query
     is run.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        columns: The columns.
+        at: The time.
+        with_spark: Whether a query may be run; otherwise files without statistics are left out.
     """
+    if address.location is None and not with_spark:
+        return None
     table = open_log(lake, address).table
     top, is_complete = (None, False) if table is None else latest_logged(table, columns)
+    if not with_spark:
+        return None if top is None or top < at else top
     if is_complete and (top is None or top + STATISTICS_PRECISION < at):
         return None
     state = observe_table(lake, address)
@@ -211,17 +222,6 @@ def latest_instant_since(
     tops = ", ".join(f"max({name_sql(name)})" for name in columns)
     row = frame.where(late).selectExpr(f"unix_micros(greatest({tops})) as top").first()
     return None if row is None or row["top"] is None else EPOCH + timedelta(microseconds=row["top"])
-
-
-def latest_logged_instant(lake: Lake, address: Address, columns: Sequence[str]) -> datetime | None:
-    """Return the latest instant in these columns by the statistics of the files; None if these lack it.
-
-    It is exact to a millisecond. Spark is not started.
-    """
-    if address.location is None:
-        return None
-    table = open_log(lake, address).table
-    return None if table is None else latest_logged(table, columns)[0]
 
 
 def missing_files(lake: Lake, address: Address, version: int) -> list[str]:

@@ -148,7 +148,12 @@ class Item:
 
     def is_processed_by(self, application: Application) -> bool:
         """Return whether `application` has processed this revision."""
-        return any(mark.application.covers(application) for mark in self.processed)
+        return self.processed_by(application) is not None
+
+    def processed_by(self, application: Application) -> Mark | None:
+        """Return the last mark of a record by which `application` has processed this revision, or None."""
+        done = (mark for mark in reversed(self.processed) if mark.application.covers(application))
+        return next(done, None)
 
     def holds_back(self, application: Application) -> bool:
         """Return whether later items must wait for this one on behalf of `application`.

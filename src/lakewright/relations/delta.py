@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 class DeltaRelation(MigratedTable):
     """A Delta table; each write is one commit."""
 
+    others: ClassVar[tuple[str, str]] = ("is no Delta table", "Name a relation of kind delta.")
+
     keeps_past: ClassVar[bool] = True
 
     appends_once: ClassVar[bool] = True

@@ -105,16 +105,6 @@ class FileRelation(StoredRelation):
             )
         return path
 
-    def _removable(self, workspace: Workspace, path: str) -> str:
-        """Return the path after checking that it does not contain the project."""
-        local = local_path(path)
-        if local is not None and workspace.project_path(".").resolve().is_relative_to(local.resolve()):
-            raise SpecError.of(
-                f"{self.label}: {path} contains the project itself, which would be removed",
-                remedy="Use a folder of its own.",
-            )
-        return path
-
     def _pattern(self, workspace: Workspace) -> Pattern:
         return Pattern(self.pattern or "", self.partitions, workspace.scope)
 
@@ -233,12 +223,12 @@ class FileRelation(StoredRelation):
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove everything at the location."""
-        root = self._removable(workspace, self.root(workspace))
+        root = workspace.removable(self.root(workspace), self.label)
         files_at(root, workspace.lake).remove(root)
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove the files of a partition, or all; the folder stays."""
-        place = self._removable(workspace, self.place(workspace, partition or {}))
+        place = workspace.removable(self.place(workspace, partition or {}), self.label)
         files = files_at(place, workspace.lake)
         for found in files.matching(place):
             if partition:
@@ -256,7 +246,7 @@ class FileRelation(StoredRelation):
         """
         wanted = canonical_partition(self.partitions, partition)
         open_columns = self.open_columns(wanted)
-        place = self._removable(workspace, self.place(workspace, wanted))
+        place = workspace.removable(self.place(workspace, wanted), self.label)
         check_single(self.label, place)
         check_written(workspace.lake, place, self.label)
         if mode is not OutputMode.OVERWRITE or partition:

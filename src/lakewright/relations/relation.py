@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field as Declared
 
@@ -259,6 +259,28 @@ class Relation(Named):
 class ManagedRelation(Relation):
     """A relation that can be created, migrated and removed; by default there is nothing to do."""
 
+    others: ClassVar[tuple[str, str]] = (
+        "cannot be written or removed",
+        "Name a relation that can be written: file, delta or table.",
+    )
+    """What an error says of a relation that is none of these, and what to do."""
+
+    @classmethod
+    def of(cls, relation: Relation, label: str) -> Self:
+        """Return a relation that must be of this class.
+
+        Args:
+            relation: The relation.
+            label: What names it, as messages call that.
+
+        Raises:
+            SpecError: It is of another kind.
+        """
+        if not isinstance(relation, cls):
+            why, remedy = cls.others
+            raise SpecError.of(f"{label}: a relation of kind {relation.kind!r} {why}", remedy=remedy)
+        return relation
+
     def create(self, workspace: Workspace) -> None:
         """Create it empty, unless it exists."""
 
@@ -276,6 +298,11 @@ class ManagedRelation(Relation):
 
 class StoredRelation(ManagedRelation):
     """A relation that stores rows."""
+
+    others: ClassVar[tuple[str, str]] = (
+        "holds no rows of its own",
+        "Name a relation that holds rows, or leave out the mapping of a target that only creates one.",
+    )
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode) - {OutputMode.UPDATE}
 

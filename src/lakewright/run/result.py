@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from signal import SIGINT
@@ -17,21 +17,6 @@ from lakewright.plan.status import Status, overall
 from lakewright.plan.step import instances_as_json, parameters_text
 
 _HELD = frozenset({ItemFailed.code, ItemLocked.code, LakeMoved.code, LeaseHeld.code})
-
-
-def status_of_part(statuses: Iterable[Status], *, is_cut: bool) -> Status:
-    """Return the status of a part of a run; one that was stopped after it did something is ABORTED.
-
-    Args:
-        statuses: Of its steps.
-        is_cut: Whether one of them was not reached.
-
-    Example:
-        >>> status_of_part([Status.SUCCESS, Status.SKIPPED], is_cut=True).value
-        'ABORTED'
-    """
-    found = overall(statuses)
-    return Status.ABORTED if is_cut and found.is_success else found
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,10 +69,21 @@ class TargetResult:
         return document_of(self, *named, seconds=round(self.seconds, 3), metrics=finite(dict(self.metrics)))
 
 
-def _status(targets: Sequence[TargetResult]) -> Status:
-    return status_of_part(
-        (target.status for target in targets), is_cut=any(target.is_undone for target in targets)
-    )
+def status_of_part(targets: Sequence[TargetResult]) -> Status:
+    """Return the status of a part of a run; one that was stopped after it did something is ABORTED.
+
+    Args:
+        targets: What its steps have come to.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> cut = TargetResult("a", "copy", Phase.BUILD, Status.SKIPPED, is_reached=False)
+        >>> status_of_part([cut, replace(cut, status=Status.SUCCESS, is_reached=True)]).value
+        'ABORTED'
+    """
+    found = overall(target.status for target in targets)
+    is_cut = any(target.is_undone for target in targets)
+    return Status.ABORTED if is_cut and found.is_success else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ class PhaseResult:
     @property
     def status(self) -> Status:
         """The overall status of its targets; a phase without targets is skipped."""
-        return _status(self.targets) if self.targets else Status.SKIPPED
+        return status_of_part(self.targets) if self.targets else Status.SKIPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +116,7 @@ class InstanceResult:
     @property
     def status(self) -> Status:
         """The overall status of its targets in all phases; ABORTED if some were not reached."""
-        return _status([target for phase in self.phases for target in phase.targets])
+        return status_of_part([target for phase in self.phases for target in phase.targets])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

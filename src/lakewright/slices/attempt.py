@@ -1,4 +1,4 @@
-"""Processing of one slice under its lock: the slice is read, applied to its table and recorded.
+"""Processing of claimed slices under their locks: one commit applies them to their table, each is recorded.
 
 A commit that an earlier attempt left in the table is recorded instead. Everything between lock and release is
 safe to repeat, because the table knows whether an attempt's commit landed.
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,41 +25,48 @@ from lakewright.errors import (
     LakewrightError,
     LateSliceError,
     LeaseLost,
+    MigrationError,
+    NotInstalled,
+    RetryableError,
     SliceError,
     SliceUnsettled,
+    SparkUnavailable,
     StoreUnavailable,
 )
-from lakewright.errors.phrase import Command, Phrase
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.tracing import span
+from lakewright.manifest.lock import add_recovery
 from lakewright.manifest.payload import failure
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
-from lakewright.slices.discovery import find_unchanged_slice, slice_name
+from lakewright.slices.discovery import called_name, find_unchanged_slice, slice_name
 from lakewright.slices.past_versions import adopt_first, load_past_before
-from lakewright.slices.processing_time import TICK, future_warning
+from lakewright.slices.processing_time import TICK
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
-from lakewright.slices.reading import read_slice
 from lakewright.slices.result import (
+    ProcessResult,
+    SliceReport,
     SliceResult,
     commit_facts,
     is_slice_at_fault,
     metrics_content,
     summary_from_commit,
 )
+from lakewright.slices.slice_commit import commit_slices, load_warnings, slice_request
 from lakewright.slices.time_check import check_column_time, is_late_allowed
 from lakewright.spark.jvm import full_text
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.delete_inference import empty_slice_warning, late_slice_warning, lower_bounds
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.preparation import prepare_load
+from lakewright.strategies.fold import NotFoldable
+from lakewright.strategies.preparation import BadSlice
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.writing import apply_slice
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from lakewright.manifest.claim import Claim
     from lakewright.manifest.item import Item
@@ -74,73 +82,17 @@ ATTEMPTS = 3
 """Number of times that a slice is compared with its table, if other writers change the table meanwhile."""
 
 
-def slice_request(
-    context: ProcessingContext, entity: Entity, slice_: Slice, at: datetime, *, is_late: bool
-) -> LoadRequest:
-    """Return the request to look at a slice as a run would apply it at a time, without a token or a lock."""
-    last_values = context.ledger.watermarks.last(context.application)
-    return LoadRequest(
-        slice_name=slice_.name,
-        slice_size=slice_.size,
-        strategy=context.strategy_for(entity),
-        at=at,
-        holder=str(context.holder),
-        lower_bounds=lower_bounds(entity, last_values, context.clock),
-        permissions=context.options.permissions,
-        is_late=is_late,
-    )
-
-
-def slice_error(context: ProcessingContext, entity: Entity, name: str, error: Exception) -> LakewrightError:
-    """Return the error to raise for one that occurred while a slice was read or applied.
-
-    Raises:
-        KeyboardInterrupt: The run was interrupted.
-        JvmEnded: Spark's JVM failed.
-    """
-    if context.is_cut_off():
-        raise KeyboardInterrupt from error
-    ours = translate_error(error, entity, name)
-    if isinstance(ours, JvmEnded):
-        raise ours from error
-    return ours
-
-
-def load_warnings(
-    context: ProcessingContext, entity: Entity, load: SliceLoad, summary: Summary
-) -> Iterator[str]:
-    """Yield what the user must know of a slice: drift, a time in the future, deletes that are not inferred.
-
-    Args:
-        context: The context of the processing.
-        entity: The entity.
-        load: The slice, which was applied.
-        summary: Its metrics.
-    """
-    if load.drift:
-        yield from load.drift.messages
-    request = load.request
-    future = future_warning(request.at, context.clock(), request.strategy)
-    if future is not None:
-        undo = Command("undo", entity.called, request.slice_name)
-        yield Phrase(f"{future}. If its date is wrong: ", undo)
-    if load.bad_rows:
-        return
-    records, is_first = summary.records_in_slice, summary.is_first
-    empty = empty_slice_warning(entity, request.strategy, records=records, is_first=is_first)
-    if empty is not None:
-        yield empty
-    elif request.is_late and (late := late_slice_warning(entity, request.strategy)) is not None:
-        yield f"the slice is late: {late}"
+_OF_NO_SLICE = (JvmEnded, MigrationError, NotInstalled, RetryableError, SparkUnavailable)
+"""Errors that no smaller fold avoids."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Applied:
-    """A slice that was applied to its table, and the counts of the table's rows if it was adopted first."""
+class _ClaimedSlice:
+    """A slice with its claim and its request."""
 
-    load: SliceLoad
-    summary: Summary
-    adopted: Mapping[str, int] | None
+    claim: Claim
+    slice_: Slice
+    request: LoadRequest
 
 
 def retried(
@@ -159,12 +111,15 @@ def retried(
 
 
 class SliceProcessor:
-    """Processes slices of one entity, one after the other.
+    """Processes slices of one entity, one after the other, or several in one commit.
 
     Args:
         context: The context of the processing.
         entity: The entity.
         late: Ids of items that are older than one already processed.
+
+    Attributes:
+        one_by_one: Why no commit may hold several of the slices; None if one may.
     """
 
     def __init__(self, context: ProcessingContext, entity: Entity, *, late: frozenset[str]) -> None:
@@ -176,6 +131,7 @@ class SliceProcessor:
         self.places = entity.places(context.lake.settings)
         self.app_id = str(context.application)
         self.last_time: datetime | None = None
+        self.one_by_one: str | None = None
         self._noted: set[str] = set()
         self._column_times: dict[str, tuple[Mapping[str, Any], datetime | None]] = {}
 
@@ -184,40 +140,90 @@ class SliceProcessor:
         """The Spark session of this entity, started when its first slice is read."""
         return strict_session(self.context.lake)
 
-    def process(self, claim: Claim, heartbeat: Heartbeat) -> SliceResult:
-        """Process a claimed slice; the claim is ended in every case.
+    def process(self, claims: Sequence[Claim], heartbeat: Heartbeat) -> ProcessResult:
+        """Process claimed slices in one commit, or as many of the first ones as it can hold.
+
+        The heartbeat renews the claims already. All of them are ended, and a result names the slices of which
+        the manifest could not record how. Slices that are not processed are ready again, but for one alone
+        that is at fault, which has failed.
 
         Raises:
-            LakewrightError: The slice could not be processed. The manifest has its item as failed, or as
-                ready if the slice is not to blame.
-            KeyboardInterrupt: The run was interrupted; the manifest has the item as ready.
+            KeyboardInterrupt: The run was interrupted; the manifest has the items as ready.
         """
-        heartbeat.keep(claim.lease)
-        name = slice_name(claim.item)
+        held = list(claims)
+        try:
+            return self._process(held, heartbeat)
+        except StoreUnavailable as error:
+            self._report_error(held, error)
+            return ProcessResult(errors=(error,), unrecorded=_names(held))
+        finally:
+            for claim in claims:
+                heartbeat.drop(claim.lease)
+
+    def _process(self, held: list[Claim], heartbeat: Heartbeat) -> ProcessResult:
+        """Process claimed slices; those that others must be processed before are removed from the list."""
         try:
             reach_failpoint("after_lock")
-            return self._find_or_apply(claim, lambda: heartbeat.check(claim.lease))
-        except (LeaseLost, StoreUnavailable):
+            while True:
+                try:
+                    return self._commit(held, heartbeat)
+                except BadSlice as bad:
+                    kept = bad.position or 1
+                    if not bad.is_known:  # else the slice itself says why
+                        what = f"{len(held)} slices could not be folded, half of them are tried: {bad.error}"
+                        self.context.warn(f"{self.entity.name}: {what}")
+                except NotFoldable as error:
+                    kept, self.one_by_one = 1, str(error)
+                self.release(held[kept:], heartbeat, "it is processed after the slices before it")
+                del held[kept:]
+        except StoreUnavailable:
             raise
-        except Exception as error:
-            if self.context.is_cut_off():
-                self.release(claim, heartbeat, "the run was interrupted")
+        except BaseException as error:
+            return self._ended_by(error, held, heartbeat)
+
+    def _ended_by(self, error: BaseException, held: Sequence[Claim], heartbeat: Heartbeat) -> ProcessResult:
+        """End claims after an error: with FAILED if it is the fault of the one slice, else it is ready again.
+
+        Raises:
+            BaseException: The error, if the run was interrupted.
+        """
+        if not isinstance(error, Exception) or (
+            self.context.is_cut_off() and not isinstance(error, LeaseLost)
+        ):
+            self.release(held, heartbeat, "the run was interrupted")
+            if isinstance(error, Exception):
                 raise KeyboardInterrupt from error
-            ours = self.translated(error, name)
-            if self.is_at_fault(ours):
-                heartbeat.drop(claim.lease)
-                self._record_failure(claim, ours, error)
-            else:
-                found = ours.details.get("found") if isinstance(ours, SliceUnsettled) else None
-                self.release(claim, heartbeat, f"not done: {ours.message}", fingerprint=found)
-            if ours is error:
-                raise  # `raise ours from error` would lose the error's own cause
-            raise ours from error
-        except BaseException:
-            self.release(claim, heartbeat, "the run was interrupted")
-            raise
-        finally:
-            heartbeat.drop(claim.lease)
+            raise error
+        if isinstance(error, LeaseLost):
+            if len(held) > 1:
+                with suppress(LakewrightError):
+                    # Those that another run has taken over are left to it.
+                    self.release(held, heartbeat, "the lock on a slice of the same commit is lost")
+            self._report_error(held, error)
+            return ProcessResult(errors=(error,))
+        name = slice_name(held[0].item)
+        ours = self.translated(error, name)
+        if ours is not error:
+            ours.__cause__ = error
+        if len(held) > 1 or not self.is_at_fault(ours):
+            found = ours.details.get("found") if isinstance(ours, SliceUnsettled) else None
+            fingerprint = found if len(held) == 1 else None
+            self.release(held, heartbeat, f"not done: {ours.message}", fingerprint=fingerprint)
+            self._report_error(held, ours)
+            return ProcessResult(errors=(ours,))
+        heartbeat.drop(held[0].lease)
+        failed = self._record_failure(held[0], ours, error)
+        self._report_error(held, ours, is_failed=True)
+        add_recovery(ours, failed, called_name(self.entity.called, name))
+        return ProcessResult(failed=(name,), errors=(ours,))
+
+    def _report_error(
+        self, held: Sequence[Claim], error: LakewrightError, *, is_failed: bool = False
+    ) -> None:
+        """Report why a slice alone was not processed; of several, none is to blame."""
+        if len(held) == 1:
+            named = (self.entity.called, slice_name(held[0].item), held[0].item_id)
+            self.context.report(SliceReport(*named, error=error, is_failed=is_failed))
 
     def is_at_fault(self, error: LakewrightError) -> bool:
         """Return whether an error is the fault of the slice, which is then recorded as failed."""
@@ -227,24 +233,25 @@ class SliceProcessor:
 
     def release(
         self,
-        claim: Claim,
+        claims: Sequence[Claim],
         heartbeat: Heartbeat,
         reason: str,
         *,
         fingerprint: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make the item ready again, unless another claim holds it by now; it adopts a given fingerprint."""
-        heartbeat.drop(claim.lease)
-        self.context.ledger.give_back(claim, reason, fingerprint=fingerprint)
+        """Make items ready again, unless other claims hold them by now; they adopt a given fingerprint."""
+        for claim in claims:
+            heartbeat.drop(claim.lease)
+            self.context.ledger.give_back(claim, reason, fingerprint=fingerprint)
 
-    def _record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
-        """End a claim with FAILED: `ours` is shown to users, `error` is what caused it."""
+    def _record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> Item:
+        """End a claim with FAILED: `ours` is shown to users, `error` is what caused it; return the item."""
         trace = "".join(traceback.format_exception(error, limit=20)) + "\n" + full_text(error)
         holds_back = not isinstance(ours, LateSliceError)
         declared = self.entity.declared_digest
         content = failure(ours, stack_trace=trace, holds_back=holds_back, declared=declared)
         try:
-            self.context.ledger.failed(claim, content)
+            return self.context.ledger.failed(claim, content)
         except StoreUnavailable:
             name = slice_name(claim.item)
             self.context.warn(
@@ -252,72 +259,163 @@ class SliceProcessor:
             )
             raise
 
-    def _find_or_apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
-        """Find the slice's commit in the table, or make it; start over if another writer was faster."""
+    def _commit(self, claims: Sequence[Claim], heartbeat: Heartbeat) -> ProcessResult:
+        """Find or make the commit of claimed slices, and record it; start over if another writer was faster.
 
-        def attempt() -> SliceResult:
-            lake, silver = self.context.lake, self.places.silver
-            fact = find_commit(lake, silver, self.app_id, claim.token, claim.item_id)
-            return self._apply(claim, check_lease) if fact is None else self._record_landed(claim, fact)
+        Raises:
+            BadSlice: Several can't be folded as they are; it names how many of them to try next.
+            NotFoldable: They must be processed one by one.
+        """
 
-        return retried(self.context, slice_name(claim.item), check_lease, attempt)
+        def check_leases() -> None:
+            for claim in claims:
+                heartbeat.check(claim.lease)
+
+        def attempt() -> ProcessResult:
+            if len(claims) == 1:
+                (claim,) = claims
+                lake, silver = self.context.lake, self.places.silver
+                fact = find_commit(lake, silver, self.app_id, claim.token, claim.item_id)
+                if fact is not None:
+                    return ProcessResult((self._record_landed(claim, fact),))
+            return self._apply(claims, check_leases, heartbeat)
+
+        about: dict[str, object] = {"slices": len(claims)}
+        name, called = "fold", self.entity.name
+        if len(claims) == 1:
+            called = slice_name(claims[0].item)
+            name, about = f"slice {called}", {"item": claims[0].item_id}
+        with span(name, entity=self.entity.name, **about) as traced:
+            done = retried(self.context, called, check_leases, attempt)
+            traced.note(version=done.slices[0].summary.delta_version if done.slices else None)
+        return done
 
     def _record_landed(self, claim: Claim, fact: LandedCommit) -> SliceResult:
         """Record a commit that landed but that the manifest does not show."""
         summary, content = summary_from_commit(fact, self.strategy)
         self._record(claim, {**content, **metrics_content(summary)})
-        revision = claim.item.revision
-        return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True, revision=revision)
+        return self._result(claim, summary, is_adopted=True)
 
-    def _apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
-        """Read the slice, apply its strategy and record the result."""
+    def _apply(
+        self, claims: Sequence[Claim], check_leases: Callable[[], None], heartbeat: Heartbeat
+    ) -> ProcessResult:
+        """Read slices, apply them in one commit, and record each."""
         started = time.monotonic()
-        self._check_not_late(claim)
-        slice_ = self.unchanged_slice(claim)
-        request = self.request(claim, slice_, check_lease)
-        lake = self.context.lake
+        claimed = self._claimed(claims)
         try:
-            frame = read_slice(lake, self.session, slice_, self.entity, note=self.note)
-            reach_failpoint("after_read")
-            applied = self._apply_strategy(frame, request, slice_)
+            applied, adopted = self._apply_strategy(claimed, check_leases)
         except Exception as error:
-            ours = self.translated(error, slice_.name)
-            named = name_bad_rows(ours, slice_, request, lake=lake, session=self.session, entity=self.entity)
-            if named is error:
-                raise
-            raise named from error
-        summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
-        adopted = {} if applied.adopted is None else {"adopted_table": dict(applied.adopted)}
-        self._record(claim, {**self.record_content(slice_, applied.load, summary), **adopted})
-        if applied.adopted is not None:
-            self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
-        warnings, revision = self.warn_of(slice_, applied.load, applied.summary), claim.item.revision
-        return SliceResult(slice_.name, claim.item_id, summary, revision=revision, warnings=warnings)
+            ours = self._blaming(claimed, error)
+            if ours is error:
+                raise  # `raise ours from error` would lose the error's own cause
+            raise ours from error
+        if adopted:
+            rows = adopted["adopted_table"]["rows"]
+            self.context.warn(f"{self.entity.name}: the table was adopted, {rows} rows")
+        seconds = round((time.monotonic() - started) / len(claimed), 3)
+        shared = {"folded": len(claimed)} if len(claimed) > 1 else {}
+        done: list[SliceResult] = []
+        unrecorded, errors = tuple[str, ...](), tuple[LakewrightError, ...]()
+        for each, (load, summary) in zip(claimed, applied, strict=True):
+            whole = replace(summary, seconds=seconds)
+            content = {**self.record_content(each.slice_, load, whole), **shared, **adopted}
+            try:
+                self._record(each.claim, content)
+            except StoreUnavailable as error:
+                if len(claimed) == 1:
+                    raise
+                unrecorded, errors = _names(claims[len(done) :]), (error,)
+                break
+            heartbeat.drop(each.claim.lease)
+            warnings = self.warn_of(each.slice_, load, whole)
+            done.append(self._result(each.claim, whole, warnings=warnings))
+        notes = () if len(claimed) == 1 else (_folded_text(_names(claims), applied[0][1].delta_version),)
+        return ProcessResult(tuple(done), errors=errors, notes=notes, unrecorded=unrecorded)
 
-    def _apply_strategy(self, frame: DataFrame, request: LoadRequest, slice_: Slice) -> _Applied:
+    def _claimed(self, claims: Sequence[Claim]) -> tuple[_ClaimedSlice, ...]:
+        """Return the slices with their requests, as if each were processed by itself.
+
+        Raises:
+            BadSlice: One of several has changed, is gone or has no processing time.
+        """
+        found: list[_ClaimedSlice] = []
+        for claim in claims:
+            try:
+                self._check_not_late(claim)
+                slice_ = self.unchanged_slice(claim)
+                before = found[-1].request.at if found else None
+                found.append(_ClaimedSlice(claim, slice_, self.request(claim, slice_, before)))
+            except LakewrightError as error:
+                if len(claims) == 1 or isinstance(error, StoreUnavailable):
+                    raise
+                raise BadSlice(len(found), error) from error
+        return tuple(found)
+
+    def _apply_strategy(
+        self, claimed: Sequence[_ClaimedSlice], check_leases: Callable[[], None]
+    ) -> tuple[list[tuple[SliceLoad, Summary]], dict[str, Any]]:
         """Apply the strategy in one commit, or in none if nothing changes.
 
         Before it, the table is adopted, or past versions are loaded, if the entity asks for it.
+
+        Returns:
+            Each slice with its metrics, and what the records say of the adoption.
         """
-        adopted = adopt_first(self.context.lake, self.session, self.entity, frame, request)
-        self.load_past(slice_, request)
-        load = prepare_load(self.context.lake, self.session, self.entity, frame, request)
-        reach_failpoint("after_facts")
-        if self.entity.settings.on_bad_rows == "quarantine":
-            request.check_lock()
-            load = self.with_saved_rows(slice_, load)
-            reach_failpoint("after_quarantine")
-        return _Applied(load, apply_slice(load), adopted)
+
+        def check_locks() -> None:
+            check_leases()
+            for each in claimed:
+                each.request.check_lock()
+
+        lake, first, last = self.context.lake, claimed[0], claimed[-1].claim
+        request = replace(first.request, check_lock=check_locks)
+        adopted = adopt_first(lake, self.session, self.entity, first.slice_, request)
+        load_past_before(self.context, self.session, self.entity, first.slice_, request)
+        applied = commit_slices(
+            lake,
+            self.session,
+            self.entity,
+            [(each.slice_, each.request) for each in claimed],
+            token=Token(self.app_id, last.token, {"run": last.run_id, "record": last.record_id}),
+            check_lock=check_locks,
+            prepared=self.with_saved_rows,
+            note=self.note,
+        )
+        return applied, {} if adopted is None else {"adopted_table": dict(adopted)}
+
+    def _blaming(self, claimed: Sequence[_ClaimedSlice], error: Exception) -> Exception:
+        """Return the error to raise: of several that name no slice, that half of these are tried next."""
+        cause = error.error if isinstance(error, BadSlice) else error
+        if cause is None or isinstance(error, NotFoldable):
+            return error
+        only, lake = claimed[0], self.context.lake
+        if len(claimed) > 1 and self.context.is_cut_off():
+            return cause
+        ours = self.translated(cause, only.slice_.name)
+        if len(claimed) == 1:
+            return name_bad_rows(
+                ours, only.slice_, only.request, lake=lake, session=self.session, entity=self.entity
+            )
+        if isinstance(ours, _OF_NO_SLICE):
+            return ours
+        return error if isinstance(error, BadSlice) else BadSlice(len(claimed) // 2, ours, is_known=False)
+
+    def _result(
+        self, claim: Claim, summary: Summary, *, is_adopted: bool = False, warnings: tuple[str, ...] = ()
+    ) -> SliceResult:
+        """Return the result of one slice, after it was reported."""
+        name, item, revision = slice_name(claim.item), claim.item_id, claim.item.revision
+        done = SliceResult(name, item, summary, is_adopted, revision, warnings)
+        self.context.report(SliceReport(self.entity.called, name, item, result=done))
+        return done
 
     def with_saved_rows(self, slice_: Slice, load: SliceLoad) -> SliceLoad:
-        """Return a slice after its bad rows were put aside."""
+        """Return a slice after its bad rows were put aside, if the entity has a quarantine."""
+        if self.entity.settings.on_bad_rows != "quarantine":
+            return load
         lake, records = self.context.lake, load.statistics.records
         rows = save_bad_rows(lake, self.entity, slice_, load.bad_rows, table=load.state, records=records)
         return replace(load, bad_rows=rows)
-
-    def load_past(self, slice_: Slice, request: LoadRequest) -> None:
-        """Load what stands before the first slice, if this is the first one."""
-        load_past_before(self.context, self.session, self.entity, slice_, request)
 
     def note(self, text: str) -> None:
         """Warn of what the slices of the entity have in common, once."""
@@ -391,19 +489,12 @@ class SliceProcessor:
         self.last_time = at
         return at
 
-    def request(
-        self,
-        claim: Claim,
-        slice_: Slice,
-        check_lease: Callable[[], None],
-        before: datetime | None = None,
-    ) -> LoadRequest:
+    def request(self, claim: Claim, slice_: Slice, before: datetime | None = None) -> LoadRequest:
         """Return the request to process a claimed slice; the slice gets its processing time.
 
         Args:
             claim: The claim.
             slice_: The slice.
-            check_lease: Raises an error if the claim is lost.
             before: The time of the slice before it in the same commit; None if it is the first one.
 
         Raises:
@@ -412,7 +503,6 @@ class SliceProcessor:
         """
 
         def check_lock() -> None:
-            check_lease()
             if self.unchanged_slice(claim).fingerprint != slice_.fingerprint:
                 raise SliceError(f"the slice {slice_.name} changed while it was read")
 
@@ -440,3 +530,12 @@ class SliceProcessor:
     def translated(self, error: Exception, name: str) -> LakewrightError:
         """Return the error to raise for an error that occurred while a slice was processed."""
         return translate_error(error, self.entity, name, table=self.places.silver.location or "")
+
+
+def _names(claims: Sequence[Claim]) -> tuple[str, ...]:
+    return tuple(slice_name(claim.item) for claim in claims)
+
+
+def _folded_text(names: Sequence[str], version: int | None) -> str:
+    commit = "no commit: they change nothing" if version is None else f"version {version}"
+    return f"{len(names)} slices, {names[0]} to {names[-1]}, were folded into {commit}"

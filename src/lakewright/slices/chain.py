@@ -271,8 +271,10 @@ class SliceChain:
             number, known = item.tokens.get(application.key), last.get(item.item_id)
             if number is None or (known is not None and known.number == number):
                 continue
-            applied = AppliedSlice(item.item_id, number, _recorded_content(store, item, application))
-            if known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint)):
+            applied = recorded_slice(store, item, application)
+            if applied is not None and (
+                known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint))
+            ):
                 found.append(applied)
         return tuple(sorted(found, key=lambda each: each.number))
 
@@ -421,19 +423,21 @@ def new_item(found: DiscoveredSlice) -> Item:
     return Item(found.item_id).after(draft.recorded(sequence=1, now=datetime.min.replace(tzinfo=UTC)))
 
 
-def _recorded_content(store: Store, item: Item, application: Application) -> Mapping[str, Any]:
-    """Return what the manifest says of a processed slice, in the form in which commits say it."""
-    marks = {mark.record_id for mark in item.processed if mark.application.covers(application)}
-    record = next(each for each in store.records(item.item_id) if each.record_id in marks)
+def recorded_slice(store: Store, item: Item, application: Application) -> AppliedSlice | None:
+    """Return a slice that an application has processed as its record says, or None if it has not.
+
+    The content has the form in which commits say it. Items do not keep it, so that the record is read.
+    """
+    mark = item.processed_by(application)
+    if mark is None:
+        return None
+    (record,) = (each for each in store.records(item.item_id) if each.record_id == mark.record_id)
     names = ("fingerprint", "strategy", "watermarks", "metrics", "delta_version")
-    found = {name: record.content[name] for name in names if name in record.content}
-    at = record.content.get("processing_time")
-    return {
-        **found,
-        **({} if at is None else {"processingTime": at}),
-        "item": item.item_id,
-        "revision": item.revision,
-    }
+    content = {name: record.content[name] for name in names if name in record.content}
+    if (at := record.content.get("processing_time")) is not None:
+        content["processingTime"] = at
+    content |= {"item": item.item_id, "revision": item.revision}
+    return AppliedSlice(item.item_id, item.tokens.get(application.key, 0), content)
 
 
 def slices_in(commit: Commit, app: str) -> tuple[AppliedSlice, ...]:

@@ -311,8 +311,8 @@ def _lacking(chain: SliceChain, commit: Commit) -> tuple[tuple[RewoundSlice, int
         item = items.get(rewound.item_id)
         if item is None or item.revision > rewound.revision or item.processing is not None:
             return False
-        marks = (mark for mark in item.processed if mark.application.covers(chain.application))
-        return any(commit.at is not None and mark.since < commit.at for mark in marks)
+        mark = item.processed_by(chain.application)
+        return mark is not None and commit.at is not None and mark.since < commit.at
 
     return tuple((each, items[each.item_id].revision) for each in slices if is_lacking(each))
 

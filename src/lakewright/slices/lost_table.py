@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
-    from lakewright.manifest.store import Store
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity, Strategy
@@ -178,8 +177,7 @@ def lacked_items(chain: SliceChain, last: int | None) -> tuple[Item, ...]:
     marks = {
         (item.item_id, mark.sequence): item
         for item in later
-        for mark in item.processed
-        if mark.application.covers(application)
+        if (mark := item.processed_by(application)) is not None
     }
     return tuple(
         marks[place]
@@ -199,16 +197,6 @@ def check_table_not_lost(context: ProcessingContext, entity: Entity) -> TableSta
     if (error := find_loss(chain)) is not None:
         raise error
     return observe_table(chain.lake, chain.silver)
-
-
-def has_no_commit(store: Store, item: Item, application: Application) -> bool:
-    """Return whether a processed slice changed nothing, so that the table never got a commit of it.
-
-    Its PROCESSED record says so. The record is read from the store, because items do not keep it.
-    """
-    marks = {mark.record_id for mark in item.processed if mark.application.covers(application)}
-    own = (record for record in store.records(item.item_id) if record.record_id in marks)
-    return any("delta_version" in each.content and each.content["delta_version"] is None for each in own)
 
 
 ROWS_CHANGED = "rows_changed"

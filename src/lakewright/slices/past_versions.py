@@ -320,14 +320,13 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
     token = Token(str(context.application), 0, {"run": context.holder.run_id, "before": item.item_id})
     request = LoadRequest(name, entity.strategy, context.clock().astimezone(UTC), token=token)
     try:
-        frame = read_slice(lake, session, slice_, entity)
-        return adopt_first(lake, session, entity, frame, request) or {}
+        return adopt_first(lake, session, entity, slice_, request) or {}
     except Exception as error:
         raise translate_error(error, entity, name) from error
 
 
 def adopt_first(
-    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
+    lake: Lake, session: SparkSession, entity: Entity, slice_: Slice, request: LoadRequest
 ) -> Mapping[str, int] | None:
     """Adopt the existing table before a slice is applied to it, if the entity asks for it.
 
@@ -335,7 +334,7 @@ def adopt_first(
         lake: The lake.
         session: The session of the load.
         entity: The entity.
-        frame: The rows of the slice.
+        slice_: The slice, whose columns say how rows are hashed; it is only read.
         request: How the slice is applied.
 
     Returns:
@@ -343,5 +342,5 @@ def adopt_first(
     """
     if not is_adoptable(entity, observe_table(lake, entity.places(lake.settings).silver)):
         return None
-    fit = fit_slice(lake, session, entity, frame, request)
+    fit = fit_slice(lake, session, entity, read_slice(lake, session, slice_, entity), request)
     return adopt(lake, session, entity, fit.prepared, fit.state, request=request)

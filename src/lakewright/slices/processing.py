@@ -23,25 +23,22 @@ from lakewright.errors.phrase import Phrase
 from lakewright.lake.cluster import prepare_cluster
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, observe_table
-from lakewright.lake.tracing import span
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import add_recovery
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.chain import counter_of
-from lakewright.slices.discovery import called_name, slice_name
+from lakewright.slices.discovery import slice_name
 from lakewright.slices.fold import (
     FEWEST,
-    FoldResult,
+    FoldChoice,
     choose_fold,
-    fold_slices,
     one_by_one_reason,
     one_by_one_text,
 )
 from lakewright.slices.lost_table import check_table_not_lost, find_other_writers
 from lakewright.slices.pending_slices import Pending, choose_slices, find_pending, holding_error
-from lakewright.slices.result import ProcessResult, SliceReport
+from lakewright.slices.result import ProcessResult
 from lakewright.slices.rewind.settlement import check_not_rewinding, settle_rewind
 from lakewright.slices.time_check import check_processing_times
 from lakewright.stores.heartbeat import Heartbeat
@@ -86,7 +83,8 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         result = _process(processor, chosen)
         state = observe_table(context.lake, processor.places.silver)
         outdated = (each.text for each in outdated_rows(state, entity, context.lake.settings))
-        result = replace(result, notes=(*result.notes, *outdated))
+        alone = () if processor.one_by_one is None else (one_by_one_text(processor.one_by_one),)
+        result = replace(result, notes=(*result.notes, *alone, *outdated))
     else:
         result = ProcessResult()
     return replace(
@@ -138,40 +136,32 @@ def _wait_for_pending(context: ProcessingContext, entity: Entity) -> Pending:
 
 def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
     """Process items in order until one is held or fails."""
-    context = processor.context
-    result = ProcessResult()
-    may_fold = len(items) >= FEWEST
-    if may_fold and (reason := one_by_one_reason(context, processor.entity)) is not None:
-        may_fold, result = False, replace(result, notes=(one_by_one_text(reason),))
-    position, is_outdated = 0, False
+    context, result, is_outdated = processor.context, ProcessResult(), False
+    if len(items) >= FEWEST:
+        processor.one_by_one = one_by_one_reason(context, processor.entity)
     with Heartbeat(context.ledger.store, context.lease) as heartbeat:
-        while position < len(items):
-            rest = tuple(slice_name(other) for other in items[position:])
+        while items:
             if context.is_stopping():
-                return replace(result, waiting=rest, is_stopped=True)
+                return replace(result, waiting=_names(items), is_stopped=True)
             try:
-                if is_outdated:
-                    items, is_outdated = _as_recorded(context, items), False
-                folded = _fold(processor, items[position:], heartbeat) if may_fold else None
-                claim = _claim(processor, items[position]) if folded is None else folded.alone
+                items = _as_recorded(context, items) if is_outdated else items
+                choice = _choice(processor, items)
+                claims, passed = _claims(processor, items, choice, heartbeat)
             except LakewrightError as error:
-                return replace(result, errors=(*result.errors, error), waiting=rest)
-            if folded is not None:
-                result, may_fold = _with_fold(result, folded), folded.reason is None
-                if folded.error is not None:
-                    left = len(folded.slices) + folded.passed + len(folded.unrecorded)
-                    return replace(result, waiting=rest[left:])
-                position += len(folded.slices) + folded.passed
-                is_outdated = True
-            if claim is not None:
-                result = _with_slice(result, processor, claim, heartbeat)
-            if result.errors and not isinstance(result.errors[-1], LateSliceError):
-                is_begun = slice_name(items[position]) in (*result.failed, *result.unrecorded)
-                return replace(
-                    result, waiting=tuple(map(slice_name, items[position + (1 if is_begun else 0) :]))
-                )
-            position += folded is None or folded.alone is not None
+                return replace(result, errors=(*result.errors, error), waiting=_names(items))
+            items, is_outdated = items[passed:], choice.count > 1
+            if not claims:
+                continue
+            more = processor.process(claims, heartbeat)
+            result = result.followed_by(more)
+            items = items[len(more.slices) + len(more.failed) + len(more.unrecorded) :]
+            if more.errors and not isinstance(more.errors[-1], LateSliceError):
+                return replace(result, waiting=_names(items))
     return result
+
+
+def _names(items: Sequence[Item]) -> tuple[str, ...]:
+    return tuple(map(slice_name, items))
 
 
 def _as_recorded(context: ProcessingContext, items: Sequence[Item]) -> list[Item]:
@@ -180,31 +170,21 @@ def _as_recorded(context: ProcessingContext, items: Sequence[Item]) -> list[Item
     return [found.get(item.item_id, item) for item in items]
 
 
-def _with_fold(result: ProcessResult, folded: FoldResult) -> ProcessResult:
-    """Add the slices of a fold to the result, and say what was done."""
-    notes = () if folded.reason is None else (one_by_one_text(folded.reason),)
-    if folded.slices:
-        names = [*(done.name for done in folded.slices), *folded.unrecorded]
-        commit = "no commit: they change nothing" if folded.version is None else f"version {folded.version}"
-        notes = (f"{len(names)} slices, {names[0]} to {names[-1]}, were folded into {commit}", *notes)
-    return replace(
-        result,
-        slices=(*result.slices, *folded.slices),
-        errors=result.errors if folded.error is None else (*result.errors, folded.error),
-        notes=(*result.notes, *notes),
-        unrecorded=(*result.unrecorded, *folded.unrecorded),
-    )
+def _choice(processor: SliceProcessor, items: Sequence[Item]) -> FoldChoice:
+    """Return how many of the next items one commit is to hold."""
+    if len(items) < FEWEST or processor.one_by_one is not None:
+        return FoldChoice(1)
+    return choose_fold(processor.context, processor.entity, items, late=processor.late)
 
 
-def _fold(processor: SliceProcessor, items: Sequence[Item], heartbeat: Heartbeat) -> FoldResult | None:
-    """Claim the next slices and fold them into one commit; return None if the next one is not folded.
+def _claims(
+    processor: SliceProcessor, items: Sequence[Item], choice: FoldChoice, heartbeat: Heartbeat
+) -> tuple[list[Claim], int]:
+    """Claim the next items for one commit; return the claims, and how many items another run has processed.
 
     Raises:
         OperatorError, StoreUnavailable: The first one can't be claimed.
     """
-    choice = choose_fold(processor.context, processor.entity, items, late=processor.late)
-    if choice.count < FEWEST:
-        return None
     claims: list[Claim] = []
     passed = 0
     try:
@@ -223,46 +203,13 @@ def _fold(processor: SliceProcessor, items: Sequence[Item], heartbeat: Heartbeat
                 continue
             heartbeat.keep(claim.lease)
             if claims and claim.token != claims[0].token:
-                processor.release(claim, heartbeat, "it is processed after the slices before it")
+                processor.release([claim], heartbeat, "it is processed after the slices before it")
                 break
             claims.append(claim)
     except BaseException:
-        for claim in claims:
-            processor.release(claim, heartbeat, "the run was interrupted")
+        processor.release(claims, heartbeat, "the run was interrupted")
         raise
-    if not claims:
-        return FoldResult(passed=passed)
-    with span("fold", entity=processor.entity.name, slices=len(claims)):
-        return replace(fold_slices(processor, claims, heartbeat), passed=passed)
-
-
-def _with_slice(
-    result: ProcessResult, processor: SliceProcessor, claim: Claim, heartbeat: Heartbeat
-) -> ProcessResult:
-    """Process one slice, and add its result or error to the result."""
-    name, report = slice_name(claim.item), processor.context.report
-    about = SliceReport(processor.entity.called, name, claim.item.item_id)
-    try:
-        with span(f"slice {name}", entity=processor.entity.name, item=claim.item.item_id) as traced:
-            done = processor.process(claim, heartbeat)
-            traced.note(version=done.as_json().get("delta_version"))
-    except LakewrightError as error:
-        is_failed = processor.is_at_fault(error)
-        report(replace(about, error=error, is_failed=is_failed))
-        if isinstance(error, StoreUnavailable):
-            return replace(result, errors=(*result.errors, error), unrecorded=(*result.unrecorded, name))
-        if not is_failed:
-            return replace(result, errors=(*result.errors, error))
-        result = replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
-        try:
-            item = processor.context.ledger.item(claim.item.item_id)
-        except StoreUnavailable as unavailable:
-            return replace(result, errors=(*result.errors, unavailable))
-        if item.failed is not None:
-            add_recovery(error, item, called_name(processor.entity.called, name))
-        return result
-    report(replace(about, result=done))
-    return replace(result, slices=(*result.slices, done))
+    return claims, passed
 
 
 def _claim(

@@ -31,7 +31,6 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import place_of
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.deviations import late_error
@@ -46,8 +45,8 @@ from lakewright.slices.discovery import (
 from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.processing_time import future_warning
-from lakewright.slices.reading import read_slice
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
+from lakewright.slices.slice_commit import commit_slices, slice_error, slice_request
 from lakewright.slices.time_check import check_column_time, check_processing_times, is_late_allowed
 from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
@@ -60,9 +59,7 @@ from lakewright.strategies.delete_inference import (
     preview_deletes,
 )
 from lakewright.strategies.outdated import narrowed_columns
-from lakewright.strategies.preparation import prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
-from lakewright.strategies.writing import apply_slice
 
 if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
@@ -326,8 +323,7 @@ class _Attempt:
 
     def _apply(self, request: LoadRequest) -> Summary:
         lake, session, side = self.context.lake, strict_session(self.context.lake), self.side
-        frame = read_slice(lake, session, self.slice, side)
-        adopted = adopt_first(lake, session, side, frame, request)
+        adopted = adopt_first(lake, session, side, self.slice, request)
         if adopted is not None:
             self.warnings.append(f"the table would be adopted first, {counted(adopted['rows'], 'row')}")
         past = load_past_before(
@@ -335,10 +331,21 @@ class _Attempt:
         )
         if past is not None:
             self.warnings.append(past.text)
-        load = prepare_load(lake, session, side, frame, request)
-        check_bad_rows(load.bad_rows, side, load.state, records=load.statistics.records)
+        ((_, summary),) = commit_slices(
+            lake,
+            session,
+            side,
+            [(self.slice, request)],
+            token=request.token,
+            check_lock=request.check_lock,
+            prepared=self._noted,
+        )
+        return summary
+
+    def _noted(self, _: Slice, load: SliceLoad) -> SliceLoad:
+        check_bad_rows(load.bad_rows, self.side, load.state, records=load.statistics.records)
         self._note_load(load)
-        return apply_slice(load)
+        return load
 
     def _note_load(self, load: SliceLoad) -> None:
         """Note drift, bad rows, and the deletes that the slice would infer."""

@@ -155,6 +155,17 @@ class ProcessResult:
     other_writers: Fault | None = None
     unrecorded: tuple[str, ...] = ()
 
+    def followed_by(self, more: ProcessResult) -> ProcessResult:
+        """Return the result with what was processed after it."""
+        return replace(
+            self,
+            slices=(*self.slices, *more.slices),
+            failed=(*self.failed, *more.failed),
+            errors=(*self.errors, *more.errors),
+            notes=(*self.notes, *more.notes),
+            unrecorded=(*self.unrecorded, *more.unrecorded),
+        )
+
     @property
     def is_unrecorded(self) -> bool:
         """Whether the processing ended because the manifest could not be read or written."""

@@ -22,22 +22,19 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.watermarks import Watermark
 from lakewright.plan.permissions import Permissions
-from lakewright.slices.attempt import load_warnings, slice_error
 from lakewright.slices.chain import slices_in
 from lakewright.slices.discovery import called_name, find_slice
-from lakewright.slices.fold import FEWEST, fitting, fold_sources, one_by_one_reason
+from lakewright.slices.fold import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.past_versions import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
-from lakewright.slices.reading import read_slice
 from lakewright.slices.result import SliceReport, SliceResult, is_slice_at_fault
+from lakewright.slices.slice_commit import commit_slices, load_warnings, slice_error
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.fold import apply_fold
-from lakewright.strategies.preparation import BadSlice, prepare_fold, prepare_load
+from lakewright.strategies.preparation import BadSlice
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
-from lakewright.strategies.writing import apply_slice
 from lakewright.transform.fault_words import fault_of, fault_text
 
 if TYPE_CHECKING:
@@ -171,7 +168,9 @@ class _Replay:
             TargetError: It can't be loaded, or the first slice can't be read.
         """
         try:
-            slice_, request = self._request(1, first, self._content(1, first))
+            slice_, request = self._request(1, first)
+            token = replace(request.token, content={**request.token.content, **self._carried(1)})
+            request = replace(request, token=token)
             load_past_before(self.context, self.session, self.entity, slice_, request)
         except Exception as error:
             raise translate_error(error, self.entity, first.name) from error
@@ -198,7 +197,7 @@ class _Replay:
             return ()
         self.check()
         try:
-            return self._fold(number, known)
+            applied = self._commit(number, known)
         except Exception as error:
             ours = _failed(self.context, self.entity, known[0], _cause(error))
             if not isinstance(ours, TargetError):
@@ -207,49 +206,22 @@ class _Replay:
             of = f"{known[error.position].name}: " if isinstance(error, BadSlice) else ""
             self.context.warn(f"{self.entity.name}: the slices are applied one by one: {of}{_cause(error)}")
             return ()
+        return self._taken(number, known, applied)
 
     def _is_usual(self, known: KnownSlice) -> bool:
         return not (known.is_late or known.is_new) and known.strategy is self.entity.strategy
 
-    def _fold(self, number: int, slices: Sequence[KnownSlice]) -> tuple[Mapping[str, Any], ...]:
-        begun = time.monotonic()
-        last = number + len(slices) - 1
-        requests = []
-        for each, known in enumerate(slices, number):
-            content = self._content(each, known)
-            slice_, request = self._request(each, known, content)
-            # What was unwritten before is said once, by the commit.
-            requests.append((slice_, replace(request, token=Token(self.app, each, content))))
-        session = self.session
-        lake = self.context.lake
-        sources = fold_sources(lake, session, self.entity, requests)
-        carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
-        token = Token(self.app, last, {**carried, "unwritten": list(self.unwritten)})
-        reach_failpoint("before_replay")
-        fold = prepare_fold(lake, session, self.entity, sources, token=token, check_lock=self.check)
-        for (slice_, _), known, load in zip(requests, slices, fold.slices, strict=True):
-            self._note_load(slice_, known, load)
-        summaries, version = apply_fold(fold)
-        reach_failpoint("after_replay")
-        seconds = round((time.monotonic() - begun) / len(slices), 3)
-        contents = []
-        for one, load, summary in zip(slices, fold.slices, summaries, strict=True):
-            whole = replace(summary, delta_version=version, seconds=seconds)
-            contents.append({**load.request.token.content, **load.facts(whole)})
-            self._report(one, load, whole)
-        self.unwritten = [*self.unwritten, *contents] if version is None else []
-        for content in contents:
-            self._advance(content)
-        return tuple(contents)
-
     def take(self, number: int, known: KnownSlice, done: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Apply one slice, unless an earlier attempt has; return what its commit says."""
-        content = done
-        if content is None:
-            self.check()
-            content, is_written = self._apply(number, known)
-            self.unwritten = [] if is_written else [*self.unwritten, content]
-        self._advance(content)
+        if done is not None:
+            self._advance(done)
+            return done
+        self.check()
+        try:
+            applied = self._commit(number, (known,))
+        except Exception as error:
+            raise _failed(self.context, self.entity, known, error) from error
+        (content,) = self._taken(number, (known,), applied)
         return content
 
     def _advance(self, content: Mapping[str, Any]) -> None:
@@ -259,24 +231,41 @@ class _Replay:
             if column not in self.last or found.is_after(self.last[column]):
                 self.last[column] = found
 
-    def _apply(self, number: int, known: KnownSlice) -> tuple[Mapping[str, Any], bool]:
-        """Apply one slice; return what its commit says, and whether there is a commit."""
-        begun = time.monotonic()
-        content = self._content(number, known)
+    def _commit(self, number: int, slices: Sequence[KnownSlice]) -> list[tuple[SliceLoad, Summary]]:
+        """Apply slices in one commit, or in none if nothing changes."""
+        begun, last = time.monotonic(), number + len(slices) - 1
         reach_failpoint("before_replay")
-        try:
-            lake, entity = self.context.lake, self.entity
-            slice_, request = self._request(number, known, content)
-            frame = read_slice(lake, self.session, slice_, entity)
-            load = prepare_load(lake, self.session, entity, frame, request)
-            self._note_load(slice_, known, load)
-            summary = apply_slice(load)
-        except Exception as error:
-            raise _failed(self.context, self.entity, known, error) from error
+        applied = commit_slices(
+            self.context.lake,
+            self.session,
+            self.entity,
+            [self._request(each, known) for each, known in enumerate(slices, number)],
+            # What was unwritten before is said once, by the commit.
+            token=Token(self.app, last, {**self._carried(last), "unwritten": list(self.unwritten)}),
+            check_lock=self.check,
+            prepared=self._looked_at,
+        )
+        seconds = round((time.monotonic() - begun) / len(slices), 3)
+        return [(load, replace(summary, seconds=seconds)) for load, summary in applied]
+
+    def _taken(
+        self, number: int, slices: Sequence[KnownSlice], applied: Sequence[tuple[SliceLoad, Summary]]
+    ) -> tuple[Mapping[str, Any], ...]:
+        """Return what the commit of slices says of each."""
         reach_failpoint("after_replay")
-        whole = replace(summary, seconds=round(time.monotonic() - begun, 3))
-        self._report(known, load, whole)
-        return {**content, **load.facts(whole)}, summary.delta_version is not None
+        contents = []
+        for each, (known, (load, summary)) in enumerate(zip(slices, applied, strict=True), number):
+            self._report(known, load, summary)
+            contents.append({**self._content(each, known), **load.facts(summary)})
+        is_written = any(summary.delta_version is not None for _, summary in applied)
+        self.unwritten = [] if is_written else [*self.unwritten, *contents]
+        for content in contents:
+            self._advance(content)
+        return tuple(contents)
+
+    def _carried(self, number: int) -> dict[str, Any]:
+        """Return what a commit says besides its slices."""
+        return {"run": self.context.holder.run_id, "record": f"{self.app}/{number}"}
 
     def _report(self, known: KnownSlice, load: SliceLoad, summary: Summary) -> None:
         """Report that a slice was applied; what was reported when it was processed is not repeated."""
@@ -297,15 +286,16 @@ class _Replay:
             "fingerprint": dict(known.fingerprint),
         }
 
-    def _note_load(self, slice_: Slice, known: KnownSlice, load: SliceLoad) -> None:
-        """Put the bad rows of a slice aside, and note the columns that it lacks.
+    def _looked_at(self, slice_: Slice, load: SliceLoad) -> SliceLoad:
+        """Return a slice after its bad rows were put aside, and the columns that it lacks were noted.
 
         Raises:
             BadRowsError: There are more bad rows than the entity allows, or no others.
         """
         self._put_aside(slice_, load.bad_rows, load.state, records=load.statistics.records)
         for column in load.prepared.lacking:
-            self.lacking.setdefault(column, {})[known.name] = None
+            self.lacking.setdefault(column, {})[slice_.name] = None
+        return load
 
     def warn_of_lacking(self) -> None:
         """Say which slices lack columns that are declared now, as they did when they were processed."""
@@ -330,9 +320,7 @@ class _Replay:
             text = f"{counted(len(located), 'bad row')} {'is' if len(located) == 1 else 'are'} put aside"
             self.context.warn(f"{self.entity.name}: {slice_.name}: {text}: {rows_text(located)}")
 
-    def _request(
-        self, number: int, known: KnownSlice, content: Mapping[str, Any]
-    ) -> tuple[Slice, LoadRequest]:
+    def _request(self, number: int, known: KnownSlice) -> tuple[Slice, LoadRequest]:
         """Return a slice and the request to apply it.
 
         Raises:
@@ -342,13 +330,12 @@ class _Replay:
         slice_ = find_slice(entity.places(lake.settings).slices, known.name, lake)
         if slice_ is None:
             raise TargetError("it is gone from bronze")
-        carried = {**content, "run": self.context.holder.run_id, "record": f"{self.app}/{number}"}
         request = LoadRequest(
             slice_name=known.name,
             slice_size=slice_.size,
             strategy=known.strategy,
             at=known.at,
-            token=Token(self.app, number, {**carried, "unwritten": list(self.unwritten)}),
+            token=Token(self.app, number, self._content(number, known)),
             check_lock=self.check,
             holder=str(self.context.holder),
             lower_bounds=lower_bounds(entity, self.last, lambda: known.at),

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from lakewright.errors import BackdatedError, UsageError
+from lakewright.errors import BackdatedError, LakewrightError, UsageError
 from lakewright.errors.phrase import Command, Option, Phrase
-from lakewright.lake.observation import latest_instant_since, latest_logged_instant, observe_table
+from lakewright.lake.observation import latest_instant_since, observe_table
 from lakewright.manifest.payload import MAY_SKIP, PERMITTED_BY
 from lakewright.slices.discovery import slice_name
 from lakewright.slices.processing_time import APART
@@ -21,7 +21,6 @@ from lakewright.strategies.adoption import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
@@ -46,19 +45,11 @@ def check_processing_times(
         UsageError: One processing time is given for several slices, or times are not in order.
         BackdatedError: The processing time is too early.
     """
-    if (error := times_error(context, entity, chosen, late)) is not None:
+    error: LakewrightError | None = times_error(context, entity, chosen, late)
+    if error is None:
+        error = _backdated(context, entity, _timed(context, entity, chosen, late), context.clock())
+    if error is not None:
         raise error
-    timed, times = _timed(context, entity, chosen, late), context.times(entity)
-    if times.column is not None or not _may_be_refused(context, entity, timed):
-        return
-    silver = entity.places(context.lake.settings).silver
-    if is_adoptable(entity, observe_table(context.lake, silver)):
-        return
-    at = times.of_item(timed[0]) or context.clock()
-    newest = latest_instant_since(context.lake, silver, _version_columns(context.lake, entity), at)
-    if newest is not None:
-        names = [slice_name(item) for item in timed]
-        raise _backdated_error(context.chain(entity), names, times, at=at, newest=newest)
 
 
 def check_column_time(
@@ -81,7 +72,7 @@ def check_column_time(
         return
     if before is None and is_adoptable(entity, observe_table(lake, chain.silver)):
         return
-    newest = before or latest_instant_since(lake, chain.silver, _version_columns(lake, entity), at)
+    newest = before or _newest(chain, at)
     if newest is not None and at <= newest:
         allow = Command("apply", entity.called, "--allow", Grant.BACKDATED)
         raise BackdatedError(
@@ -135,11 +126,6 @@ def _timed(
     return [item for item in chosen if item.item_id not in late or is_late_allowed(context, entity, item)]
 
 
-def _version_columns(lake: Lake, entity: Entity) -> tuple[str, str]:
-    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    return system.valid_from, system.valid_to
-
-
 def planned_time_error(
     context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str] = frozenset()
 ) -> BackdatedError | None:
@@ -147,17 +133,33 @@ def planned_time_error(
 
     Only the statistics of the table's files are read: a plan does not start Spark for it.
     """
-    timed = _timed(context, entity, chosen, late)
-    if not _may_be_refused(context, entity, timed):
+    return _backdated(context, entity, _timed(context, entity, chosen, late))
+
+
+def _backdated(
+    context: ProcessingContext, entity: Entity, timed: Sequence[Item], now: datetime | None = None
+) -> BackdatedError | None:
+    """Return the error of slices whose times are not later than the versions of the table, or None.
+
+    Without the time of now, Spark is not asked, and slices without a time of their own have none yet.
+    """
+    times, chain = context.times(entity), context.chain(entity)
+    if times.column is not None or not _may_be_refused(context, entity, timed):
         return None
-    chain, names, times = context.chain(entity), list(map(slice_name, timed)), context.times(entity)
     if is_adoptable(entity, observe_table(chain.lake, chain.silver)):
         return None
-    at = times.at(names[0])
-    newest = latest_logged_instant(chain.lake, chain.silver, _version_columns(chain.lake, entity))
-    if at is None or newest is None or newest < at:
+    at = times.of_item(timed[0]) or now
+    newest = None if at is None else _newest(chain, at, with_spark=now is not None)
+    if at is None or newest is None:
         return None
-    return _backdated_error(chain, names, times, at=at, newest=newest)
+    return _backdated_error(chain, list(map(slice_name, timed)), times, at=at, newest=newest)
+
+
+def _newest(chain: SliceChain, at: datetime, *, with_spark: bool = True) -> datetime | None:
+    """Return the latest beginning or end of a version in the table; None if none is at a time, or later."""
+    system = SystemColumns(chain.lake.settings.systemfield_prefix, chain.entity.destination)
+    columns = system.valid_from, system.valid_to
+    return latest_instant_since(chain.lake, chain.silver, columns, at, with_spark=with_spark)
 
 
 def _backdated_error(

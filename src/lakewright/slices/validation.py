@@ -30,12 +30,12 @@ from lakewright.lake.paths import local_path
 from lakewright.manifest.lock import add_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.manifest.verdict import Verdict
-from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.chain import counter_of
 from lakewright.slices.discovery import called_name, check_not_empty, find_unchanged_slice, slice_name
 from lakewright.slices.past_versions import lacks_past
 from lakewright.slices.reading import read_slice
 from lakewright.slices.result import is_slice_at_fault
+from lakewright.slices.slice_commit import slice_error, slice_request
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption import is_adoptable

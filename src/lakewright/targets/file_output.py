@@ -83,8 +83,12 @@ class FileOutput(OutputTarget):
         return Observation(f"file:{place}", exists=found, filled=found)
 
     def work(self, context: Context, phase: Phase) -> Outcome:
-        """Write the file, or remove it."""
-        place = self.place(context.workspace)
+        """Write the file, or remove it.
+
+        Raises:
+            SpecError: It is a folder in which the project lies.
+        """
+        place = context.workspace.removable(self.place(context.workspace), self.label)
         if phase is Phase.BUILD:
             return self.write(context, place)
         files_at(place, context.workspace.lake).remove(place)

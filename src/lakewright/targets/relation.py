@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError
 from lakewright.errors.phrase import Phrase
 from lakewright.lake.delta_sql import Clause
 from lakewright.lake.partition import canonical_partition
@@ -153,13 +152,7 @@ class MergeTarget(RelationTarget):
         Raises:
             SpecError: The relation is not a Delta table.
         """
-        relation = super().output(workspace)
-        if not isinstance(relation, DeltaRelation):
-            raise SpecError.of(
-                f"{self.label}: rows cannot be merged into a relation of kind {relation.kind!r}",
-                remedy="Name a relation of kind delta.",
-            )
-        return relation
+        return DeltaRelation.of(super().output(workspace), self.label)
 
     def mode_of(self, defaults: TargetDefaults) -> OutputMode:
         """Return that rows are updated: those that no row matches stay."""

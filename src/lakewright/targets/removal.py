@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
+from lakewright.errors import DataLossError, TargetError, VerificationError
 from lakewright.lake.delta_sql import compact_table, table_detail, vacuum_table
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import Selection, expand_selection
-from lakewright.lake.paths import join, local_path
+from lakewright.lake.paths import join
 from lakewright.plan.dirtiness import Dirtiness, destroy_dirtiness, truncate_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
@@ -53,10 +52,7 @@ class DropTarget(_RelationTarget, OutputTarget):
         Raises:
             SpecError: The relation can only be read.
         """
-        relation = Relation.named(workspace, self.relation)
-        if not isinstance(relation, ManagedRelation):
-            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} cannot be removed")
-        return relation
+        return ManagedRelation.of(Relation.named(workspace, self.relation), self.label)
 
     def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the relation."""
@@ -118,10 +114,7 @@ class TruncateTarget(_RelationTarget, OutputTarget):
         Raises:
             SpecError: The relation holds no rows of its own.
         """
-        relation = Relation.named(workspace, self.relation)
-        if not isinstance(relation, StoredRelation):
-            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} holds no rows of its own")
-        return relation
+        return StoredRelation.of(Relation.named(workspace, self.relation), self.label)
 
     def _selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
         relation = self.stored(workspace)
@@ -181,13 +174,7 @@ class DeleteFileTarget(OutputTarget):
         Raises:
             SpecError: The project's folder lies in it.
         """
-        place = workspace.resolve_location(self.location)
-        local = local_path(place)
-        if local is not None and Path(workspace.project.basedir).is_relative_to(local.resolve()):
-            raise SpecError.of(
-                f"{self.label}: {place} holds the project itself", remedy="Name a folder below it."
-            )
-        return place
+        return workspace.removable(workspace.resolve_location(self.location), self.label)
 
     def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return what is removed."""
@@ -260,10 +247,7 @@ class DeltaVacuumTarget(_RelationTarget):
         Raises:
             SpecError: It isn't a Delta table.
         """
-        relation = Relation.named(workspace, self.relation)
-        if not isinstance(relation, DeltaRelation):
-            raise SpecError.of(f"{self.label}: {relation.label} is no Delta table", remedy="Name one.")
-        return relation
+        return DeltaRelation.of(Relation.named(workspace, self.relation), self.label)
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the table: it is cleaned after it has been written."""

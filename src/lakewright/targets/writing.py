@@ -231,13 +231,7 @@ class WritingTarget(RowTarget):
         Raises:
             SpecError: The relation can only be read.
         """
-        relation = self.output(workspace)
-        if not isinstance(relation, ManagedRelation):
-            raise SpecError.of(
-                f"{self.label}: a relation of kind {relation.kind!r} cannot be written",
-                remedy="Name a relation that can be written: file, delta or table.",
-            )
-        return relation
+        return ManagedRelation.of(self.output(workspace), self.label)
 
     def stored(self, workspace: Workspace) -> StoredRelation:
         """Return the relation.
@@ -245,13 +239,7 @@ class WritingTarget(RowTarget):
         Raises:
             SpecError: The relation holds no rows of its own.
         """
-        relation = self.managed(workspace)
-        if not isinstance(relation, StoredRelation):
-            raise SpecError.of(
-                f"{self.label}: a relation of kind {relation.kind!r} holds no rows of its own",
-                remedy="Leave out the target's mapping, or name a relation that holds rows.",
-            )
-        return relation
+        return StoredRelation.of(self.managed(workspace), self.label)
 
     def written(self, workspace: Workspace) -> Relation:
         """Return the relation, which holds no rows of its own if it is a view."""

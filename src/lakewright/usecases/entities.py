@@ -196,7 +196,7 @@ def _with_last_slices(
         each.name: (item, mark)
         for each in listed
         if (item := items.get(read[each.name][1]) if each.name in read else None) is not None
-        and (mark := _processed(item, each.application)) is not None
+        and (mark := item.processed_by(each.application)) is not None
     }
     records = _records(store, ended.values())
     for name, (item, _) in ended.items():
@@ -356,15 +356,7 @@ def list_slices(app: App, standing: EntityStanding, reading: Reading) -> list[Sl
 
 def _ended(item: Item, standing: EntityStanding) -> Mark | None:
     """Return the record with which the last attempt at an item ended for an entity."""
-    if item.failed is not None:
-        return item.failed
-    return _processed(item, standing.application)
-
-
-def _processed(item: Item, application: Application) -> Mark | None:
-    """Return the last record by which an item was processed for an entity."""
-    done = [mark for mark in item.processed if mark.application.covers(application)]
-    return done[-1] if done else None
+    return item.failed or item.processed_by(standing.application)
 
 
 def _records(store: Store, marks: Iterable[tuple[Item, Mark]]) -> dict[str, Record]:

@@ -19,9 +19,8 @@ from lakewright.notebook import html_table, json_value, values_text
 from lakewright.relations.entity import observe_silver
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.application import application_of
-from lakewright.slices.chain import AppliedSlice, slices_in
+from lakewright.slices.chain import AppliedSlice, recorded_slice, slices_in
 from lakewright.slices.discovery import called_name, item_id
-from lakewright.slices.lost_table import has_no_commit
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
@@ -287,8 +286,8 @@ class PastTable:
         """Return the verdict of a slice, and whether processing it has changed nothing."""
         item = self.app.ledger.item(item_id(self.entity.places(self.app.project.lake).slices.place(name)))
         application = application_of(self.app.project.name, self.entity)
-        verdict = item.verdict(application)
-        return verdict, verdict is Verdict.PROCESSED and has_no_commit(self.app.store, item, application)
+        recorded = recorded_slice(self.app.store, item, application)
+        return item.verdict(application), recorded is not None and recorded.is_unwritten
 
     def _no_commit_error(self, name: str, *, has_changed_nothing: bool) -> UsageError:
         """Return the error of a processed slice without a commit: it has changed nothing, or the log ends."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError, UsageError
@@ -18,7 +17,6 @@ from lakewright.manifest.item import Item
 from lakewright.notebook import html_table, json_value
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execution import Interruption
-from lakewright.slices.attempt import slice_request
 from lakewright.slices.column_time import BEFORE_ALL, latest_in_slice, time_without_rows
 from lakewright.slices.context import ProcessingContext, ProcessingOptions, strategy_of
 from lakewright.slices.discovery import find_slice, item_id, settle_of
@@ -32,8 +30,9 @@ from lakewright.slices.processing import process_pending
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.rehearsal import Rehearsal, rehearsed
 from lakewright.slices.result import ProcessResult
+from lakewright.slices.slice_commit import slice_request
 from lakewright.slices.slice_replay import unfit
-from lakewright.slices.time_check import planned_time_error
+from lakewright.slices.time_check import planned_time_error, times_error
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Entity, Strategy
@@ -260,46 +259,20 @@ def _compared(
     return counts, rows, ()
 
 
-@dataclass(frozen=True)
-class _Timing:
-    """What gives slices their processing times: the run that takes them.
+class _Timing(NamedTuple):
+    """What gives slices their processing times: the run that takes them."""
 
-    Attributes:
-        workspace: What the run sees of the project.
-        entity: The entity, with the names of the run.
-        options: The strategy of the run, and the times that it declares.
-    """
-
-    workspace: Workspace
+    context: ProcessingContext
     entity: Entity
-    options: ProcessingOptions
-
-    @cached_property
-    def times(self) -> ProcessingTimes:
-        """The times, which each of its slices asks."""
-        scope = self.options.scope or self.workspace.scope
-        return ProcessingTimes.of(
-            self.entity, self.options.processing_time, self.workspace.lake.settings.zone, scope
-        )
-
-    @property
-    def is_historic(self) -> bool:
-        """Whether the times are those of versions."""
-        return (self.options.strategy or self.entity.strategy) is Strategy.HISTORIC
-
-    def processing(self, app: App) -> ProcessingContext:
-        """Return the context in which the run processes slices."""
-        return processing_context(app.context(self.workspace), self.entity, self.options)
+    times: ProcessingTimes
 
 
 def _timing(app: App, entity: Entity, run: OtherRun | None) -> _Timing | None:
     """Return what gives times to slices that a run takes, or that no job takes; None if it is faulty."""
     with suppress(LakewrightError, ValueError):
         if run is None:
-            own = process_times(app, entity, None)
-            return _Timing(
-                app.workspace, entity, ProcessingOptions(processing_time=own.text, scope=own.scope)
-            )
+            context, _ = _processing(app, app.context(), entity, None)
+            return _Timing(context, entity, context.times(entity))
         from lakewright.targets.entity.target import EntityTarget  # not needed where nothing is new
 
         job, given = app.project.job(run.job), dict(run.parameters)
@@ -310,8 +283,8 @@ def _timing(app: App, entity: Entity, run: OtherRun | None) -> _Timing | None:
         workspace = Workspace(app.project.within(scope), scope, app.lake)
         target = Target.named(workspace, run.target)
         if isinstance(target, EntityTarget):
-            options = ProcessingOptions(target.strategy, target.processing_time, scope)
-            return _Timing(workspace, workspace.entity(target.entity), options)
+            work = target.work(app.context(workspace))
+            return _Timing(work.processing, work.entity, work.processing.times(work.entity))
     return None
 
 
@@ -390,22 +363,20 @@ class PlannedTimes:
             timing = None if run is not None and run.unknown else self._timing(run)
             if timing is None or timing.times.text is None:
                 continue
+            context, entity = timing.context, timing.entity
+            slices = entity.places(self.app.lake.settings).slices
+            items = [self.items.get(name) or Item(item_id(slices.place(name))) for name in taken]
+            error: LakewrightError | None
             try:
-                timing.times.check_order(taken, timing.entity.called, is_historic=timing.is_historic)
+                error = times_error(context, entity, items, frozenset())
                 # What later runs find in the table is not known yet.
-                error = self._backdated(timing, taken[0]) if taken[0] == names[0] else None
-            except UsageError as wrong:
-                error = wrong
+                if error is None and taken[0] == names[0]:
+                    error = planned_time_error(context, entity, items[:1])
             except LakewrightError:  # `validate` reports it
                 continue
             if error is not None:
                 return names[names.index(taken[0]) :], error
         return None
-
-    def _backdated(self, timing: _Timing, name: str) -> LakewrightError | None:
-        slices = timing.entity.places(self.app.lake.settings).slices
-        item = self.items.get(name) or Item(item_id(slices.place(name)))
-        return planned_time_error(timing.processing(self.app), timing.entity, (item,))
 
     def _timing(self, run: OtherRun | None) -> _Timing | None:
         if run not in self._known:

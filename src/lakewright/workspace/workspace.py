@@ -414,6 +414,24 @@ class Workspace:
             location.rstrip("/") if local is None else str(self.project_path(str(local)))
         )
 
+    def removable(self, place: str, label: str) -> str:
+        """Return a place that may be removed or replaced as a whole.
+
+        Args:
+            place: The place.
+            label: What is declared to do that.
+
+        Raises:
+            SpecError: The project's folder lies in it.
+        """
+        local = local_path(place)
+        if local is not None and self.project_path(".").resolve().is_relative_to(local.resolve()):
+            raise SpecError.of(
+                f"{label}: {place} contains the project itself, which would be removed",
+                remedy="Use a folder of its own.",
+            )
+        return place
+
     def read_file(self, path: str) -> str:
         """Return the text of a UTF-8 file of the project.
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MODULES = (
     "lakewright.slices.attempt",
-    "lakewright.slices.fold",
+    "lakewright.slices.slice_commit",
     "lakewright.strategies.fold",
     "lakewright.strategies.changes",
     "lakewright.strategies.slice_load",
@@ -362,7 +362,7 @@ def test_a_holder_whose_lock_was_taken_over_writes_nothing(
             (item,) = lake.items()
             lake.ledger.release(item.item_id, "taken over", is_forced=True)
 
-    monkeypatch.setattr("lakewright.slices.attempt.reach_failpoint", take_over)
+    monkeypatch.setattr("lakewright.slices.slice_commit.reach_failpoint", take_over)
     assert isinstance(lake.process(things).error, LeaseLost)
     assert lake.version_or_none(things) is None
     (item,) = lake.items()

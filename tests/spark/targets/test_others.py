@@ -275,7 +275,7 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
         match = "several rows to write have the same key, id=null"
         with pytest.raises(TargetError, match=match), translated_failures("in a test"):
             bench.run(name)
-    with pytest.raises(SpecError, match="cannot be merged into a relation of kind 'file'"):
+    with pytest.raises(SpecError, match="of kind 'file' is no Delta table"):
         bench.run("unmergeable")
 
     assert bench.dirtiness("copy", Phase.BUILD).is_to_run

@@ -11,8 +11,8 @@ import pytest
 from tests.commands import InProcess
 from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, MODEL
 
-from lakewright.slices.attempt import load_warnings
 from lakewright.slices.processing_time import future_warning
+from lakewright.slices.slice_commit import load_warnings
 from lakewright.spec.models.entity import Strategy
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

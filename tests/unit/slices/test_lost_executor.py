@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,12 +14,14 @@ from lakewright.errors import ExecutorLost
 from lakewright.lake.lake import Lake
 from lakewright.manifest.claim import Claim
 from lakewright.slices.attempt import ATTEMPTS, SliceProcessor
-from lakewright.slices.result import SliceResult, is_slice_at_fault
+from lakewright.slices.result import ProcessResult, is_slice_at_fault
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address
+from lakewright.stores.heartbeat import Heartbeat
 
-DONE = cast("SliceResult", SimpleNamespace(name="d1.csv"))
+DONE = ProcessResult()
+BEATING = cast("Any", SimpleNamespace(check=lambda _: None))
 
 
 class Losing(SliceProcessor):
@@ -30,10 +32,13 @@ class Losing(SliceProcessor):
         lake = Lake(LakeSettings(root_folder=str(folder)), SessionSettings(folder), sessions=no_session)
         self.context = cast("Any", SimpleNamespace(lake=lake, warn=self.warned.append))
         self.places = cast("Any", SimpleNamespace(silver=Address(location=str(folder / "silver/t"))))
+        self.entity = cast("Any", SimpleNamespace(name="orders"))
         self.app_id = "lakewright/shop/orders"
 
-    def _apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
-        del claim, check_lease
+    def _apply(
+        self, claims: Sequence[Claim], check_leases: Callable[[], None], heartbeat: Heartbeat
+    ) -> ProcessResult:
+        del claims, check_leases, heartbeat
         self.attempts += 1
         if self.attempts <= self.losses:
             raise ExecutorLost("an executor was lost while the slice d1.csv of orders was processed")
@@ -41,12 +46,12 @@ class Losing(SliceProcessor):
 
 
 ITEM = SimpleNamespace(item_id="s3://b/d1.csv", new=None)
-CLAIM = cast("Claim", SimpleNamespace(token=1, item_id=ITEM.item_id, item=ITEM))
+CLAIM = cast("Claim", SimpleNamespace(token=1, item_id=ITEM.item_id, item=ITEM, lease=None))
 
 
 def test_the_slice_is_read_again(tmp_path: Path) -> None:
     losing = Losing(tmp_path, ATTEMPTS - 1)
-    assert losing._find_or_apply(CLAIM, lambda: None) is DONE
+    assert losing._commit([CLAIM], BEATING) is DONE
     assert losing.attempts == ATTEMPTS
     assert losing.warned[0].startswith("d1.csv: an executor was lost")
 
@@ -54,6 +59,6 @@ def test_the_slice_is_read_again(tmp_path: Path) -> None:
 def test_a_slice_whose_executors_are_lost_each_time_is_not_at_fault(tmp_path: Path) -> None:
     losing = Losing(tmp_path, ATTEMPTS)
     with pytest.raises(ExecutorLost) as told:
-        losing._find_or_apply(CLAIM, lambda: None)
+        losing._commit([CLAIM], BEATING)
     assert losing.attempts == ATTEMPTS
     assert not is_slice_at_fault(losing.context.lake, cast("Any", None), told.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -24,10 +24,11 @@ from lakewright.manifest.ledger import DiscoveredSlice, Ledger
 from lakewright.manifest.record import Agent, Application, Author, State
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discovery import SECOND_LOOKS, Slice, find_unchanged_slice
-from lakewright.slices.result import SliceResult
+from lakewright.slices.result import ProcessResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.slice_folder import SliceFolder
+from lakewright.stores.heartbeat import Heartbeat
 from lakewright.stores.memory import MemoryStore
 
 NOW = datetime(2022, 1, 1, tzinfo=UTC)
@@ -88,7 +89,13 @@ class Reader(SliceProcessor):
         lake = Lake(LakeSettings(), SessionSettings(folder), sessions=no_session)
         self.context = cast(
             "Any",
-            SimpleNamespace(lake=lake, ledger=ledger, sleep=store.slept.append, is_cut_off=lambda: False),
+            SimpleNamespace(
+                lake=lake,
+                ledger=ledger,
+                sleep=store.slept.append,
+                is_cut_off=lambda: False,
+                report=lambda _: None,
+            ),
         )
         self.entity = cast("Any", SimpleNamespace(name="orders", identity="orders", called="orders"))
         self.places = cast("Any", SimpleNamespace(bronze=BRONZE, slices=SliceFolder(BRONZE)))
@@ -97,11 +104,12 @@ class Reader(SliceProcessor):
         del name
         return cast("LakewrightError", error)
 
-    def _find_or_apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
-        del check_lease
+    def _commit(self, claims: Sequence[Claim], heartbeat: Heartbeat) -> ProcessResult:
+        del heartbeat
+        (claim,) = claims
         found = self.unchanged_slice(claim)
         self.context.ledger.processed(claim, {"fingerprint": found.fingerprint})
-        return cast("SliceResult", found)
+        return ProcessResult()
 
 
 BEATING = cast("Any", SimpleNamespace(keep=lambda _: None, drop=lambda _: None, check=lambda _: None))
@@ -116,7 +124,7 @@ def test_a_listing_that_shows_a_part_at_first_is_made_again(
     tmp_path: Path, ledger: Ledger, store: FakeStore, first: Slice | None
 ) -> None:
     store.listings = [first, first, WHOLE]
-    Reader(tmp_path, ledger, store).process(claimed(ledger), BEATING)
+    Reader(tmp_path, ledger, store).process([claimed(ledger)], BEATING)
     assert store.slept == list(SECOND_LOOKS[:2])
     assert item_of(ledger).state is State.PROCESSED
 
@@ -127,17 +135,17 @@ def test_a_slice_that_stays_different_is_released_and_the_next_run_takes_it(
     more = slice_of(3)
     store.listings = [more]
     reader = Reader(tmp_path, ledger, store)
-    with pytest.raises(SliceUnsettled) as told:
-        reader.process(claimed(ledger), BEATING)
-    assert told.value.message == (
+    (error,) = reader.process([claimed(ledger)], BEATING).errors
+    assert isinstance(error, SliceUnsettled)
+    assert error.message == (
         "the store lists 3 files of 30 bytes for the slice d1; when it was discovered, it listed 2 files of "
         "20 bytes"
     )
-    assert "Run again" in (told.value.remedy or "")
+    assert "Run again" in (error.remedy or "")
     assert store.slept == list(SECOND_LOOKS)
     assert item_of(ledger).failed is None
     assert item_of(ledger).blocked is None
-    reader.process(claimed(ledger), BEATING)
+    reader.process([claimed(ledger)], BEATING)
     assert item_of(ledger).state is State.PROCESSED
     assert store.slept == list(SECOND_LOOKS), "the next run finds what is recorded, and does not wait"
 

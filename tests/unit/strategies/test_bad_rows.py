@@ -14,7 +14,7 @@ from tests.projects import make_workspace
 from lakewright.errors import BadRowsError
 from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.schema.fault import Fault, Owner, Reason
-from lakewright.slices import fold
+from lakewright.slices import slice_commit
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discovery import Slice
 from lakewright.spec.models.entity import Entity
@@ -179,18 +179,20 @@ def test_the_place_of_a_raised_fault_is_found_by_its_value_not_its_words() -> No
 
 
 def test_a_slice_of_bad_rows_alone_ends_a_fold_before_it(tmp_path: Path) -> None:
-    workspace = make_workspace(tmp_path, ORDERS)
+    workspace, checked = make_workspace(tmp_path, ORDERS), list[bool]()
     context = SimpleNamespace(lake=workspace.lake)
     processor: Any = SliceProcessor.__new__(SliceProcessor)
     processor.context, processor.entity = context, workspace.entity("orders")
-    claimed: Any = [SimpleNamespace(slice_=Slice(name, name, ())) for name in ("s1", "s2")]
+    slices: Any = [(Slice(name, name, ()), None) for name in ("s1", "s2")]
     loads: Any = [
         _Load(TABLE, tuple(misfits(value)), SliceStatistics(records, 0))
         for value, records in (("x", 3), ("y", 0))
     ]
     with pytest.raises(BadSlice, match="every row of the slice is bad") as raised:
-        list(fold._with_saved_rows(processor, claimed, loads))
-    assert raised.value.position == 1
+        slice_commit._looked_at(
+            processor.entity, slices, loads, lambda: checked.append(True), processor.with_saved_rows
+        )
+    assert (raised.value.position, checked) == (1, [True])
 
 
 def test_the_types_of_slices_that_are_applied_again_are_those_of_earlier_slices(orders: Entity) -> None:

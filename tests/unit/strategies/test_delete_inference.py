@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.slices.attempt import load_warnings
+from lakewright.slices.slice_commit import load_warnings
 from lakewright.spec.expressions.functions import EvaluationContext
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.watermark import Watermark

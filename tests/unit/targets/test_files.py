@@ -25,6 +25,7 @@ targets:
   deleted: {kind: deleteFile, location: in}
   kept: {kind: deleteFile, location: in, recursive: false}
   root: {kind: deleteFile, location: ..}
+  over: {kind: getFile, source: in, target: .}
   schema: {kind: schema, file: out/schema.json, schema: {fields: [{name: id, type: int, nullable: false},
     {name: at, type: timestamp, description: When}, {name: parts, type: "array<struct<x: decimal(5,2)>>"}]}}
   spark: {kind: schema, format: spark, file: out/spark.json, schema: {kind: avro, file: out/schema.json}}
@@ -78,13 +79,14 @@ def test_files_are_merged_in_the_order_of_their_names(context: Context) -> None:
     assert {str(each) for each in resources} == {f"file:{context.workspace.project.basedir}/in"}
 
 
-def test_a_file_is_deleted_but_never_the_project(context: Context) -> None:
-    """E14: deleteFile."""
+def test_files_are_deleted_and_replaced_but_never_the_project(context: Context) -> None:
+    """E14: deleteFile, getFile."""
     deleted = target(context, "deleted")
     with pytest.raises(TargetError, match="holds files"):
         target(context, "kept").execute(context, Phase.BUILD)
-    with pytest.raises(SpecError, match="holds the project itself"):
-        target(context, "root").execute(context, Phase.BUILD)
+    for name, phase in (("root", Phase.BUILD), ("over", Phase.BUILD), ("over", Phase.DESTROY)):
+        with pytest.raises(SpecError, match="contains the project itself"):
+            target(context, name).execute(context, phase)
     assert deleted.dirtiness(Phase.BUILD, deleted.observe(context), context.defaults).is_to_run
     deleted.execute(context, Phase.BUILD)
     assert not (context.workspace.project.basedir / "in").exists()

@@ -48,16 +48,15 @@ class _Progress:
     """Progress of a phase, an instance or the whole run.
 
     Attributes:
-        left: How many steps have not finished.
-        is_cut: Whether a step was not reached.
+        steps: How many steps it has.
         error: The error of the first target that failed, with its name.
+        results: The results of the steps that have finished.
     """
 
-    left: int
-    is_cut: bool = False
+    steps: int
     error: Fault | None = None
     started: float | None = None
-    statuses: set[Status] = field(default_factory=set)
+    results: list[TargetResult] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
@@ -166,11 +165,9 @@ class HookNotifier:
             ("job", self._phases[instance, step.phase], step.phase),
             ("lifecycle", self._instances[instance], None),
         ):
-            part.left -= 1
-            part.statuses.add(result.status)
-            part.is_cut = part.is_cut or result.is_undone
-            if part.left == 0:
-                status = status_of_part(part.statuses, is_cut=part.is_cut).value
+            part.results.append(result)
+            if len(part.results) == part.steps:
+                status = status_of_part(part.results).value
                 done = self._event(instance, category, status, phase)
                 self._notify(instance, replace(done, seconds=part.seconds, error=part.error))
 

@@ -25,8 +25,8 @@ from lakewright.manifest.record import format_instant
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
+from lakewright.slices.chain import recorded_slice
 from lakewright.slices.discovery import called_name, find_slice, item_id, natural_key, slice_name, slice_of_id
-from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.rewind.plan import (
     Arriving,
     RewindPlan,
@@ -209,7 +209,8 @@ def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, 
         DataLossError: The log does not show the slice's commit any more.
         UsageError: It changed nothing, and is to be processed again.
     """
-    if not has_no_commit(context.ledger.store, item, context.application):
+    recorded = recorded_slice(context.ledger.store, item, context.application)
+    if recorded is None or not recorded.is_unwritten:
         raise DataLossError(
             f"the log of {entity.called} does not show the commit of {slice_name(item)}",
             remedy=Phrase(

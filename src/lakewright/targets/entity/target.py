@@ -125,7 +125,7 @@ class EntityTarget(Target):
 
     def observe(self, context: Context) -> Observation:
         """Return the state of the silver table, and the slices that it lacks; nothing is recorded."""
-        work = self._work(context)
+        work = self.work(context)
         if not work.entity.enabled:
             return Observation(str(work.silver_resource), is_disabled=True)
         return observe_entity(work)
@@ -157,14 +157,15 @@ class EntityTarget(Target):
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Do the phase's work; a disabled entity is skipped."""
-        work = self._work(context)
+        work = self.work(context)
         if not work.entity.enabled:
             return Outcome(Status.SKIPPED, reasons=(f"entity {work.entity.name!r} is disabled",))
         outcome = PHASES[phase](work)
         context.workspace.invalidate(self.provides(context.workspace, phase))
         return outcome
 
-    def _work(self, context: Context) -> EntityWork:
+    def work(self, context: Context) -> EntityWork:
+        """Return the entity as a run with this context works on it."""
         entity = context.workspace.entity(self.entity)
         return EntityWork(context, entity, self.label, self.strategy, self.processing_time, self._selection)
 

@@ -549,10 +549,8 @@ class _Observed:
         return self.declared.settings.on_bad_rows == "quarantine"
 
     def _bad_rows(self, item: Item) -> int:
-        if not self._is_done(item):
-            return 0
-        marks = (mark for mark in item.processed if mark.application.covers(self.chain.application))
-        return sum(int(mark.note.get("quarantined", 0)) for mark in marks)
+        mark = item.processed_by(self.chain.application)
+        return 0 if mark is None else int(mark.note.get("quarantined", 0))
 
     def _outdated(self, state: TableState) -> tuple[str, ...]:
         """Return why the rows of a table are not as the entity declares them now; nothing if they are."""

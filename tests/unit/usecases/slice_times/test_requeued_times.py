@@ -16,7 +16,11 @@ from tests.silver import make_empty_silver
 
 from lakewright import Project
 from lakewright.app import App
+from lakewright.manifest.item import Item, Mark
 from lakewright.slices.application import application_of
+from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.time_check import planned_time_error
+from lakewright.targets.entity.work import processing_context
 
 MODEL = """
 connections:
@@ -116,6 +120,20 @@ def test_a_plan_says_that_a_run_refuses_the_declared_time(tmp_path: Path) -> Non
     said = " ".join(shop.run("plan", "daily", "build", "day=2024-05-03").out.split())
     assert "`lakewright process orders 2024-04-30.csv --processing-time 2024-05-03T00:00:01+00:00`" in said
     assert "is late" not in said
+
+
+@pytest.mark.parametrize(("kept", "is_refused"), [(DAYS[0], True), (DAYS[2] + timedelta(seconds=1), False)])
+def test_a_plan_knows_the_time_that_an_undo_has_kept_for_a_slice(
+    tmp_path: Path, kept: datetime, is_refused: bool
+) -> None:
+    processed(tmp_path, "historic", BY_SLICE)
+    item = (tmp_path / "lake/bronze/orders/2024-05-02.csv").as_uri()
+    with app_of(tmp_path) as app:
+        entity = app.project.entity("orders")
+        context = processing_context(app.context(), entity, ProcessingOptions())
+        note = {"processing_time": kept.isoformat()}
+        new = Item(item, new=Mark("", context.application, None, kept, 1, note))
+        assert (planned_time_error(context, entity, (new,)) is not None) is is_refused
 
 
 @pytest.mark.parametrize("strategy", ["historic", "merge"])
