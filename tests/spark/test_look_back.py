@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.acceptance.lake import SmallLake
+from tests.commands import InProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,3 +158,17 @@ class TestRecord:
         assert done.code == 2
         assert "lakewright history row customers ID" in done.err
         assert lake.json("history", "row", "customers", "77")["versions"] == []
+
+    def test_a_key_is_read_as_those_of_slices(self, tmp_path: Path, spark: SparkSession) -> None:
+        (tmp_path / "project.yml").write_text(
+            "name: bids\nlake: {timezone: Europe/Berlin}\nentities:\n  bids:\n    from: bids/*.csv\n"
+            "    key: [at, price]\n    strategy: historic\n"
+            "    columns: {at: timestamp, price: 'decimal(5,1)'}\n"
+        )
+        (tmp_path / "bids").mkdir()
+        (tmp_path / "bids/2024-01-02.csv").write_text("at,price\n2024-01-01T12:00:00,1.5\n")
+        shop = InProcess(tmp_path, spark)
+        assert shop.run("apply").code == 0
+        for at in ("2024-01-01T12:00:00", "2024-01-01T11:00:00Z"):
+            assert len(shop.json("history", "row", "bids", at, "1.50")["versions"]) == 1, at
+        assert shop.run("history", "row", "bids", "2024-01-01T12:00:00", "1.54").code == 2

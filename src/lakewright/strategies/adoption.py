@@ -22,7 +22,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import read_table
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import TEXT, VOID, Scalar, StructField
+from lakewright.schema.types import TEXT, VOID, StructField
 from lakewright.spec.models.adoption import LIKE
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.compatibility import check_partitions
@@ -340,9 +340,7 @@ class _Rows:
                 END: roles.end(),
             },
         )
-        has_both = {"valid_to", "is_current"} <= roles.names.keys()
-        is_open = f"{END} is null" if has_both else _CURRENT
-        found = with_columns(found, {NEXT: f"lead({FROM}) {over}", _OPEN: is_open})
+        found = with_columns(found, {NEXT: f"lead({FROM}) {over}", _OPEN: f"{END} is null"})
         found = with_columns(found, {END: self._closed()})
         neighbours = {
             NEXT: f"lead({FROM}) {over}",
@@ -355,11 +353,10 @@ class _Rows:
         """Return SQL of a version's end, derived from the next version or the delete if necessary."""
         end, names = END, self.roles.names
         if "valid_to" not in names and "is_current" in names:
-            end = f"if(not {_CURRENT}, {NEXT}, null)"
+            end = f"if({_CURRENT}, null, {NEXT})"
         elif self.columns.adoption.ends == "inclusive":
-            next_ = f"{NEXT} > {END} and {NEXT} <= {END} + interval 1 day"
-            step = "1 day" if self.roles.types.get("valid_to") == Scalar("date") else "1 microsecond"
-            end = f"if({next_}, {NEXT}, {END} + interval {step})"
+            next_ = f"{NEXT} > {END} and {NEXT} <= {self.roles.day_after(END)}"
+            end = f"if({next_}, {NEXT}, {self.roles.after_end(END)})"
         if self.columns.adoption.are_deletes_rows or "last_seen" not in names:
             return end
         return f"if({end} is null and {_FLAG}, greatest({_SEEN}, {FROM}), {end})"
@@ -387,8 +384,13 @@ class _Rows:
         is_not_last = f"{END} is null and {NEXT} is not null"
         yield RowCheck("version", "is", "current although a later one has the same key", is_not_last, times)
         yield RowCheck("version", "overlaps", "the one before", f"{_FORMER} > {FROM}", times)
-        flagged = "flagged as current with an end, or not flagged without one"
-        yield RowCheck("version", "is", flagged, f"{_CURRENT} <> {_OPEN}", times)
+        if "valid_to" in self.roles.names:
+            flagged = "flagged as current with an end, or not flagged without one"
+            yield RowCheck("version", "is", flagged, f"{_CURRENT} <> {_OPEN}", times)
+        elif "is_current" in self.roles.names:
+            ended, has_no_end = "not current, with no later one at which it ends", f"{END} is null"
+            name = "Name the column with the ends of versions as `valid_to` in `adopt`, or correct the table."
+            yield RowCheck("version", "is", ended, f"{has_no_end} and not coalesce({_CURRENT}, false)", name)
         is_future = f"{FROM} > {instant_sql(at)} or {END} > {instant_sql(at)}"
         declare = "If such a time stands for no end, declare it as `sentinel` in `adopt`."
         yield RowCheck("version", "begins or ends", "in the future", is_future, declare)

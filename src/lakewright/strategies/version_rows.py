@@ -19,7 +19,7 @@ from lakewright.schema.rules import ValueRules
 from lakewright.schema.scalars import class_of
 from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import BOOLEAN, Scalar, Type
+from lakewright.schema.types import BOOLEAN, TEXT, Scalar, Type
 from lakewright.spec.words import first_of
 from lakewright.transform.steps import find_name
 
@@ -32,7 +32,10 @@ FROM, END, UNREAD, NEXT, SAME = (f"_lakewright_{name}" for name in ("from", "end
 """Columns of the rows: start and end, which is null for versions without one, whether one of the values with
 a role can't be read, the start of the next row of the record, and the number of rows that only one may be."""
 
-TIMESTAMP = Scalar("timestamp")
+TIMESTAMP, LOCAL_TIME = Scalar("timestamp"), Scalar("timestamp_ntz")
+
+DAY_LENGTH = len("2024-05-01")
+"""Characters of a time that is a day."""
 
 MOST = 30
 """Number of columns that an error shows."""
@@ -77,6 +80,25 @@ class Roles:
             return self.instant("valid_to")
         return f"if({self._is_open()}, null, {self.instant('valid_to')})"
 
+    def after_end(self, end: str) -> str:
+        """Return SQL of the first instant after an end that is a version's last instant or day.
+
+        Args:
+            end: SQL of the end.
+        """
+        own = self.types.get("valid_to")
+        moment, day = f"{end} + interval 1 microsecond", self.day_after(end)
+        if own is not None and class_of(own) == "text":
+            return f"if(length({self._given('valid_to')}) = {DAY_LENGTH}, {day}, {moment})"
+        return day if own == Scalar("date") else moment
+
+    def day_after(self, instant: str) -> str:
+        """Return SQL of the time of day of an instant on the next day, on the clocks of the zone."""
+        rules = ValueRules(self.zone or "UTC")
+        local = convert(instant, TIMESTAMP, LOCAL_TIME, column="", rules=rules).sql
+        next_ = convert(f"{local} + interval 1 day", LOCAL_TIME, TIMESTAMP, column="", rules=rules).sql
+        return f"coalesce({next_}, {instant} + interval 1 day)"  # clocks may skip it, or show it twice
+
     def flag(self, role: str, missing: str = "null") -> str:
         """Return SQL of a flag; null if it cannot be read, and `missing` if no column has the role."""
         if role not in self.names:
@@ -86,8 +108,12 @@ class Roles:
     def _read(self, role: str, target: Type) -> str:
         """Return SQL of the column's value in a type, by the rules by which values of slices are read."""
         name, own = self.names[role], self.types[role]
-        value = f"trim({name_sql(name)})" if class_of(own) == "text" else name_sql(name)
-        return convert(value, own, target, column=name, rules=ValueRules(self.zone)).sql
+        return convert(self._given(role), own, target, column=name, rules=ValueRules(self.zone)).sql
+
+    def _given(self, role: str) -> str:
+        """Return SQL of the column's value, a text without spaces around it."""
+        value = name_sql(self.names[role])
+        return f"trim({value})" if class_of(self.types[role]) == "text" else value
 
     def unread(self) -> str:
         """Return SQL of whether a column with a role holds a value that cannot be read."""
@@ -99,14 +125,16 @@ class Roles:
         return " or ".join(tests) or "false"
 
     def _is_open(self) -> str:
-        """Return SQL of whether an end stands for no end: null, or a sentinel as text, day or instant."""
-        value = name_sql(self.names["valid_to"])
-        tests = [f"{value} is null"]
-        for literal in map(text_sql, self.sentinels):
-            tests.append(f"cast({value} as string) = {literal}")
-            is_day = f"length({literal}) = 10 and try_cast({value} as date) = try_cast({literal} as date)"
-            tests.append(f"({is_day})")
-            tests.append(f"try_cast({value} as timestamp) = try_cast({literal} as timestamp)")
+        """Return SQL of whether an end stands for no end: null, or a sentinel as text, day or time."""
+        name, own, rules = self.names["valid_to"], self.types["valid_to"], ValueRules(self.zone or "UTC")
+        local = convert(self._given("valid_to"), own, LOCAL_TIME, column=name, rules=rules).sql
+        tests = [f"{name_sql(name)} is null"]
+        for sentinel in self.sentinels:
+            literal = text_sql(sentinel)
+            time = convert(literal, TEXT, LOCAL_TIME, column=name, rules=rules).sql
+            tests += [f"cast({name_sql(name)} as string) = {literal}", f"{local} = {time}"]
+            if len(sentinel) == DAY_LENGTH:
+                tests.append(f"cast({local} as date) = try_cast({literal} as date)")
         return " or ".join(f"coalesce({test}, false)" for test in tests)
 
 

@@ -17,7 +17,13 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.relations.entity import observe_silver
+from lakewright.schema.conversion import convert
+from lakewright.schema.rules import ValueRules
+from lakewright.schema.scalars import class_of
+from lakewright.schema.shape import NESTED
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import TEXT, VARIANT
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import AppliedSlice, recorded_slice, slices_in
 from lakewright.slices.discovery import called_name, item_id
@@ -311,6 +317,14 @@ class PastTable:
         later = (each.version for each in self.log if "rewind" in each.content and each.version > version)
         return max(later, default=None)
 
+    def key_value(self, frame: DataFrame, name: str, text: str) -> str | None:
+        """Return SQL of a value of the business key, read as those of slices; None if texts are compared."""
+        kind = type_of(frame.schema[name].dataType)
+        if class_of(kind) == "text" or kind == VARIANT or isinstance(kind, NESTED):
+            return None
+        rules = ValueRules(self.entity.settings.naive_zone(self.app.project.lake.timezone))
+        return convert(text_sql(text), TEXT, kind, column=name, rules=rules).sql
+
     def values(self, frame: DataFrame) -> str:
         """Return the source's columns of a frame as one JSON text in SQL."""
         own = (field for field in frame.schema.fields if field.name.lower() not in self.system.all)
@@ -441,22 +455,16 @@ def _check_types(table: PastTable, key: Mapping[str, str]) -> None:
     """
     frame = table.read()
     for name, text in key.items():
-        kind = frame.schema[name].dataType
-        if not isinstance(kind, _as_text()):
-            cast = f"try_cast({text_sql(text)} AS {kind.simpleString()}) AS v"
-            row = frame.sparkSession.sql(f"SELECT {cast}").first()
-            if row is None or row["v"] is None:
-                raise UsageError(
-                    f"{text!r} is no value of the business key {name} of type {kind.simpleString()}",
-                    remedy="Write the key as the table has it.",
-                )
-
-
-def _as_text() -> tuple[type, ...]:
-    """Return the types whose values are compared as texts."""
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
-
-    return StringType, ArrayType, MapType, StructType, VariantType
+        value = table.key_value(frame, name, text)
+        if value is None:
+            continue
+        row = frame.sparkSession.sql(f"SELECT {value} AS v").first()
+        if row is None or row["v"] is None:
+            raise UsageError(
+                f"{text!r} is no value of the business key {name} of type "
+                f"{frame.schema[name].dataType.simpleString()}",
+                remedy="Write the key as the table has it.",
+            )
 
 
 def _history(table: PastTable, key: Mapping[str, str]) -> Iterator[RecordVersion]:
@@ -464,7 +472,7 @@ def _history(table: PastTable, key: Mapping[str, str]) -> Iterator[RecordVersion
     frame = table.read()
     start, end, _ = map(name_sql, table.system.temporal)
     flag, file = name_sql(table.system.deleted), name_sql(table.system.filename)
-    found = _of_record(frame, key).selectExpr(
+    found = _of_record(table, frame, key).selectExpr(
         _instant(start, "since"),
         _instant(end, "until"),
         f"{flag} AS deleted",
@@ -526,7 +534,7 @@ def _read_states(
     flag, file = name_sql(table.system.deleted), name_sql(table.system.filename)
     frames, types = [], {}
     for version in versions:
-        frame = _of_record(table.read(version), key)
+        frame = _of_record(table, table.read(version), key)
         types[version] = frame.schema
         frames.append(
             frame.selectExpr(
@@ -540,14 +548,14 @@ def _read_states(
     return {version: rows.get(version) for version in versions}
 
 
-def _of_record(frame: DataFrame, key: Mapping[str, str]) -> DataFrame:
+def _of_record(table: PastTable, frame: DataFrame, key: Mapping[str, str]) -> DataFrame:
     """Return the rows with a business key, whose values are texts: `007` is 7 for a number."""
 
     def equal(name: str, text: str) -> str:
-        kind = frame.schema[name].dataType
-        if isinstance(kind, _as_text()):
+        value = table.key_value(frame, name, text)
+        if value is None:
             return f"cast({name_sql(name)} AS string) = {text_sql(text)}"
-        return f"{name_sql(name)} = try_cast({text_sql(text)} AS {kind.simpleString()})"
+        return f"{name_sql(name)} = {value}"
 
     return frame.where(" AND ".join(equal(*each) for each in key.items()))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
@@ -19,6 +20,9 @@ from lakewright.spec.models.entity import Entity
 from lakewright.strategies.adoption import adopted_columns
 from lakewright.targets.entity.table_rules import ExaminedTable, find_violations
 from lakewright.transform.system_columns import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DAYS = ("2023-01-01", "2023-02-01", "2023-02-15", "2023-03-01", "2999-12-31")
 
@@ -148,6 +152,29 @@ def test_a_hand_written_history_is_gone_on_from(lake: SmallLake) -> None:
     assert observe_table(lake.lake, things.places(lake.lake.settings).silver).partition_columns == ("city",)
 
 
+def test_days_as_text_end_in_the_time_zone_of_the_lake(spark: SparkSession, tmp_path: Path) -> None:
+    """The last day of version `a` has 25 hours, and an instant of the zone stands for no end."""
+    lake = SmallLake(spark, tmp_path, settings={"timezone": "Europe/Berlin"})
+    days = {"valid_from": "start", "valid_to": "stop", "sentinel": "9999-12-31", "ends": "inclusive"}
+    things = entity("historic", settings={"adopt": days})
+    rows = "(1, 'a', '2023-01-01', '2023-10-29'), (1, 'b', '2023-10-30', '9999-12-31')"
+    make(lake, things, f"{rows}, (2, 'c', '2023-01-01', '2023-03-26')", "id", "city", "start", "stop")
+    lake.load(things, "s1", [{"id": 1, "city": "b"}])
+    ends = "string(dlf_ValidTo)"
+    found = lake.table(things).selectExpr("city", ends, "dlf_deleted").collect()
+    assert sorted(map(tuple, found)) == [
+        ("a", "2023-10-29 23:00:00", False),
+        ("b", None, False),
+        ("c", "2023-03-26 22:00:00", True),
+    ]
+
+    instants = entity("historic", "instants", settings={"adopt": {**days, "ends": "exclusive"}})
+    open_ = "(1, 'a', timestamp'2022-12-31 23:00:00', timestamp'9999-12-30 23:00:00')"
+    make(lake, instants, open_, "id", "city", "start", "stop")
+    lake.load(instants, "s1", [{"id": 1, "city": "a"}])
+    assert lake.rows(instants, "city", "dlf_ValidTo") == [("a", None)]
+
+
 @pytest.mark.nightly
 def test_a_table_of_current_rows_is_gone_on_from(lake: SmallLake) -> None:
     adopt = {"deleted": "gone", "last_seen": "loaded_at", "drop": ["loaded_by"]}
@@ -231,6 +258,13 @@ def test_values_are_compared_in_whatever_type_a_slice_brings_them(lake: SmallLak
     assert (summary.inserted, summary.changed) == (0, 2)
     found = lake.table(things).selectExpr("cast(id as int)", "city").collect()
     assert sorted(map(tuple, found)) == [(1, None), (10, None), (100, None)]
+
+
+def test_a_version_that_is_not_current_needs_an_end(lake: SmallLake) -> None:
+    things = entity("historic", settings={"adopt": {"valid_from": "start", "is_current": "latest"}})
+    rows = "(1, 'a', {0}, null), (1, 'b', {1}, true), (2, 'c', {0}, false), (3, 'd', {0}, null)"
+    make(lake, things, rows, "id", "city", "start", "latest")
+    assert "2 versions are not current" in refusal(lake, things)
 
 
 @pytest.mark.parametrize("cases", [FEW, pytest.param(UNCLEAR, marks=pytest.mark.nightly, id="all")])
