@@ -67,6 +67,7 @@ def test_a_step_that_failed_in_the_run_of_another_one_is_not_reported_as_done(la
     runs = Runs(lake, "e0", "e1")
     assert runs.faults() == {"e0": "slice_failed", "e1": "slice_failed"}
     assert [each.targets for each in runs.requests] == [()], "one run takes the slices of both"
+    assert runs.requests[0].keep_going, "what fails before BUILD holds up nothing but what reads it"
 
 
 def test_a_run_leaves_out_entities_that_wait_for_a_person(lake: Path) -> None:

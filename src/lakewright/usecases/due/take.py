@@ -393,7 +393,7 @@ class _Taker:
         """Yield the other steps of the plan that process slices by some jobs, with the runs of them."""
         for each in self.plan.ready:
             name = each.subject.name
-            if each.action is not Action.FORWARD or name == step.subject.name:
+            if each.action is not Action.FORWARD or name == step.subject.name or self._has_failed(each):
                 continue
             if any(job.name in jobs for job, *_ in processing_jobs(self.app.project, name)):
                 with suppress(UsageError):  # the step itself reports it
@@ -421,6 +421,7 @@ class _Taker:
             Phase.BUILD,
             tuple(f"{key}={text}" for key, text in run.parameters),
             targets=tuple(name for name in names if name not in left_out) if left_out else (),
+            keep_going=True,
             permissions=self._permissions,
             settles=False,
         )
