@@ -40,7 +40,7 @@ REASONS: Mapping[str, str] = {
     "tests/spark/due/test_gold.py": "a build for each way in which gold may not hold what it should",
     "tests/spark/test_rewind.py": "undos and rebuilds apply slices again, one after the other",
     "tests/spark/test_reading_cases.py": "a table, or several, for each kind of input that was misread",
-    "tests/spark/test_two_drivers.py": "three rounds of two drivers, on an object store",
+    "tests/spark/test_two_drivers.py": "two rounds of two drivers, on an object store",
     "tests/spark/targets/test_doctor.py": "each rule of a table is broken, found and repaired",
 }
 """Files that may take longer than the budget, and why."""

@@ -32,7 +32,6 @@ ROWS: dict[str, list[dict[str, object]]] = {
 }
 BAD: dict[str, object] = {"id": 2, "n": "many"}
 GOOD: dict[str, object] = {"id": 2, "n": 2000}
-NIGHTLY = pytest.mark.nightly
 
 
 Kind: TypeAlias = "tuple[str, bool, str]"
@@ -47,7 +46,8 @@ def aside(shop: InProcess) -> list[str]:
     return sorted(each["subject"]["name"] for each in found if each["code"] == "bad_rows")
 
 
-@pytest.mark.parametrize("several", [[("historic", True, DAYS[1])], pytest.param(ALL, marks=NIGHTLY)])
+@pytest.mark.nightly  # a correction is taken in test_apply.py, with times in test_undone_and_corrected.py
+@pytest.mark.parametrize("several", [ALL])
 def test_status_names_commands_that_bring_in_the_rows_of_a_corrected_slice(
     spark: SparkSession, tmp_path: Path, several: Sequence[Kind]
 ) -> None:

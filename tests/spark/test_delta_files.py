@@ -143,7 +143,7 @@ def test_the_history_has_a_merge_with_its_counts_and_the_number_of_its_applicati
     assert DeltaTable(place).transaction_version("tests") == 7
 
 
-@pytest.mark.parametrize("by", ["append", "delete", "replace"])
+@pytest.mark.parametrize("by", ["append", "delete", pytest.param("replace", marks=pytest.mark.nightly)])
 def test_a_commit_that_came_between_is_a_conflict_and_nothing_is_written(
     session: SparkSession, tmp_path: Path, by: str
 ) -> None:

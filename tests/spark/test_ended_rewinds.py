@@ -53,7 +53,9 @@ def test_a_rebuild_that_died_after_its_commit_is_recorded_by_the_next_run_or_bef
 ) -> None:
     """A run without slices said that it would, and did not; `skip` took a slice that the table holds."""
     assert shop.run("undo", "prices", SECOND, "--yes").code == 0
+    assert shop.run("rebuild", "prices", "--include", SECOND, "--yes").code == 2  # it is skipped
     assert shop.run("manifest", "unskip", f"prices/{SECOND}").code == 0
+    assert shop.run("rebuild", "prices", "--include", SECOND, "--from", THIRD, "--yes").code == 2
     _die_in(shop, monkeypatch, "after_rewind", "rebuild", "prices", "--include", SECOND)
     assert shop.versions("prices") == HISTORY
     assert steps(shop)[0] == "dead_lock"
@@ -64,6 +66,7 @@ def test_a_rebuild_that_died_after_its_commit_is_recorded_by_the_next_run_or_bef
     run = shop.run("job", "daily", "build", "-t", "prices")
     assert "had changed the table, and is recorded now" in run.all, run.all
     assert (set(shop.verdicts("prices").values()), is_calm(shop)) == ({"processed"}, True)
+    assert shop.run("rebuild", "prices", "--include", SECOND, "--yes").code == 2  # it is processed
 
     shutil.rmtree(manifest)
     shutil.copytree(tmp_path / "backup", manifest)

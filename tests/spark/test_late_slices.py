@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.commands import InProcess
 from tests.silver import rows_of
 
@@ -26,6 +27,7 @@ jobs: {daily: {targets: [parted]}}
 """
 
 
+@pytest.mark.nightly
 def test_the_error_of_a_late_slice_names_the_commands_that_put_it_in_its_place(
     spark: SparkSession, tmp_path: Path
 ) -> None:

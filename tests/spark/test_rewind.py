@@ -173,6 +173,7 @@ def test_the_newest_slice_is_undone(shop: Shop) -> None:
     assert (again.code, "it is skipped" in again.err) == (2, True), again.all
 
 
+@pytest.mark.nightly  # test_ended_rewinds.py requeues by an undo, and processes what it requeued
 def test_slices_that_were_corrected_together_are_requeued_by_one_undo(shop: Shop) -> None:
     never = shop.rows("orders")
     bronze = shop.folder / "lake/bronze/orders"
@@ -318,8 +319,6 @@ def test_versions_older_than_a_week_are_read_while_their_files_are_there(shop: S
     for number, commit in enumerate(log):
         then = (datetime.now(UTC) - timedelta(days=100 - 30 * number)).timestamp()
         os.utime(commit, (then, then))
-    found = shop.json("history", "diff", "orders", "2024-05-02.json")
-    assert found["counts"] == {"inserted": 1, "updated": 1, "deleted": 1}
     assert len(shop.json("sql", "SELECT id FROM silver.orders", "--as-of", second)) == len(before)
     assert shop.json("rebuild", "orders", "--from", "2024-05-03.json", "--check")["difference"]
     done = shop.run("undo", "orders", "2024-05-03.json", "--yes")
@@ -347,6 +346,7 @@ def test_a_slice_that_was_skipped_since_it_was_processed_is_left_out_of_a_rebuil
     assert (shop.verdicts("orders")[last], shop.watermark("orders")) == ("processed", 3)
 
 
+@pytest.mark.nightly  # test_ended_rewinds.py includes a slice by a rebuild, which dies after its commit
 def test_a_slice_that_waits_is_put_in_its_place_by_a_rebuild(shop: Shop) -> None:
     """Each version begins when its slice says, also if the slice was undone, or came after later ones."""
     first, second, last = SLICES

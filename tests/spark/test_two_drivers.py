@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 ENTITIES = ("latest", "regions", "prices")
 """One entity of each strategy: Full, Merge and Historic."""
 
-BY_DAY = (("latest",),) * 3
+BY_DAY = (("latest",),) * 2
 ROUNDS = int(os.environ.get("LAKEWRIGHT_TEST_ROUNDS", "200"))
 BY_NIGHT = tuple(ENTITIES if number % 10 == 0 else ("latest",) for number in range(ROUNDS))
 """Entities of which a slice arrives in a round.

@@ -29,8 +29,8 @@ jobs:
 DAYS = ("2024-05-01", "2024-05-02", "2024-05-03")
 
 
-# A correction in a table of Merge is taken in its place in due/test_apply.py.
-@pytest.mark.parametrize("names", [("kept",), pytest.param(("merged", "kept"), marks=pytest.mark.nightly)])
+@pytest.mark.nightly  # unit/due/test_status.py notices it, due/test_apply.py takes a correction in its place
+@pytest.mark.parametrize("names", [("merged", "kept")])
 def test_an_undone_slice_that_was_corrected_is_put_in_its_place_by_what_status_names(
     tmp_path: Path, spark: SparkSession, names: tuple[str, ...]
 ) -> None:

@@ -284,7 +284,12 @@ def _sequence(jvm: Jvm, items: Iterable[Any]) -> Any:
 
 
 def _items(jvm: Jvm, sequence: Any) -> Iterator[Any]:
-    return iter(jvm.packages.scala.jdk.javaapi.CollectionConverters.asJava(sequence))
+    """Yield what a sequence of Scala holds.
+
+    An iterator of Java ends with an exception, of which PySpark asks the JVM for thirteen classes.
+    """
+    found = jvm.packages.scala.jdk.javaapi.CollectionConverters.asJava(sequence)
+    return (found[number] for number in range(len(found)))
 
 
 class _Longs:

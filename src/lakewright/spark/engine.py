@@ -29,6 +29,26 @@ _creating = threading.RLock()
 """Held while a session is the active one: PySpark's is one for all threads."""
 
 
+_NO_PACKAGES = ("long", "package")
+"""Names in small letters that are no packages: a type of Java, and an object of Scala."""
+
+
+class Packages:
+    """A package of the JVM, or the root of all; a class is asked for by its whole name.
+
+    Py4J asks the JVM at each dot whether this is a class, and for what is none the JVM searches all jars.
+    """
+
+    def __init__(self, view: Any, name: str = "") -> None:
+        self._view = view
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        whole = f"{self._name}.{name}" if self._name else name
+        is_package = name[:1].islower() and name not in _NO_PACKAGES
+        return Packages(self._view, whole) if is_package else getattr(self._view, whole)
+
+
 class Jvm:
     """The JVM of this process, with the objects that it has for a session.
 
@@ -39,7 +59,7 @@ class Jvm:
 
     def __init__(self, session: Any) -> None:
         self.session = session._jsparkSession
-        self.packages = session._jvm
+        self.packages = Packages(session._jvm)
         self._context = session._jsc
         self._made = session
 

@@ -112,6 +112,7 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
     ]
 
 
+@pytest.mark.nightly  # due/test_apply.py replays a correction, unit/targets/test_deviations.py warns
 def test_a_redelivered_day_is_left_to_apply_which_puts_it_in_its_place(shop: InProcess) -> None:
     """A2: neither the run of another day nor `${slice.date}` keeps a changed day from being processed."""
     model = MODEL.replace("columns: [{", "settings: {changed_slices: take}\n    columns: [{")

@@ -94,8 +94,6 @@ def test_history_is_that_of_the_latest_values_also_after_replays(tmp_path: Path,
     assert shown(shop, "people") == history(people)
     of_days = [(*each[:2], *(day and f"{day}T00:00" for day in each[2:])) for each in history(items)]
     assert shown(shop, "items") == sorted(of_days, key=str)
-    assert shop.run("rebuild", "items", "--yes").code == 0
-    assert shown(shop, "items") == sorted(of_days, key=str)
 
     # A late slice takes its place by its name, and a corrected one has the time that it says now.
     people[LATE] = [(2, "Rome", "2024-05-02T09:00")]

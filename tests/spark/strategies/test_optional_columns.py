@@ -71,6 +71,8 @@ def test_slices_may_lack_optional_columns(lake: SmallLake, strategy: str) -> Non
     rebuild_in(lake, things)
     assert not [each for each in lake.warnings if "lack" in each or "missing" in each]
     assert lake.rows(things, *names) == rows
+    if strategy == "historic":  # a slice is rehearsed in the same way with each strategy
+        return
     with rehearsed(lake.bench(things), things, "s4.json") as (found, _):
         assert not [each for each in found.warnings if "lacks" in each or "missing" in each]
         assert found.error is None

@@ -88,9 +88,9 @@ def test_a_slice_of_json_without_rows_is_an_empty_slice(lake: SmallLake) -> None
     assert "lacks the configured column 'id'" in refused.error.message
 
     things = entity(name="emptied", columns=[KEY], settings={"format": "json"})
-    for number, content in enumerate(("[]", '[{"id": 1, "n": 2}]', "[]", '[{"id": 3, "n": 4}]'), 1):
+    for number, content in enumerate(("[]", '[{"id": 1, "n": 2}]', "[]"), 1):
         put(lake, things, f"s{number}.json", content)
         result = lake.process(things)
         assert result.error is None, result.error
     rows = [tuple(row) for row in lake.table(things).select("id", "n").orderBy("id").collect()]
-    assert rows == [(1, 2), (3, 4)]
+    assert rows == [(1, 2)]
