@@ -47,7 +47,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.DEAD_LOCK: "{holder} has ended",
     Code.FOREIGN_ROWS: "another writer changed rows in version {version}",
     Code.NO_BUILD: "it was never built",
-    Code.CUT_OFF: "its last build did not finish",
+    Code.CUT_OFF: "a run did not finish it",
     Code.REDEFINED: "its definition has changed",
     Code.INPUT_MOVED: "what it reads has changed: {places}",
     Code.INPUT_MISSING: "what it reads does not exist: {places}",

@@ -10,6 +10,8 @@ import pytest
 from lakewright.app import App
 from lakewright.due.plan import Action, Code, Plan, State
 from lakewright.due.words import plan_document
+from lakewright.manifest.store import Write
+from lakewright.run.builds import BuildState, RecordedBuild, recording
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.process_slices import declared_slice_time
 
@@ -162,3 +164,14 @@ jobs: {daily: {targets: [t, u]}}
 """
     (step,) = planned(tmp_path, ["1x.csv", "2y.csv", "3x.csv"], "strategy: historic", above=job).steps
     assert (step.action, step.state, len(step.slices)) == (Action.HOLD, State.BLOCKED, 3)
+
+
+def test_a_build_that_was_wanted_and_has_not_begun_follows_the_steps_of_what_it_reads(tmp_path: Path) -> None:
+    above = "tables:\n  t: {sql: SELECT id FROM a}\n"
+    (first,) = (each for each in planned(tmp_path, ["1.csv"], above=above).ready if each.subject.name == "t")
+    app = App.open(tmp_path, environ={})
+    app.make_store()
+    wanted = RecordedBuild("x", "all", "t", {}, "", BuildState.WANTED)
+    app.store.write(Write(puts=recording([wanted])))
+    (then,) = (each for each in plan_of_project(app).ready if each.subject.name == "t")
+    assert (first.after, then.after) == (("forward a",), ("forward a",))
