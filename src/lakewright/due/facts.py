@@ -243,6 +243,7 @@ class Entity:
         aside: The number of bad rows of slices that lie in quarantine, by name.
         quarantine: The folder of these.
         most_replayed_bytes: How many bytes a replay may have without a grant.
+        taken_over: What its next slice takes over: the changes to another tool's table, or the past.
     """
 
     name: str
@@ -269,6 +270,7 @@ class Entity:
     aside: Mapping[str, int] = field(default_factory=dict)
     quarantine: str = ""
     most_replayed_bytes: int = 10 << 30
+    taken_over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.UNREADABLE: "{slice} can't be read: {why}",
     Code.NO_FILES: "no file is {place}",
     Code.UNDATED: "no date in the names of {slices}: their versions would begin when they are loaded",
+    Code.TAKEN_OVER: "with the next slice: {what}",
     Code.VANISHED: "processed, but no longer in bronze: {slices}",
     Code.ELSEWHERE: "open slices were recorded in {place}, which no run reads: {slices}",
     Code.BAD_ROWS: "bad rows of {slices} were put aside in {folder}: {rows}",
