@@ -51,6 +51,7 @@ PLAN: Mapping[Code, str] = {
     Code.UNREADABLE: "Remove or correct it",
     Code.NO_FILES: "Correct the entity's `from`, or wait for the first file",
     Code.UNDATED: "Declare `time`",
+    Code.TAKEN_OVER: "By `adopt` or `history_from`",
     Code.VANISHED: "Their rows stay; a rebuild needs the files",
     Code.ELSEWHERE: "Move them into the lake's present folder, or `lakewright manifest skip ITEM`",
     Code.BAD_ROWS: "By `on_bad_rows: quarantine`. Correct the source, and remove the folder",

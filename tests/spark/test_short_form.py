@@ -5,15 +5,18 @@ What a correction makes of it is in `docs/quickstart.md`, which a test of `tests
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.commands import InProcess
-from tests.silver import rows_of
+from tests.silver import pa, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pq: Any = import_module("pyarrow.parquet")
 
 PROJECT = """
 name: shop
@@ -74,6 +77,35 @@ def test_apply_makes_what_twelve_lines_declare(shop: InProcess) -> None:
     assert {(row["nr"], row["dlf_deleted"]) for row in tables["silver/orders"]} == {("1", False), ("2", True)}
     assert {(row["city"], row["n"]) for row in tables["gold/doubled"]} == {("Bari", 2), ("Rome", 2)}
     assert {"id": 2, "n": 2} in rows_of(shop.folder / "lake/gold/versions")
+
+
+CHOSEN = """
+name: chosen
+entities:
+  orders: {from: "in/{date}/orders-*.csv", key: nr}
+  days: {from: "in/{date}/*.csv", key: nr}
+  parts: {from: "parts/{date}/*.parquet", key: nr, columns: {nr: string}}
+"""
+
+
+def test_files_beside_those_of_a_pattern_are_not_read(tmp_path: Path, spark: SparkSession) -> None:
+    """Neither those of other names, nor those in folders below; four slices are read together."""
+    (tmp_path / "project.yml").write_text(CHOSEN)
+    (tmp_path / "in/2024-05-01/below").mkdir(parents=True)
+    for name in ("orders-1.csv", "orders-2.csv", "people.csv", "notes.txt"):
+        (tmp_path / "in/2024-05-01" / name).write_text(f"nr,n\n{name},1\n")
+    (tmp_path / "in/2024-05-01/below/orders-3.csv").write_text("n,nr\n3,other\n")
+    for day in ("2024-05-01", "2024-05-02", "2024-05-03", "2024-05-04"):
+        (tmp_path / "parts" / day / "below").mkdir(parents=True)
+        for name in ("a.parquet", "below/b.parquet"):
+            pq.write_table(pa.table({"nr": [f"{day}/{name}"]}), tmp_path / "parts" / day / name)
+    shop = InProcess(tmp_path, spark)
+    assert shop.run("apply").code == 0
+    read = {name: rows_of(tmp_path / "lake/silver" / name) for name in ("orders", "days", "parts")}
+    orders, days, parts = (sorted(row["nr"] for row in each) for each in read.values())
+    assert orders == ["orders-1.csv", "orders-2.csv"]
+    assert days == [*orders, "people.csv"]
+    assert [each.partition("/")[2] for each in parts] == ["a.parquet"] * 4
 
 
 REGISTERED = """

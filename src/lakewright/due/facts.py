@@ -244,6 +244,7 @@ class Entity:
         quarantine: The folder of these.
         most_replayed_bytes: How many bytes a replay may have without a grant.
         emptied_by: The run in which a person emptied or removed the table, if it has held nothing since.
+        taken_over: What its next slice takes over: the changes to another tool's table, or the past.
     """
 
     name: str
@@ -271,6 +272,7 @@ class Entity:
     quarantine: str = ""
     most_replayed_bytes: int = 10 << 30
     emptied_by: str = ""
+    taken_over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

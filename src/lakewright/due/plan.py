@@ -96,6 +96,7 @@ class Code(StrEnum):
     UNREADABLE = "unreadable"
     VANISHED = "vanished"
     UNDATED = "undated"
+    TAKEN_OVER = "taken_over"
     NO_FILES = "no_files"
     ELSEWHERE = "elsewhere"
     BAD_ROWS = "bad_rows"

@@ -482,6 +482,8 @@ class _Planning:
         ]
         if undated and end > 1 and self.entity.has_versions:
             self._note(Code.UNDATED, slices=undated)
+        if end and self.entity.taken_over:
+            self._note(Code.TAKEN_OVER, what="; ".join(self.entity.taken_over))
         if end:
             self._step(Action.FORWARD, len(self.entity.table.held), rest[:end], ())
         if end < stop:

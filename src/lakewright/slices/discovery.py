@@ -64,6 +64,7 @@ class Slice:
         marks: Hidden names in the folder, such as `_SUCCESS`.
         is_folder: Whether the slice is a folder.
         place: What identifies it, if that is not its path: see `SliceFolder.place`.
+        is_whole: Whether these are all files in the folder; a pattern may leave out others.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Slice:
     marks: frozenset[str] = frozenset()
     is_folder: bool = False
     place: str | None = None
+    is_whole: bool = True
 
     @property
     def item_id(self) -> str:
@@ -224,8 +226,10 @@ def _slices(entries: Iterable[FolderEntry], bronze: SliceFolder) -> Iterator[Sli
     root = str(local_path(bronze.folder) or bronze.folder)
     for each in readable:
         if bronze.has_entry(each.name):
-            files = (file for file in each.files if not each.is_folder or bronze.has_file(file.name))
-            yield Slice(each.name, join(root, each.name), tuple(files), each.marks, each.is_folder)
+            files = tuple(f for f in each.files if not each.is_folder or bronze.has_file(f.name))
+            is_whole = len(files) == len(each.files)
+            path = join(root, each.name)
+            yield Slice(each.name, path, files, each.marks, each.is_folder, is_whole=is_whole)
 
 
 def _by_files(entries: Iterable[FolderEntry], bronze: SliceFolder) -> Iterator[Slice]:
@@ -242,7 +246,7 @@ def _by_files(entries: Iterable[FolderEntry], bronze: SliceFolder) -> Iterator[S
         if len(files) == 1:
             path = join(path, files[0].name)
         ordered = tuple(sorted(files, key=lambda file: file.name))
-        yield Slice(name, path, ordered, is_folder=len(files) > 1, place=place)
+        yield Slice(name, path, ordered, is_folder=len(files) > 1, place=place, is_whole=False)
 
 
 def find_slice(bronze: SliceFolder, name: str, lake: Lake) -> Slice | None:

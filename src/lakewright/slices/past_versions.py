@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 MOST_NAMED = 5
 
 
-def lacks_past(context: ProcessingContext, entity: Entity, state: TableState) -> bool:
+def lacks_past(entity: Entity, strategy: Strategy, state: TableState) -> bool:
     """Return whether past versions must be loaded before the next slice: into a table that has no rows."""
-    is_historic = context.strategy_for(entity) is Strategy.HISTORIC
+    is_historic = strategy is Strategy.HISTORIC
     is_declared = entity.settings.history_from is not None
     return is_declared and is_historic and (not state.exists or bool(state.is_empty))
 
@@ -100,7 +100,8 @@ def load_past_before(
     lake = context.lake
     if entity.settings.history_from is None:
         return None
-    if not lacks_past(context, entity, observe_table(lake, entity.places(lake.settings).silver)):
+    state = observe_table(lake, entity.places(lake.settings).silver)
+    if not lacks_past(entity, context.strategy_for(entity), state):
         return None
     history = _declared(entity)
     try:

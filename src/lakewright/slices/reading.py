@@ -44,6 +44,7 @@ def source_of(slice_: Slice, kind: str) -> Source:
         files=slice_.files,
         kind=kind,
         is_folder=slice_.is_folder,
+        is_whole=slice_.is_whole,
         details={"path": slice_.path},
     )
 
@@ -94,7 +95,7 @@ def read_slice(
         form,
         known_columns,
         corrupt=CORRUPT if entity.settings.on_bad_rows == "quarantine" else None,
-        others=[each.path for each in others],
+        others=[place for each in others for place in source_of(each, form.kind).places],
         note=note,
     )
     return read_files(reading)

@@ -216,7 +216,7 @@ def preview_next_slice(context: ProcessingContext, entity: Entity, pending: Pend
     state = observe_table(context.lake, entity.places(context.lake.settings).silver)
     if is_adoptable(entity, state):
         return "deletes can be counted once the table is adopted"
-    if lacks_past(context, entity, state):
+    if lacks_past(entity, strategy, state):
         return "deletes can be counted once the versions of history_from are loaded; --rehearse counts them"
     item = pending.ready[0]
     try:

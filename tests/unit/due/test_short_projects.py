@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from deltalake import write_deltalake
 
 from lakewright.app import App
 from lakewright.due.plan import Action, Code, Plan, State
 from lakewright.due.words import plan_document
+from lakewright.manifest.store import Write
+from lakewright.run.builds import BuildState, RecordedBuild, recording
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.process_slices import declared_slice_time
 
@@ -162,3 +167,31 @@ jobs: {daily: {targets: [t, u]}}
 """
     (step,) = planned(tmp_path, ["1x.csv", "2y.csv", "3x.csv"], "strategy: historic", above=job).steps
     assert (step.action, step.state, len(step.slices)) == (Action.HOLD, State.BLOCKED, 3)
+
+
+def test_a_build_that_was_wanted_and_has_not_begun_follows_the_steps_of_what_it_reads(tmp_path: Path) -> None:
+    above = "tables:\n  t: {sql: SELECT id FROM a}\n"
+    (first,) = (each for each in planned(tmp_path, ["1.csv"], above=above).ready if each.subject.name == "t")
+    app = App.open(tmp_path, environ={})
+    app.make_store()
+    wanted = RecordedBuild("x", "all", "t", {}, "", BuildState.WANTED)
+    app.store.write(Write(puts=recording([wanted])))
+    (then,) = (each for each in plan_of_project(app).ready if each.subject.name == "t")
+    assert (first.after, then.after) == (("forward a",), ("forward a",))
+
+
+def test_what_a_slice_takes_over_is_noticed(tmp_path: Path) -> None:
+    """The columns of another tool's table that adoption renames, and the versions of `history_from`."""
+    silver = tmp_path / "lake/silver/a"
+    write_deltalake(str(silver), pa.table({"id": ["1"], "begin": ["2024-01-01"]}))
+    plan = planned(tmp_path, ["2024-05-01.csv"], "strategy: historic", "adopt: {valid_from: begin}")
+    (found,) = (each.reason for each in plan.findings)
+    assert (found.code, [step.action for step in plan.steps]) == (Code.TAKEN_OVER, [Action.FORWARD])
+    assert "rename column begin to dlf_ValidFrom" in found.params["what"]
+
+    shutil.rmtree(silver)
+    model = (tmp_path / "project.yml").read_text()
+    past = model.replace("adopt: {valid_from: begin}", "history_from: {folder: past, valid_from: day}")
+    (tmp_path / "project.yml").write_text(past)
+    (found,) = (each.reason for each in plan_of_project(App.open(tmp_path, environ={})).findings)
+    assert (found.code, "past" in found.params["what"]) == (Code.TAKEN_OVER, True)

@@ -120,7 +120,7 @@ def _notes(
         yield Phrase(f"no further slice will be processed: {misfit.message}", do)
     yield from (each.text for each in outdated_rows(state, entity, work.lake.settings))
     yield from narrowed_columns(state, entity)
-    if pending.ready and lacks_past(processing, entity, state):
+    if pending.ready and lacks_past(entity, processing.strategy_for(entity), state):
         yield planned_past(entity)
     if (error := planned_time_error(processing, entity, pending.ready, pending.late)) is not None:
         yield Phrase(f"the run refuses it: {error.message}. ", error.remedy or "")

@@ -71,10 +71,13 @@ from lakewright.slices.discovery import (
 from lakewright.slices.log_recovery import unrecorded_items
 from lakewright.slices.lost_table import find_loss, former_name_error, moved_lake_error, table_refusal
 from lakewright.slices.other_runs import run_taking, strategy_of_jobs
+from lakewright.slices.past_versions import lacks_past, planned_past
 from lakewright.spec.grants import Grant
 from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.adoption import adopted_columns, is_adoptable
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.lease import table_resource
+from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.settled import Settled, SettledDocuments, digest_of
@@ -440,7 +443,21 @@ class _Observed:
             aside=self._aside(),
             quarantine=chain.places.quarantine,
             emptied_by="" if held else self._emptied_by,
+            taken_over=tuple(self._taken_over(state)),
         )
+
+    def _taken_over(self, state: TableState) -> Iterator[str]:
+        """Yield what the next slice takes over before it.
+
+        Raises:
+            MigrationError: The table has other columns than those that are to be adopted.
+        """
+        declared, lake = self.declared, self.app.project.lake
+        if is_adoptable(declared, state):
+            system = SystemColumns(lake.systemfield_prefix, declared.destination)
+            yield from adopted_columns(declared, state, system).changes(system, state.rows)
+        elif lacks_past(declared, self._strategy, state):
+            yield planned_past(declared)
 
     @property
     def _emptied_by(self) -> str:

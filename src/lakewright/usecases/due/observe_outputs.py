@@ -24,6 +24,7 @@ from lakewright.plan.dirtiness import BuildPolicy, Refresh
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource_index import ResourceIndex
 from lakewright.run.builds import (
+    BuildState,
     RecordedBuild,
     RecordedCheck,
     logged_builds,
@@ -393,31 +394,36 @@ class OutputObserver:
     def _unbuilt(
         self, name: str, declared: _Declared, instance: Mapping[str, str] = MappingProxyType({})
     ) -> Output:
-        marks = {each: self._marks.now(each) for each in declared.node.requires}
-        places = declared.node.provides
+        requires, places = declared.node.requires, declared.node.provides
         is_there = (declared.is_append and any(self._marks.now(each) != ABSENT for each in places)) or (
             declared.only_if_empty and any(map(self._marks.is_filled, places))
         )
         return Output(
             Subject(name, part_of(instance), Kind.TARGET),
             declared.definition,
-            {str(each): mark or None for each, mark in marks.items()},
+            self._present(requires),
             is_append=declared.is_append,
             only_if_empty=declared.only_if_empty,
             is_unsure=is_there,
-            makers=self._makers_of(marks),
+            makers=self._makers_of(requires),
             job=declared.job.name,
             instance=instance,
         )
 
+    def _present(self, places: Iterable[Resource]) -> dict[str, str | None]:
+        return {str(each): self._marks.now(each) or None for each in places}
+
     def _output(self, name: str, declared: _Declared, build: RecordedBuild) -> Output:
         build = self._marks.recovered(build)
-        found = self._marks.output(build, declared.job, declared.definition, self._makers_of(build.inputs))
+        is_begun = build.state is not BuildState.WANTED  # what it reads is recorded as it begins
+        reads = build.inputs if is_begun else declared.node.requires
+        found = self._marks.output(build, declared.job, declared.definition, self._makers_of(reads))
         is_held = found.mark is not None
         return replace(
             found,
             subject=Subject(name, found.subject.part, Kind.TARGET),
-            slices=self._slices(build.inputs, declared.job, build.parameters),
+            inputs=found.inputs if is_begun else self._present(reads),
+            slices=self._slices(reads, declared.job, build.parameters),
             is_append=declared.is_append,
             only_if_empty=declared.only_if_empty,
             is_refreshed=declared.refresh is not Refresh.NEVER,
