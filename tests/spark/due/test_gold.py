@@ -92,6 +92,20 @@ def test_a_slice_belongs_to_the_run_of_its_day(two_days: SmallProject) -> None:
     assert (two_days.rows(), {row[1] for row in two_days.built("days")}) == ({1: 1, 2: 2}, {"01", "02"})
 
 
+def test_a_new_slice_that_a_replay_takes_has_the_gold_of_its_day(two_days: SmallProject) -> None:
+    two_days.put("01", {1: 11})
+    two_days.put("03", {3: 3})
+    two_days.decide("people/01.csv", "take")
+    (step,) = (each for each in two_days.plan().ready if each.subject.name == "people")
+    assert (step.action, [each.name for each in step.slices]) == (
+        Action.REPLAY,
+        ["01.csv", "02.csv", "03.csv"],
+    )
+    two_days.done()
+    assert {row[1] for row in two_days.built("days")} == {"01", "02", "03"}
+    assert two_days.plan().steps == ()
+
+
 def test_all_instances_are_stale_once_their_query_has_changed(two_days: SmallProject) -> None:
     """Cases, "Where advice went wrong" 3: definition changed."""
     two_days.gold = by_day("select age * 10 as age, '${day}' as day from people where age < 100")
