@@ -264,6 +264,25 @@ def test_the_log_tells_what_was_built_if_the_manifest_is_lost(two_days: SmallPro
     assert left == [("added/day=02", Code.APPENDED_BEFORE)]
 
 
+def test_an_older_copy_of_the_manifest_learns_from_logs_what_was_built_since(
+    two_days: SmallProject,
+) -> None:
+    manifest, older = two_days.folder / ".lakewright", two_days.folder / "older"
+    shutil.copytree(manifest, older)
+    two_days.put("01", {1: 11})
+    two_days.put("03", {3: 3})
+    two_days.decide("people/01.csv", "take")
+    two_days.done()
+    rows = two_days.built("days")
+    shutil.rmtree(manifest)
+    shutil.move(older, manifest)
+    ready = {each.subject.text: each.action for each in two_days.plan().ready}
+    assert {"people", "days/day=01", "days/day=03"} <= ready.keys()
+    assert set(ready.values()) == {Action.RECORD}
+    two_days.done()
+    assert (two_days.built("days"), two_days.plan().steps) == (rows, ())
+
+
 def test_what_was_built_before_the_manifest_was_lost_may_be_unknown(daily: SmallProject) -> None:
     """A file, or a merge, has no log that tells it."""
     place = "${project.basedir}/lake/gold/days.csv"
