@@ -102,7 +102,9 @@ def _noticed(output: Output, facts: Facts) -> tuple[Finding, ...]:
     found = []
     if output.foreign and _foreign(output, facts) is None:
         reason = Reason(Code.FOREIGN_ROWS, {"version": output.foreign})
-        choices = choices_of(output.whole, output.foreign, (Verb.KEEP, Verb.DROP), reason.code)
+        # Nothing that was appended is made again, so that no build takes the changes back.
+        verbs = (Verb.KEEP,) if output.is_append else (Verb.KEEP, Verb.DROP)
+        choices = choices_of(output.whole, output.foreign, verbs, reason.code)
         found.append(Finding(reason, output.whole, choices))
     if output.unseen and not output.is_refreshed:
         found.append(Finding(Reason(Code.UNSEEN, {"places": list(output.unseen)}), output.whole))

@@ -140,21 +140,29 @@ class JobRun(Planning):
         """Run the job and return the result; the history records the run from its start."""
         about = {"job": self.request.job, "phase": self.request.phase, "run": run_id}
         with span(f"job {self.request.job}", **about, project=self.project.name) as traced:
-            run = Run(
-                run_id=run_id,
-                project=self.project.name,
-                job=self.request.job,
-                phase=self.request.phase.value,
-                parameters=self.request.given,
-                started=self.clock(),
-                holder=holder,
-                facts={**facts, **self.request.facts},
-            )
-            result = self._run(run, listener, interruption)
+            result = self._run(self._begun(run_id, holder, facts), listener, interruption)
             traced.note(status=result.status.value)
             if not result.is_success:
                 traced.fail(result.summary)
         return result
+
+    def wanted(self, *, run_id: str, holder: Holder) -> tuple[Put, ...]:
+        """Return the puts that record what the job is to build, as its run would begin; nothing runs."""
+        plan, contexts = self.planned()
+        run = self._begun(run_id, holder, {})
+        return BuildRecorder(self.journal, run, plan, self.lake, contexts.refresh).wanted()
+
+    def _begun(self, run_id: str, holder: Holder, facts: Mapping[str, Any]) -> Run:
+        return Run(
+            run_id=run_id,
+            project=self.project.name,
+            job=self.request.job,
+            phase=self.request.phase.value,
+            parameters=self.request.given,
+            started=self.clock(),
+            holder=holder,
+            facts={**facts, **self.request.facts},
+        )
 
     def _run(self, run: Run, listener: Listener, interruption: Interruption) -> RunResult:
         job = self.job

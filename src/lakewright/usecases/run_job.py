@@ -19,7 +19,6 @@ from lakewright.app import App
 from lakewright.errors import LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.settings import kept_since
-from lakewright.manifest.store import Store
 from lakewright.plan.graph import Node
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.selectors import Selectable, select
@@ -27,7 +26,6 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 from lakewright.run.case import CaseResult, CaseRun, redirected_lake, redirects_of
 from lakewright.run.execution import Interruption, Listener
-from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.run.session_settings import settings_of_tests
@@ -40,7 +38,7 @@ from lakewright.stores.registry import read_store, select_backend
 from lakewright.targets.context import RunOptions
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
-from lakewright.usecases.due.last_builds import RecordedBuilds
+from lakewright.usecases.due.job_runs import job_run
 from lakewright.usecases.due.observe import settle
 
 if TYPE_CHECKING:
@@ -99,23 +97,6 @@ def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
             target = Target.named(workspace, name)
             if target.enabled:
                 yield Selectable(name, target.kind, target.labels(workspace))
-
-
-def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
-    """Return a run of a job, to be planned or executed; the store records it."""
-    request = request.configured(app.project.config)
-    context = partial(app.context, options=request.options, store=store, interruption=interruption)
-    journal = app.journal_of(store)
-    return JobRun(
-        project=app.project,
-        lake=app.lake,
-        journal=journal,
-        request=request,
-        context=context,
-        last_builds=RecordedBuilds(app, journal),
-        clock=app.clock,
-        environ=app.environ,
-    )
 
 
 log = logging.getLogger(__name__)

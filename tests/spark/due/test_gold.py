@@ -92,6 +92,20 @@ def test_a_slice_belongs_to_the_run_of_its_day(two_days: SmallProject) -> None:
     assert (two_days.rows(), {row[1] for row in two_days.built("days")}) == ({1: 1, 2: 2}, {"01", "02"})
 
 
+def test_a_new_slice_that_a_replay_takes_has_the_gold_of_its_day(two_days: SmallProject) -> None:
+    two_days.put("01", {1: 11})
+    two_days.put("03", {3: 3})
+    two_days.decide("people/01.csv", "take")
+    (step,) = (each for each in two_days.plan().ready if each.subject.name == "people")
+    assert (step.action, [each.name for each in step.slices]) == (
+        Action.REPLAY,
+        ["01.csv", "02.csv", "03.csv"],
+    )
+    two_days.done()
+    assert {row[1] for row in two_days.built("days")} == {"01", "02", "03"}
+    assert two_days.plan().steps == ()
+
+
 def test_all_instances_are_stale_once_their_query_has_changed(two_days: SmallProject) -> None:
     """Cases, "Where advice went wrong" 3: definition changed."""
     two_days.gold = by_day("select age * 10 as age, '${day}' as day from people where age < 100")
@@ -248,6 +262,25 @@ def test_the_log_tells_what_was_built_if_the_manifest_is_lost(two_days: SmallPro
     two_days.apply()
     left = [(step.subject.text, step.reason.code) for step in two_days.plan().steps]
     assert left == [("added/day=02", Code.APPENDED_BEFORE)]
+
+
+def test_an_older_copy_of_the_manifest_learns_from_logs_what_was_built_since(
+    two_days: SmallProject,
+) -> None:
+    manifest, older = two_days.folder / ".lakewright", two_days.folder / "older"
+    shutil.copytree(manifest, older)
+    two_days.put("01", {1: 11})
+    two_days.put("03", {3: 3})
+    two_days.decide("people/01.csv", "take")
+    two_days.done()
+    rows = two_days.built("days")
+    shutil.rmtree(manifest)
+    shutil.move(older, manifest)
+    ready = {each.subject.text: each.action for each in two_days.plan().ready}
+    assert {"people", "days/day=01", "days/day=03"} <= ready.keys()
+    assert set(ready.values()) == {Action.RECORD}
+    two_days.done()
+    assert (two_days.built("days"), two_days.plan().steps) == (rows, ())
 
 
 def test_what_was_built_before_the_manifest_was_lost_may_be_unknown(daily: SmallProject) -> None:

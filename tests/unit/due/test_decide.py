@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 from tests.unit.due.test_settled import opened
 
-from lakewright.due.facts import Decision, Entity, Facts, Kind, Slice, Subject, Table, Verb
+from lakewright.due.facts import Build, Decision, Entity, Facts, Kind, Output, Slice, Subject, Table, Verb
 from lakewright.due.plan import Action, Code, Plan, Reason, State, Step, choices_of
 from lakewright.due.planner import make_plan
 from lakewright.due.words import plan_document
@@ -127,3 +127,17 @@ def test_a_decision_whose_fact_has_changed_is_refused_and_nothing_is_recorded(la
         decide(app, subject, "place", author="a", reason="r", basis=step.choices[0].decision.basis)
     assert list(read_decisions(app)) == []
     assert [step.state for step in plan_of_project(app).steps] == [State.NEEDS_DECISION]
+
+
+@pytest.mark.parametrize(
+    ("is_append", "verbs"),
+    [(False, [Verb.KEEP, Verb.DROP]), (True, [Verb.KEEP])],
+    ids=["replaces", "appends"],
+)
+def test_what_another_writer_changed_is_taken_back_only_by_a_build_that_replaces_it(
+    is_append: bool, verbs: list[Verb]
+) -> None:
+    build = Build("d1", {}, "t@1")
+    output = Output(TARGET, "d1", {}, mark="t@1", build=build, is_append=is_append, foreign="2")
+    (found,) = make_plan(Facts(outputs=(output,))).findings
+    assert (found.reason.code, [each.verb for each in found.choices]) == (Code.FOREIGN_ROWS, verbs)

@@ -123,7 +123,8 @@ def test_a_failed_slice_is_decided_about_with_its_error_and_remedy(shop: InProce
     assert [each["argv"] for each in step["choices"]] == [
         ["decide", f"orders/{NEW}", verb] for verb in ("retry", "skip")
     ]
-    assert "do: Mend it." in shop.run("status").out
+    shown = shop.run("status")
+    assert ("do: Mend it." in shown.out, shown.code) == (True, 4)
     (bronze(shop) / NEW).unlink()
     assert steps(shop) == [("failed_slice", NEW, "needs_decision")]
     decided(shop, f"orders/{NEW}", "skip")

@@ -22,9 +22,9 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.run.request import JobRequest
+from lakewright.usecases.due.job_runs import job_run
 from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.due.take import plan_of_project
-from lakewright.usecases.run_job import job_run
 
 MODEL = """
 relations:

@@ -215,8 +215,10 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
 
 
 @command
-def status(call: Call, /) -> None:
+def status(call: Call, /) -> int:
     """Show what is running, what is due, needs you or waits, the triggers and the last runs.
+
+    The exit code is 4 if something needs a person or is locked.
 
     Examples:
         lakewright status
@@ -228,6 +230,7 @@ def status(call: Call, /) -> None:
     found = project_status(call.app)
     call.output.schema = SCHEMA
     call.output.answer(found.as_json(), _page(found, call.app.store.now()))
+    return HELD if found.needs_person or found.locked else 0
 
 
 def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:

@@ -216,14 +216,14 @@ class OutputObserver:
 
     @cached_property
     def logged(self) -> Mapping[str, RecordedBuild]:
-        """The builds that are in logs only, by their keys: of targets of which the manifest has none."""
+        """The builds that are in logs only, by their keys: the manifest was lost, or is an older copy."""
         settled, builds = self._looked_at
-        known, found = {each.target for each in builds} | settled.keys(), dict[str, RecordedBuild]()
+        known, found = {each.key: each.order for each in builds}, dict[str, RecordedBuild]()
         for name in self.targets:
             places = {place.whole for place in self._provided(name)}
-            for history in map(self._histories.of, places if name not in known else ()):
+            for history in map(self._histories.of, places if name not in settled else ()):
                 for build in () if history is None else logged_builds(history, self.app.project.name):
-                    if build.target == name:
+                    if build.target == name and build.order > known.get(build.key, ""):
                         found.setdefault(build.key, build)
         return found
 

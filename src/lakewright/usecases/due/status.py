@@ -59,6 +59,11 @@ class ProjectStatus:
     withheld: tuple[Withheld, ...] = ()
     unwritable: Fault | None = None
 
+    @property
+    def needs_person(self) -> bool:
+        """Whether something is to be decided or mended that only a person can."""
+        return bool(self.faults or self.plan.asked)
+
     def __repr__(self) -> str:
         counts = {
             "running": len(self.running),

@@ -30,6 +30,7 @@ from lakewright.slices.pending_slices import find_pending
 from lakewright.spec.grants import Grant
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.build_marks import part_of
+from lakewright.usecases.due.job_runs import want_builds
 from lakewright.usecases.due.last_builds import RecordedBuilds
 from lakewright.usecases.due.observe import observe, settle
 from lakewright.usecases.due.observe_outputs import OutputObserver
@@ -435,11 +436,22 @@ class _Taker:
         )
 
     def _replay(self, step: Step, entity: Entity) -> tuple[Mapping[str, Any], ...]:
+        self._want(step, entity)
         self.app.begin_run()
         permissions = self._permissions
         return replay_table(
             self.app, step, entity, permissions=permissions, author=self.author, reason=REASON
         )
+
+    def _want(self, step: Step, entity: Entity) -> None:
+        """Record what is to be built with the slices that a replay takes instead of a run of their job."""
+        records = entity.records.items()
+        known = {each.name for each in entity.table.slices} | entity.unclaimed.keys()
+        known |= {name for name, record in records if record.state is RecordState.PROCESSED}
+        new = replace(step, slices=tuple(each for each in step.slices if each.name not in known))
+        for run in _runs(self.app, new):
+            if run is not None and run.parameters:
+                want_builds(self.app, self._request(run, ()))
 
     def _make_ready(self, step: Step) -> None:
         """Make slices of a step ready as they are now that have failed, or changed while they waited."""
