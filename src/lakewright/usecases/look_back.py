@@ -14,6 +14,7 @@ from lakewright.lake.commit import Commit, is_gone, read_commits, readable
 from lakewright.lake.observation import read_table
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.manifest.lock import command
+from lakewright.manifest.record import format_instant
 from lakewright.manifest.verdict import Verdict
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.relations.entity import observe_silver
@@ -497,7 +498,7 @@ def _walk(table: PastTable, key: Mapping[str, str]) -> tuple[tuple[RecordVersion
     lives: list[dict[str, Any]] = []
     for version in sorted(states):
         state, at = states[version], times[version].at
-        since = None if at is None else at.isoformat()
+        since = None if at is None else format_instant(at)
         last = lives[-1] if lives else None
         if state is not None and last is not None and last["until"] is None and _same(last, state):
             continue
