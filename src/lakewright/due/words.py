@@ -99,7 +99,7 @@ _ALERTS: Mapping[Code, str] = {
 _DOES: Mapping[Action, str] = {
     Action.RECORD: "record {slices}",
     Action.FORWARD: "process {slices}",
-    Action.REPLAY: "go back, and process {slices} again",
+    Action.REPLAY: "go back, and process {slices}",
     Action.BUILD: "build",
     Action.CHECK: "check",
     Action.RELEASE: "release the lock",
