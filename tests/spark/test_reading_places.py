@@ -14,6 +14,7 @@ from tests.spark.strategies.bench import SmallLake, entity, pa, pq
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SliceError
 from lakewright.lake.commit import strict_session
+from lakewright.schema.fault import Fault, Reason
 from lakewright.slices.discovery import find_slice
 from lakewright.slices.reading import read_slice
 
@@ -121,8 +122,14 @@ def test_a_column_of_files_and_folders_has_one_value(lake: SmallLake) -> None:
     put(lake, things, {"s1/qty=07/x": [{"id": 1, "qty": 7}], "s2/qty=8/x": [{"id": 1, "qty": 7}]})
     put(lake, things, {"s3/qty=7/x": [{"id": 1, "qty": [7]}]})
     assert rows_of(frame_of(lake, things, "s1")) == [(1, 7)]
-    with pytest.raises(Exception, match="column 'qty' has the value 7 in the file"):
+    put(lake, things, {"s4/x": [{"id": 1, "qty": 7}], "s4/qty=08/x": [{"id": 2}, {"id": 3, "qty": 8}]})
+    assert rows_of(frame_of(lake, things, "s4")) == [(1, 7), (2, 8), (3, 8)]
+    with pytest.raises(Exception, match="USER_RAISED") as raised:
         frame_of(lake, things, "s2").collect()
+    fault = Fault.raised(str(raised.value))
+    assert fault is not None
+    assert (fault.reason, fault.column, fault.value) == (Reason.NOT_AS_FOLDER, "qty", "7")
+    assert fault.place.endswith("/s2/qty=8/x")
     with pytest.raises(SliceError, match="'qty'"):
         frame_of(lake, things, "s3")
 

@@ -28,8 +28,13 @@ from lakewright.reader.lines import begin_record, check_encoding, ends_of_lines
 from lakewright.reader.orc import read_orc
 from lakewright.reader.parquet import read_footers, read_parquet
 from lakewright.reader.source import TEXTS, FileFault, Form, Reading, Source, uri
+from lakewright.schema.conversion import convert
+from lakewright.schema.fault import Owner, Reason, misfit_sql, placed_sql, raised_sql
 from lakewright.schema.names import shown
+from lakewright.schema.rules import ValueRules
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import TEXT
 from lakewright.spark.engine import analyzed
 from lakewright.spark.functions import functions
 from lakewright.transform.bad_rows import NO_COLUMN
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.lake.files import Files
+    from lakewright.schema.types import Type
 
 
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -401,7 +407,8 @@ def folder_columns(source: Source) -> Mapping[str, frozenset[str]]:
 def with_folder_columns(frame: DataFrame, source: Source) -> DataFrame:
     """Return the rows of a source with the columns of its folders.
 
-    A column that the files have too keeps their values, and the query fails if a folder has another one.
+    A column that the files have too keeps their values, and the query fails if a folder has another one. A
+    file without a value has that of its folder.
 
     Args:
         frame: The rows, as a scan or projections of one.
@@ -425,7 +432,7 @@ def with_folder_columns(frame: DataFrame, source: Source) -> DataFrame:
                 f"column {column!r} is of type {kind} in the files, and folders have its values, too",
                 "Rename the column in the files, or the folders",
             )
-        found.append((field.name, _checked_sql(name_sql(field.name), kind, value, f"column {column!r}")))
+        found.append((field.name, _checked_sql(field.name, type_of(field.dataType), value, file)))
     added = {name: functions.expr(sql) for name, sql in found}
     return frame.withColumns(added) if added else frame
 
@@ -446,12 +453,25 @@ def file_sql(frame: DataFrame) -> str:
     return "input_file_name()"
 
 
-def _checked_sql(own: str, kind: str, folder: str, column: str) -> str:
-    """Return SQL of a file's own value, which fails where its folder has another one."""
-    same = f"{own} <=> {folder}" if kind == "string" else f"{own} <=> try_cast({folder} as {kind})"
-    message = f"concat({text_sql(f'{column} has the value ')}, coalesce(cast({own} as string), 'null'), "
-    message += "' in the file ', input_file_name(), ', and its folder another one')"
-    return f"if({same}, {own}, cast(raise_error({message}) as {kind}))"
+def path_sql(file: str) -> str:
+    """Return SQL of the path of a file as people write it, from SQL of the one that Spark has."""
+    return f"regexp_replace(url_decode(replace({file}, '+', '%2B')), '^file:/+', '/')"
+
+
+def _checked_sql(column: str, kind: Type, folder: str, file: str) -> str:
+    """Return SQL of a file's own value, or of its folder's where it has none; a query fails if they differ.
+
+    The file is SQL of its path as Spark has it.
+    """
+    own, place, owner = name_sql(column), path_sql(file), Owner.SLICE
+    of_folder = convert(folder, TEXT, kind, column=column, rules=ValueRules(owner=owner)).placed(place)
+    shown = f"cast({own} as string)"
+    fault = misfit_sql(shown, Reason.NOT_AS_FOLDER, column=column, target=kind.ddl, owner=owner)
+    return (
+        f"case when {own} is null then {of_folder.strict} "
+        f"when ({folder}) is null or {own} = {of_folder.sql} then {own} "
+        f"else cast({raised_sql(placed_sql(fault, place))} as {kind.ddl}) end"
+    )
 
 
 def _value_sql(file: str, source: Source, written: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from lakewright.lake.files import Files, files_at
 from lakewright.lake.frames import empty_frame
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import FileEntry, join, parent
-from lakewright.reader.files import CsvGroup, file_sql, folder_values, names_of, read_files
+from lakewright.reader.files import CsvGroup, file_sql, folder_values, names_of, path_sql, read_files
 from lakewright.reader.source import TEXTS, Form, KnownColumns, Reading, Source, form_of_options
 from lakewright.schema.conversion import convert
 from lakewright.schema.names import look_alike, shown
@@ -269,9 +269,7 @@ class FileReader:
             types = {each.name.lower(): each.as_field() for each in self.partitions}
             own = {each.name: without_void(type_of(each.dataType)) or TEXT for each in frame.schema.fields}
             fields = [types.get(name.lower(), Field(name=name, type=kind)) for name, kind in own.items()]
-        file = file_sql(frame)
-        path = f"regexp_replace(url_decode(replace({file}, '+', '%2B')), '^file:/+', '/')"
-        place = f"concat({text_sql(self.label)}, ', ', {path})"
+        place = f"concat({text_sql(self.label)}, ', ', {path_sql(file_sql(frame))})"
         made = (f"{self._value(frame, each, place)} as {name_sql(each.name)}" for each in fields)
         return frame.selectExpr(*made)
 

@@ -52,6 +52,7 @@ class Reason(StrEnum):
     NO_SUCH_TIME = "no_such_time"
     NOT_JSON = "not_json"
     NOT_OF_SHAPE = "not_of_shape"
+    NOT_AS_FOLDER = "not_as_folder"
     NULL_KEY = "null_key"
     UNPARSED = "unparsed"
 

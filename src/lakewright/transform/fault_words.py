@@ -85,6 +85,10 @@ def fault_text(fault: Fault, *, of_earlier_slices: bool = False) -> str:
         return f"column {fault.column!r} of the business key is null"
     why = _WHY.get(fault.reason)
     place = fault.place and f"{fault.place}: "
+    if fault.reason is Reason.NOT_AS_FOLDER:
+        return (
+            f"{place}column {fault.column!r}: the file has the value {fault.value!r}, its folder another one"
+        )
     return (
         f"{place}column {fault.column!r}: the value {fault.value!r} doesn't fit "
         f"{_type_text(fault, of_earlier_slices=of_earlier_slices)}{'' if why is None else f': {why}'}"
@@ -105,6 +109,8 @@ def fault_remedy(fault: Fault, rebuild: Command = _REBUILD) -> str:
         fault: The fault.
         rebuild: The command that builds the table again.
     """
+    if fault.reason is Reason.NOT_AS_FOLDER:
+        return "Correct the slice: the file, or the name of its folder. Nothing was written."
     if fault.place:
         return _OTHER_FILE
     if fault.reason is Reason.NO_UNIT or fault.type in ("date", "timestamp", "timestamp_ntz"):
