@@ -152,6 +152,26 @@ class TestRecord:
         assert (until, until[-1]) == (life["versions"][1]["since"], "Z")
         assert life["versions"][1]["values"]["amount"] == str(OTHER)
 
+    def test_a_delete_is_of_the_slice_that_lacks_the_record(
+        self, tmp_path: Path, spark: SparkSession
+    ) -> None:
+        """It was said to be of the slice that had brought the row, beside the run of the other one."""
+        (tmp_path / "project.yml").write_text(
+            "name: shops\nentities:\n"
+            "  shops: {from: shops/*.csv, key: id, strategy: merge, deletes: snapshot}\n"
+        )
+        (tmp_path / "shops").mkdir()
+        (tmp_path / "shops/2024-01-01.csv").write_text("id,v\n1,a\n2,b\n")
+        shop = InProcess(tmp_path, spark)
+        assert shop.run("apply").code == 0
+        (tmp_path / "shops/2024-01-02.csv").write_text("id,v\n1,a\n")
+        assert shop.run("apply").code == 0
+        life = shop.json("history", "row", "shops", "2")["versions"]
+        assert [(each["is_deleted"], each["slice"]) for each in life] == [
+            (False, "2024-01-01.csv"),
+            (True, "2024-01-02.csv"),
+        ]
+
     def test_a_key_of_another_shape_is_refused_and_one_that_is_not_there_has_no_versions(
         self, lake: SmallLake
     ) -> None:

@@ -573,11 +573,17 @@ def _version(table: PastTable, row: Mapping[str, Any]) -> RecordVersion:
         until=row["until"],
         is_deleted=bool(row["deleted"]),
         values=parse_values(row["v"], row["types"]),
-        slice=row["file"],
+        slice=_made_by(table, commit) or row["file"],
         run_id=None if commit is None else commit.content.get("run"),
         version=row.get("at_version") if commit is None else commit.version,
         origin="history_from" if is_past else "slice",
     )
+
+
+def _made_by(table: PastTable, commit: Commit | None) -> str | None:
+    """Return the slice that a commit has applied, if it is the only one; a delete keeps a row's file."""
+    slices = () if commit is None or "rewind" in commit.content else slices_in(commit, table.app_id)
+    return slices[0].name if len(slices) == 1 else None
 
 
 def _is_past(table: PastTable, file: str | None) -> bool:
