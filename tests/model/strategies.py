@@ -184,8 +184,12 @@ class Model:
             kept += {(row.content, bool(row.deleted)): row for row in rows if row.rank == top}.values()
         return kept
 
-    def _loses(self, new: Record, present: Record | None) -> bool:
-        return self.duplicates is not None and present is not None and new.rank < present.rank
+    def _loses(self, new: Record, present: Record | None, *, is_deleted: bool) -> bool:
+        """Return whether a row changes nothing: a late one brings back no record that later slices lack."""
+        if self.duplicates is None or present is None:
+            return False
+        is_lacking = self.is_late and self.scope is not None and is_deleted
+        return is_lacking or new.rank < present.rank
 
     def _as_deleted(self, row: Row, by: tuple[bool, int]) -> Row:
         """Return a deleted row, which knows at which point of the sequence it was deleted."""
@@ -209,16 +213,16 @@ class Model:
         missing = self._missing(records, [row for row in self.rows if not row.deleted])
         for record in records:
             self._merge_one(table, Row(record, False, at, file), counts)
-        newest = max((record.rank for record in records), default=(False, 0))
         for row in missing:
-            table[row.record.identity] = self._as_deleted(row, newest)
+            table[row.record.identity] = replace(row, deleted=True)
         counts.inferred_deletes = len(missing)
         return list(table.values())
 
     def _merge_one(self, table: dict[Hashable, Row], new: Row, counts: Counts) -> None:
         key = new.record.identity
         present = table.get(key)
-        if self._loses(new.record, None if present is None else present.record):
+        former = None if present is None else present.record
+        if self._loses(new.record, former, is_deleted=present is not None and present.deleted):
             counts.outdated += 1
         elif new.record.deleted:
             counts.deleted += 1
@@ -248,10 +252,8 @@ class Model:
         missing = self._missing(records, list(current.values()))
         for record in records:
             self._version_one(current, past, Row(record, False, at, file, valid_from=at), counts)
-        newest = max((record.rank for record in records), default=(False, 0))
         for row in missing:
-            closed = replace(current.pop(row.record.identity), valid_to=at)
-            past.append(self._as_deleted(closed, newest))
+            past.append(replace(current.pop(row.record.identity), valid_to=at, deleted=True))
         counts.deleted = counts.inferred_deletes = len(missing)
         return [*past, *current.values()]
 
@@ -262,7 +264,7 @@ class Model:
         last = (
             present.record if present is not None else max(gone, key=lambda record: record.rank, default=None)
         )
-        if self._loses(new.record, last):
+        if self._loses(new.record, last, is_deleted=present is None):
             counts.outdated += 1
         elif new.record.deleted:
             counts.closed += 1

@@ -171,7 +171,11 @@ def _labels(load: SliceLoad, content: _Content) -> dict[str, str]:
     if load.sequence is not None:
         value = name_sql(load.sequence)
         is_latest = f"{value} <=> {_SEQUENCE}"
-        is_outdated = f"{is_known} and {is_outdated_sql(value, _SEQUENCE)}"
+        is_outdated = is_outdated_sql(value, _SEQUENCE)
+        if load.request.is_late and load.entity.settings.delete_missing:
+            # A later slice has lacked the record, or has deleted it.
+            is_outdated = f"({is_outdated} or {_IS_DELETED})"
+        is_outdated = f"{is_known} and {is_outdated}"
         if load.request.strategy is Strategy.HISTORIC:
             # A record whose last version was closed by a delete has that version as its state.
             is_known = f"({is_known} and not {_IS_DELETED})"
@@ -412,9 +416,6 @@ def _missing_rows(load: SliceLoad, missing: DataFrame) -> DataFrame:
     values = {system.deleted: "true"}
     if load.request.strategy is Strategy.HISTORIC:
         values[system.valid_to] = instant_sql(load.request.at)
-    if (name := load.sequence) is not None:
-        # No older row of the record may bring it back.
-        values[name] = f"greatest({load.target_sequence(name)}, {load.latest_sequence(name)})"
     return missing.selectExpr(
         f"{text_sql(PATCH)} as {ACTION}",
         f"{name_sql(system.key)} as {MATCH}",

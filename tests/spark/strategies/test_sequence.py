@@ -36,11 +36,11 @@ def test_a_merge_keeps_what_is_later_in_the_sequence(lake: SmallLake) -> None:
     # 1 is older, 2 gets its first number, 3 is a tie, and 4 is missing from the slice.
     summary = lake.load(crm, "s3", rows((1, "older", 8), (2, "b", 0), (3, "b", 5)), SCHEMA)
     assert (summary.outdated, summary.changed, summary.inferred_deletes) == (1, 2, 1)
-    kept = [(1, "new", 9, False), (2, "b", 0, False), (3, "b", 5, False), (4, "a", 8, True)]
+    kept = [(1, "new", 9, False), (2, "b", 0, False), (3, "b", 5, False), (4, "a", 1, True)]
     assert lake.rows(crm, "id", "v", "n", "dlf_deleted") == kept
 
-    # A late slice: no row without a number wins over one with a number, 4 was deleted at 8, and nothing is
-    # inferred from what the slice lacks.
+    # A late slice: no row without a number wins over one with a number, a later slice lacked 4, and nothing
+    # is inferred from what the slice lacks.
     lake.put(crm, "s2", rows((2, "x", None), (4, "x", 7), (5, "x", 2)), SCHEMA)
     pending = find_pending(lake.bench(crm), crm)
     assert preview_next_slice(lake.bench(crm), crm, pending) is None
@@ -50,6 +50,11 @@ def test_a_merge_keeps_what_is_later_in_the_sequence(lake: SmallLake) -> None:
     )
     assert (done.summary.outdated, done.summary.inserted, done.summary.inferred_deletes) == (2, 1, 0)
     assert lake.rows(crm, "id", "v", "n", "dlf_deleted") == [*kept, (5, "x", 2, False)]
+
+    # What a newer slice has again is back, with the number that it had.
+    summary = lake.load(crm, "s4", rows(*(each[:3] for each in kept)), SCHEMA)
+    assert (summary.outdated, summary.changed, summary.inferred_deletes) == (0, 1, 1)
+    assert lake.rows(crm, "id", "dlf_deleted")[3] == (4, False)
 
 
 @pytest.mark.nightly
