@@ -312,7 +312,8 @@ def _iso(at: datetime | None) -> str | None:
 
 def _subject(about: Step | Finding, slices: object) -> dict[str, Any]:
     subject = about.subject
-    own = [subject.part] if subject.part and subject.kind is Kind.ENTITY else []
+    is_slice = subject.kind is Kind.ENTITY and about.reason.code is not Code.FOREIGN_ROWS
+    own = [subject.part] if subject.part and is_slice else []
     return {
         "kind": subject.kind.value,
         "name": subject.name,

@@ -20,6 +20,9 @@ from tests.unit.usecases.slice_times.test_blocking_times import shop_with
 from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, app_of, processed, record_processed
 
 from lakewright.app import App
+from lakewright.due.facts import Subject
+from lakewright.due.plan import Code, Finding, Plan, Reason
+from lakewright.due.words import plan_document
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import Application
@@ -344,3 +347,9 @@ def test_an_undo_in_a_copied_lake_says_that_the_lake_was_moved(shop: InProcess, 
     assert [each["reason"]["params"]["error"] for each in status(copy)["steps"]] == ["lake_moved"]
     done = copy.run("undo", "orders", FIRST, "--dry-run", "-o", "json")
     assert "lake_moved" in done.out, done.all
+
+
+def test_a_version_of_another_writer_is_no_slice_in_json() -> None:
+    finding = Finding(Reason(Code.FOREIGN_ROWS, {"version": 1}), Subject("orders", "version 1"))
+    (found,) = plan_document(Plan(findings=(finding,)))["findings"]
+    assert (found["subject"]["part"], found["subject"]["slices"]) == ("version 1", [])
