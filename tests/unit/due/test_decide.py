@@ -27,9 +27,9 @@ def asking(*subjects: Subject) -> Plan:
             str(number),
             Action.HOLD,
             each,
-            Reason(Code.FOREIGN_ROWS, {"version": 1}),
+            Reason(Code.LATE_SLICE, {"slice": "s1.csv"}),
             State.NEEDS_DECISION,
-            choices=choices_of(each, "1", (Verb.KEEP, Verb.DROP), Code.FOREIGN_ROWS),
+            choices=choices_of(each, "1", (Verb.KEEP, Verb.DROP), Code.LATE_SLICE),
             instance={"day": "1"} if each.kind is Kind.TARGET else {},
         )
         for number, each in enumerate(subjects)
