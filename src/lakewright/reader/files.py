@@ -455,7 +455,12 @@ def file_sql(frame: DataFrame) -> str:
 
 def path_sql(file: str) -> str:
     """Return SQL of the path of a file as people write it, from SQL of the one that Spark has."""
-    return f"regexp_replace(url_decode(replace({file}, '+', '%2B')), '^file:/+', '/')"
+    return f"regexp_replace({_decoded_sql(file)}, '^file:/+', '/')"
+
+
+def _decoded_sql(path: str) -> str:
+    """Return SQL of a path without codes for signs; `url_decode` takes `+` for a space."""
+    return f"url_decode(replace({path}, '+', '%2B'))"
 
 
 def _checked_sql(column: str, kind: Type, folder: str, file: str) -> str:
@@ -480,15 +485,14 @@ def _value_sql(file: str, source: Source, written: Iterable[str]) -> str:
     if all(_is_plain_once(f"/{each.name}", marks) for each in source.files):
         value = f"substring_index(substring_index({file}, {text_sql(marks[0])}, -1), '/', 1)"
         return f"nullif({value}, {text_sql(NULL_FOLDER)})"
-    # The path of a file has its signs encoded, and `url_decode` takes `+` for a space.
-    path = f"url_decode(replace({file}, '+', '%2B'))"
+    path = _decoded_sql(file)
     parts = [part for part in re.sub(f"^{_SCHEME}", "", source.place).split("/") if part]
     below = f"regexp_replace({path}, {text_sql(f'^{_SCHEME}(?:[^/]+/+){{{len(parts)}}}')}, '/')"
     names = "|".join(sorted(map(re.escape, written)))
     folder = f"regexp_substr({below}, {text_sql(f'/(?:{names})=[^/]*(?=/)')})"
     value = f"substring({folder}, instr({folder}, '=') + 1)"
     lone = text_sql("%(?![0-9A-Fa-f]{2})")  # a percent sign that encodes nothing
-    text = f"url_decode(replace(regexp_replace({value}, {lone}, '%25'), '+', '%2B'))"
+    text = _decoded_sql(f"regexp_replace({value}, {lone}, '%25')")
     return f"if({value} = {text_sql(NULL_FOLDER)}, null, {text})"
 
 

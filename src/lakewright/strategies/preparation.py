@@ -194,7 +194,8 @@ def _loads(
     state, last = parts[0].opening.state, parts[-1].fit
     tuning = Tuning.of(state, size=size, columns=len(last.prepared.frame.columns))
     # Statistics ask for the slice alone, and those of a small one are one job without adaptive execution.
-    replace(tuning, is_small=size <= SMALL_SLICE).apply(session, lake)
+    of_slice = replace(tuning, is_small=size <= SMALL_SLICE)
+    of_slice.apply(session, lake)
     files = _files(lake, session, entity, parts[0].opening)
     fitting = [
         (request, part.fit if place else part.opening, place == len(part.requests) - 1)
@@ -205,7 +206,8 @@ def _loads(
     # Slices that may have bad rows are read one by one.
     bad_rows = [collect_bad_rows(fit.prepared.bad, most) if is_last else () for _, fit, is_last in fitting]
     statistics = _statistics(entity, parts, len(fitting))
-    tuning.apply(session, lake)
+    if tuning != of_slice:
+        tuning.apply(session, lake)
     return [
         SliceLoad(
             lake=lake,
