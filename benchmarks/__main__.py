@@ -1,4 +1,4 @@
-"""Runs benchmarks and writes their results to docs/benchmarks.md.
+"""Runs benchmarks and writes their results to docs/benchmarks.md, or to results.md beside them.
 
 Usage: python -m benchmarks [SUITE …] [--rounds N]
 """
@@ -50,11 +50,13 @@ ONLY_NAMED = {"Large"}
 """Suites that take half an hour and more."""
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+OF_PARTS = {"Where a run spends its time", "Manifest", "Strategies", "Cluster"}
+"""Suites that measure parts of the tool, for those who change them: their page is beside the benchmarks."""
 
 
 def main() -> None:
     """Run the suites that the arguments name, by default all of them."""
-    parser = argparse.ArgumentParser(description="Measure, and write docs/benchmarks.md.")
+    parser = argparse.ArgumentParser(description="Measure, and write the pages of results.")
     parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; default: all but Large")
     parser.add_argument("--rounds", type=int, default=3, help="rounds in which each contestant takes a turn")
     chosen = parser.parse_args()
@@ -63,7 +65,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="lakewright-bench-") as folder:
                 rows = run(Path(folder), chosen.rounds)
             print_rows(title, rows)
-            write_page(PAGE, title, rows)
+            write_page(Path(__file__).with_name("results.md") if title in OF_PARTS else PAGE, title, rows)
 
 
 if __name__ == "__main__":

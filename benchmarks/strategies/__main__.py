@@ -1,4 +1,4 @@
-"""Measures the strategies and writes docs/benchmarks.md and, case by case, results.md beside it.
+"""Measures the strategies and writes benchmarks/results.md and, case by case, results.md beside this.
 
 Usage: python -m benchmarks.strategies [--quick] [--sizes N,N] [--rounds N] [--budget SECONDS] [--only TEXT]
     [--results FILE] [--fresh]
@@ -17,7 +17,7 @@ from benchmarks.strategies.page import write_details
 from benchmarks.strategies.suite import RESULTS, Plan, Results, measure
 from benchmarks.strategies.wanted import rows_wanted
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parent.parent / "results.md"
 
 QUICK = (20_000,)
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure the strategies, and write docs/benchmarks.md.")
+    parser = argparse.ArgumentParser(description="Measure the strategies, and write the pages of results.")
     parser.add_argument("--quick", action="store_true", help="one round on small tables; nothing is written")
     parser.add_argument("--sizes", default="300000,2000000", help="rows of the tables")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of each case")
