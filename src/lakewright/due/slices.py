@@ -101,6 +101,7 @@ class _Planning:
         cause: Why it should hold something else than it does.
         decided: The choices that a person has of the slices that were decided about.
         left_out: The late slices that the declaration leaves out.
+        replaced: Slices that wait, are gone, and would leave no rows.
         ended: The other choices about late slices that are applied after the others.
     """
 
@@ -113,6 +114,7 @@ class _Planning:
     cause: Reason = field(default_factory=lambda: Reason(Code.NEW_SLICES))
     decided: list[Choice] = field(default_factory=list)
     left_out: list[Slice] = field(default_factory=list)
+    replaced: list[Slice] = field(default_factory=list)
     ended: list[Choice] = field(default_factory=list)
 
     def run(self) -> None:
@@ -227,11 +229,15 @@ class _Planning:
             self._add(Action.RECORD, "", reason, slices=tuple(unrecorded))
 
     def _leave_out(self) -> None:
-        """Add the step that records which late slices the declaration leaves out."""
+        """Add the steps that record which slices leave no rows: late ones, and those that are replaced."""
         if self.left_out:
             slices = tuple(self.left_out)
             reason = Reason(Code.LATE_SKIPPED, {"slices": [each.name for each in slices]})
             self._add(Action.RECORD, "", reason, kind="late", slices=slices)
+        if self.replaced:
+            self._add(
+                Action.RECORD, "", Reason(Code.SUPERSEDED), kind="replaced", slices=tuple(self.replaced)
+            )
 
     def _is_recorded(self, record: Record | None, held: Slice) -> bool:
         """Return whether the manifest says that the table holds a slice, or that applying it again failed."""
@@ -301,10 +307,21 @@ class _Planning:
         for each in (*entity.bronze.values(), *gone):
             if each.name in kept:
                 continue
-            if self._is_skipped(each):
+            if self._is_replaced(each):
+                self.replaced.append(each)
+            elif self._is_skipped(each):
                 self._note_corrected(each)
             else:
                 yield each
+
+    def _is_replaced(self, slice_: Slice) -> bool:
+        """Return whether a slice that waits and is gone would leave no rows, as a later one replaces them."""
+        record = self.entity.records.get(slice_.name)
+        if self.entity.effect is not Effect.LAST or record is None or record.state is not RecordState.WAITING:
+            return False
+        there = (each for each in self.entity.bronze.values() if not self._is_skipped(each))
+        is_gone = slice_.name not in self.entity.bronze
+        return is_gone and any(each.key > slice_.key for each in (*self._kept(), *there))
 
     def _note_corrected(self, slice_: Slice) -> None:
         """Add the finding that a slice which was skipped has other files since."""

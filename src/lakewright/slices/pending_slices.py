@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import filterfalse
 from typing import TYPE_CHECKING
 
+from lakewright.due.facts import Effect
 from lakewright.due.slices import Standing, line_up
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
@@ -22,7 +23,7 @@ from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict
 from lakewright.slices.application import applications_before, awaited_of
 from lakewright.slices.chain import OPEN, Place, place_of, processed_items
-from lakewright.slices.deviations import NOTHING, Deviations, find_deviations
+from lakewright.slices.deviations import NOTHING, Deviations, effect_of, find_deviations
 from lakewright.slices.discovery import (
     called_name,
     item_id,
@@ -149,6 +150,8 @@ def find_pending(
         items |= unrecorded
     selection = context.options.selection
     gone = _add_open_items(chain, items)
+    if slices and effect_of(entity, context.strategy_for(entity)) is Effect.LAST:
+        gone = tuple(name for name in gone if natural_key(name) > natural_key(slices[-1].name))
     deviations = find_deviations(chain, listing, items, gone=gone, takes=selection.takes)
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
@@ -161,7 +164,7 @@ def find_pending(
         takeable=takeable,
         after=before,
         last=last,
-        unsettled=listing.unsettled,
+        to_come={*listing.unsettled, *gone},
     )
     pending = _left_to_apply(context, entity, pending)
     pending = replace(
@@ -227,7 +230,7 @@ def sort_pending(
     takeable: frozenset[str] = frozenset(),
     after: tuple[Application, ...] = (),
     last: Place | None = None,
-    unsettled: Collection[str] = (),
+    to_come: Collection[str] = (),
 ) -> Pending:
     """Return which of an entity's items are ready for an application, which wait, and what they wait for.
 
@@ -237,10 +240,10 @@ def sort_pending(
         takeable: Ids of locked items whose lock may be taken over; they count as ready.
         after: Applications that must have processed an item first.
         last: The place of the last processed slice, if it may not be among the items.
-        unsettled: Names of slices that are still being written: processed before them, those after them would
-            make them late.
+        to_come: Names of slices that are still being written, or are to be processed again and are gone:
+            processed before them, those after them would make them late.
     """
-    found, unwritten = list(items), set(map(natural_key, unsettled))
+    found, unwritten = list(items), set(map(natural_key, to_come))
     done = (place_of(item) for item in found if item.verdict(application) is Verdict.PROCESSED)
     newest = max((*done, *(() if last is None else (last,))), default=None)
     until = min((place for place in unwritten if newest is None or place > newest), default=None)

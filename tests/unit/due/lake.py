@@ -233,6 +233,9 @@ class FakeLake:
             for each in step.slices:
                 if each not in silver.log:
                     assert silver.effect is Effect.LAST
+                    if each.name not in silver.bronze:
+                        silver.records[each.name] = Record(RecordState.SKIPPED, each.content)
+                        continue
                     self._supersede(silver, each)
                 silver.records[each.name] = Record(RecordState.PROCESSED, each.content)
             return True

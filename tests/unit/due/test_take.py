@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+from benchmarks.clean_lake import days
 from tests.unit.cli.surroundings import ended, result_of
+from tests.unit.due.conftest import DAYS
 from tests.unit.due.test_settled import opened
 from tests.unit.serve.slices import fail
 
@@ -14,13 +17,15 @@ from lakewright.due.plan import Action, Code, Reason, Step
 from lakewright.errors import Fault
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import DiscoveredSlice
+from lakewright.manifest.verdict import Verdict
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.application import application_of
-from lakewright.slices.discovery import list_bronze
-from lakewright.usecases.due.take import Taken, apply_plan
+from lakewright.slices.discovery import item_id, list_bronze
+from lakewright.usecases.due.decide import decide
+from lakewright.usecases.due.take import Taken, apply_plan, plan_of_project
 from lakewright.usecases.due.work_done import work_done
 
 NEW = "2022-02-01.csv"
@@ -100,3 +105,30 @@ def test_slices_that_were_applied_without_a_run_are_counted_by_what_they_changed
     step = Step("forward e0", Action.FORWARD, Subject("e0"), Reason(Code.NEW_SLICES))
     (row,) = work_done(opened(lake), [], [Taken(step, slices=(metrics, metrics))])
     assert (row["entity"], row["slices"], row["rows_in"], row["changed"]) == ("e0", 2, 10, 6)
+
+
+def test_of_full_slices_that_are_to_be_processed_again_those_that_are_gone_are_left_out(lake: Path) -> None:
+    """A person emptied the table; the plan asked about each former export that bronze no longer has."""
+    model = lake / "model.yml"
+    model.write_text(model.read_text().replace("processtype: merge", "processtype: full"))
+    app = opened(lake)
+    app.make_store()
+    entity = app.project.entity("e0")
+    *gone, last = (f"{day}.csv" for day in days(DAYS))
+    ids = {name: item_id(app.chain(entity).folder.place(name)) for name in (*gone, last)}
+    for each in ids.values():
+        app.ledger.requeue(each, "emptied", fingerprint={}, emptied_by="a run")
+    shutil.rmtree(lake / "lake" / "silver" / "e0")
+    for name in gone:
+        (lake / "lake" / "bronze" / "e0" / name).unlink()
+    decide(app, "e0", "again", author="tests", reason="wanted")
+    record, forward = plan_of_project(app, ["e0"]).steps
+    assert (record.action, record.reason.code) == (Action.RECORD, Code.SUPERSEDED)
+    assert [each.name for each in record.slices] == gone
+    assert forward.action is Action.FORWARD
+    assert [each.name for each in forward.slices] == [last]
+    apply_plan(app, Runs(lake), ["e0"], author="tests")
+    verdicts = {
+        name: app.ledger.item(each).verdict(application_of("bench", entity)) for name, each in ids.items()
+    }
+    assert verdicts == {**dict.fromkeys(gone, Verdict.SKIPPED), last: Verdict.READY}

@@ -92,7 +92,7 @@ def test_a_late_slice_holds_up_no_other_and_is_reported(states: tuple[State, ...
 def test_a_slice_that_is_being_written_holds_back_later_ones_unless_it_is_late(
     unsettled: str, ready: list[str], waiting: list[str]
 ) -> None:
-    pending = sort_pending([item("1", *PROCESSED), item("2"), item("4")], US, unsettled=[unsettled])
+    pending = sort_pending([item("1", *PROCESSED), item("2"), item("4")], US, to_come=[unsettled])
 
     assert (names(pending.ready), names(pending.waiting)) == (ready, waiting)
     assert pending.held is None

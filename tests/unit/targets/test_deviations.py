@@ -62,13 +62,15 @@ def write(bronze: Path, name: str, *ids: int) -> None:
     pd.DataFrame({"id": ids}).to_parquet(bronze / name)
 
 
-def processed(folder: Path, policy: str = "hold", late: str = "hold", *names: str) -> Context:
+def processed(
+    folder: Path, policy: str = "hold", late: str = "hold", *names: str, strategy: str = "merge"
+) -> Context:
     """Return a lake whose slices are processed, into a table without rows."""
-    make_empty_silver(folder / "lake/silver/orders", "merge")
+    make_empty_silver(folder / "lake/silver/orders", strategy)
     bronze = folder / "lake/bronze/orders"
     for name in names or NAMES:
         write(bronze, name, 1)
-    workspace = make_workspace(folder, PROJECT.format(policy=policy, late=late))
+    workspace = make_workspace(folder, PROJECT.format(policy=policy, late=late).replace("merge", strategy))
     context = make_context(workspace)
     application = application_of("tests", workspace.entity("orders"))
     slices = list_slices(SliceFolder(str(bronze)), workspace.lake)
@@ -353,6 +355,21 @@ def test_slices_that_are_gone_after_truncate_are_told_a2(tmp_path: Path) -> None
         "2022-10 is to be processed, and is gone from bronze"
     )
     assert "`lakewright decide orders/2022-2 skip`" in str(fault_of(found).remedy)
+
+
+@pytest.mark.parametrize(("strategy", "is_held"), [("merge", True), ("full", False)])
+def test_slices_after_one_that_is_gone_wait_unless_they_replace_it_a2(
+    tmp_path: Path, strategy: str, is_held: bool
+) -> None:
+    """A run took them, where a plan asks about the one that is gone."""
+    context = processed(tmp_path, strategy=strategy)
+    Target.named(context.workspace, "orders").execute(context, Phase.DESTROY)
+    (tmp_path / "lake/bronze/orders/2022-2").unlink()
+    found = observed(context)
+    assert found.pending == (("2022-1",) if is_held else ("2022-1", "2022-10"))
+    assert (found.warning is not None) is is_held
+    if is_held:
+        assert fault_of(found).details["slices"] == ["2022-2"]
 
 
 def test_a_clean_step_with_a_warning_ends_with_errors_in_one_instance_only_a2() -> None:
