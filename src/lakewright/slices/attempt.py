@@ -504,7 +504,8 @@ class SliceProcessor:
 
         def check_lock() -> None:
             if self.unchanged_slice(claim).fingerprint != slice_.fingerprint:
-                raise SliceError(f"the slice {slice_.name} changed while it was read")
+                why = f"the slice {slice_.name} changed while it was read"
+                raise SliceError(why, subject=slice_.name)
 
         at = self._time(claim, slice_, before)
         token = Token(self.app_id, claim.token, self._commit_content(claim, slice_, at))

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 def named_fault(error: LakewrightError) -> Fault:
     """Return the error of a slice that failed, with the slice's name if the message does not have it."""
     fault, items = error.as_fault(), error.details.get(FAILED_ITEMS, ())
-    name = slice_of_id(items[0]) if items else ""
-    return fault if name in fault.message else replace(fault, message=f"{name}: {fault.message}")
+    return fault.about(slice_of_id(items[0])) if items else fault
 
 
 @dataclass(frozen=True, slots=True)

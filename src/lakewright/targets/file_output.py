@@ -55,7 +55,7 @@ class FileOutput(OutputTarget):
         """
         place = workspace.resolve_location(location)
         if (local := local_path(place)) is None:
-            raise SpecError.of(f"{self.label}: {place} is not a file of this machine", remedy=remedy)
+            raise SpecError.of(f"{place} is not a file of this machine", remedy=remedy, subject=self.label)
         return str(local)
 
     def inputs(self, workspace: Workspace) -> frozenset[Resource]:

@@ -31,6 +31,7 @@ from lakewright.slices.rewind.side_table import (
     side_of,
 )
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
+from lakewright.spec.models.places import Address
 
 APP = "lakewright/shop/orders:orders/rebuild/0"
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -239,3 +240,13 @@ def test_delta_is_asked_for_clustering_only_where_the_log_names_it(tmp_path: Pat
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     log.write_text("\n".join(json.dumps({"protocol": protocol} if "protocol" in a else a) for a in actions))
     assert may_be_clustered(lake, silver)
+
+
+def test_a_table_beside_another_is_shown_as_that(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1")
+    settings = place.workspace.lake.settings
+    own, beside = (
+        each.places(settings).silver for each in (place.entity, side_of(place.entity, place.workspace.lake))
+    )
+    assert (own.shown, beside.shown) == (str(own), str(own))
+    assert (str(beside), beside) == (f"{own}__rebuild", Address(location=f"{own}__rebuild"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.definitions.definition import ABOUT, Definition
+from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import names_used
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import as_flag
@@ -48,8 +48,8 @@ def reported_once(faults: Iterable[Fault]) -> list[Fault]:
     """
     alike: dict[tuple[Location | None, str, bool], list[Fault]] = {}
     for fault in faults:
-        _, problem = fault.details.get(ABOUT, (None, fault.message))
-        alike.setdefault((fault.location, problem, ABOUT in fault.details), []).append(fault)
+        is_prefixed = fault.problem is not None
+        alike.setdefault((fault.location, fault.problem or fault.message, is_prefixed), []).append(fault)
     return [_at_first_place(each) for each in alike.values()]
 
 
@@ -57,8 +57,8 @@ def _at_first_place(faults: Sequence[Fault]) -> Fault:
     first, more = faults[0], len({fault.message for fault in faults}) - 1
     if not more:
         return first
-    subject, problem = first.details[ABOUT]
-    return replace(first, message=f"{subject} and {more} {'other' if more == 1 else 'others'}: {problem}")
+    subject = f"{first.subject} and {more} {'other' if more == 1 else 'others'}"
+    return replace(first, message=f"{subject}: {first.problem}")
 
 
 def _not_overridden(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
