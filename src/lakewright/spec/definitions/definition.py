@@ -91,7 +91,7 @@ def _fault(found: Any, subject: str, locate: Locate) -> Fault:
     path = tuple(found["loc"])
     context = found.get("ctx") or {}
     # Validators of a whole model run after those that write their own messages.
-    message = str(found["msg"]).removeprefix("Value error, ")
+    message = str(context.get("error", found["msg"]))
     if found["type"] == "missing" and path:
         message, path = f"{path[-1]!r} is missing", path[:-1]
     elif found["type"] == "unknown_key":
