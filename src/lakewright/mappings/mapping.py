@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.errors import Fault, Location, SpecError
+from lakewright.errors import Fault, SpecError
 from lakewright.lake.set_operations import cut_columns
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
@@ -188,11 +188,7 @@ class Mapping(Named):
 
     def _located(self, workspace: Workspace) -> AbstractContextManager[None]:
         """Raise what Spark's analysis finds in a query or an expression as an error of the declaration."""
-
-        def locate() -> Location | None:
-            definition = workspace.project.definitions("mapping").get(self.name)
-            return None if definition is None else definition.at()
-
+        locate = partial(workspace.project.located, "mapping", self.name)
         return located_rejection(self.label, locate, "Correct the mapping, or what it reads.")
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:

@@ -20,6 +20,7 @@ from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import SLIP, meant, nearest
+from lakewright.spec.words import counted
 
 
 def merge_connections(
@@ -57,8 +58,7 @@ def _at_first_place(faults: Sequence[Fault]) -> Fault:
     first, more = faults[0], len({fault.message for fault in faults}) - 1
     if not more:
         return first
-    subject = f"{first.subject} and {more} {'other' if more == 1 else 'others'}"
-    return replace(first, message=f"{subject}: {first.problem}")
+    return replace(first, message=f"{first.subject} and {counted(more, 'other')}: {first.problem}")
 
 
 def _not_overridden(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _used_settings(definitions: Iterable[Definition], lake: LakeSettings | None)
 
 def _unused_setting(key: str, definitions: Sequence[Definition]) -> Fault:
     first, more = definitions[0], len(definitions) - 1
-    others = f" and {more} {'other' if more == 1 else 'others'}" if more else ""
+    others = f" and {counted(more, 'other')}" if more else ""
     known = meant(key, EntitySettings.model_fields, cutoff=SLIP)
     remedy = known or f"Remove it; a path may read it as ${{settings_{key}}}."
     where = first.at("settings", key)
