@@ -45,7 +45,7 @@ from lakewright.slices.discovery import (
 from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.processing_time import future_warning
-from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, side_of
+from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside
 from lakewright.slices.slice_commit import commit_slices, slice_error, slice_request
 from lakewright.slices.time_check import check_column_time, check_processing_times, is_late_allowed
 from lakewright.spec.models.places import Address
@@ -130,7 +130,7 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
     lake = context.lake
     slice_ = _find(context, entity, name)
     (item,) = context.chain(entity).in_bronze((slice_,)).values()
-    side = side_of(entity, lake, REHEARSAL)
+    side = entity.beside(lake.settings, REHEARSAL)
     silver = entity.places(lake.settings).silver
     with _alone(context, entity, silver):
         state = observe_table(lake, silver)

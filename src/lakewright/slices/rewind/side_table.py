@@ -50,11 +50,6 @@ _OWN = "lakewright."
 _OTHER = "it was built of other slices, under another declaration, or from another version"
 
 
-def side_of(entity: Entity, lake: Lake, suffix: str = SUFFIX) -> Entity:
-    """Return the entity with the table beside its own in place of it; messages show that as its own."""
-    return entity.beside(lake.settings, suffix)
-
-
 def side_address(address: Address, suffix: str = SUFFIX) -> Address:
     """Return the place of the table beside the one at an address."""
     if address.location is not None:
@@ -208,7 +203,7 @@ def remove_beside(context: ProcessingContext, entity: Entity) -> None:
 
     The next rewind removes it then: it begins with what was before the table's last rewind.
     """
-    address = side_of(entity, context.lake).places(context.lake.settings).silver
+    address = entity.beside(context.lake.settings, SUFFIX).places(context.lake.settings).silver
     try:
         drop_table(context.lake, address)
     except Exception as error:  # the rewind has landed; its records must not wait for a folder
