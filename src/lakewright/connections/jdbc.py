@@ -93,8 +93,9 @@ def jdbc_connection(workspace: Workspace, reference: str | Connection, label: st
     found = workspace.connection(reference) if isinstance(reference, str) else reference
     if not isinstance(found, JdbcConnection):
         raise SpecError.of(
-            f"{label}: connection {found.name!r} has kind {found.kind!r}",
+            f"connection {found.name!r} has kind {found.kind!r}",
             remedy="Use a connection of kind jdbc.",
+            subject=label,
         )
     return found
 

@@ -39,6 +39,7 @@ class Column:
 
     Attributes:
         marks: Roles of the column, such as `partition` or `business key`.
+        source: The column of the slices that an entity takes it from, if that has another name.
         sources: Columns of neighbouring items from which it is computed directly.
         origins: Columns at the start of its lineage, in relations that no target of the project writes.
         made: The expression that computes it, if one is declared.
@@ -49,6 +50,7 @@ class Column:
     nullable: bool = True
     description: str | None = None
     marks: tuple[str, ...] = ()
+    source: str | None = None
     sources: tuple[Source, ...] = ()
     origins: tuple[Source, ...] = ()
     made: str | None = None
@@ -227,6 +229,18 @@ def walk(
             seen.add(key(node))
             yield node
             waiting += list(onwards(node))[::-1]
+
+
+def origins_of(start: Source, onwards: Callable[[Source], Iterable[Source]]) -> tuple[Source, ...]:
+    """Return the columns of relations and entities from which a column is computed in the end.
+
+    Args:
+        start: The column.
+        onwards: Returns the columns from which a column is computed directly.
+    """
+    found = walk([start], onwards, key=lambda each: (each.item, each.column.lower()))
+    ends = (each for each in found if each != start and not onwards(each))
+    return tuple(each for each in ends if each.item.category != "mapping")
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:

@@ -20,6 +20,7 @@ class LakewrightError(Exception):
         message: What happened and where, as a sentence for people.
         remedy: What to do next, in one line, or None. A traceback shows it below the message.
         location: The position in the project's files, or None if unknown.
+        subject: What the message says is wrong, such as `mapping 'orders'`; None if it says of what nothing.
         details: Values that the message is made from; they can be written as JSON.
         is_retryable: Whether the same work may succeed when it is tried again.
     """
@@ -35,10 +36,12 @@ class LakewrightError(Exception):
         remedy: str | None = None,
         location: Location | None = None,
         details: Mapping[str, Any] | None = None,
+        subject: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.location = location
+        self.subject = subject
         self.details: Mapping[str, Any] = dict(details or {})
         self._advice: tuple[str, ...] = ()
         self.remedy = remedy if remedy is not None else self.default_remedy
@@ -80,6 +83,7 @@ class LakewrightError(Exception):
             remedy=self.remedy,
             code=self.code,
             details=self.details,
+            subject=self.subject,
         )
 
 
@@ -117,7 +121,7 @@ class SpecError(LakewrightError):
         first = self.faults[0]
         if all(fault.code == UsageError.code for fault in self.faults):
             self.code = UsageError.code
-        super().__init__(first.message, remedy=first.remedy, location=first.location)
+        super().__init__(first.message, remedy=first.remedy, location=first.location, subject=first.subject)
 
     def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...], tuple[Fault, ...]]]:
         """Return how pickle makes the error again in another process: with its faults."""
@@ -131,9 +135,11 @@ class SpecError(LakewrightError):
         location: Location | None = None,
         remedy: str | None = None,
         details: Mapping[str, Any] | None = None,
+        subject: str | None = None,
     ) -> SpecError:
-        """Return an error with one fault."""
-        return cls([Fault(message, location=location, remedy=remedy, details=details or {})])
+        """Return an error with one fault, which is about the subject if one is given."""
+        fault = Fault(message, location=location, remedy=remedy, details=details or {})
+        return cls([fault if subject is None else fault.about(subject)])
 
     def placed(self, subject: str, location: Location | None) -> SpecError:
         """Return the error with a place for each fault that has none, and with what it is a fault of.
@@ -145,13 +151,7 @@ class SpecError(LakewrightError):
         if location is None:
             return self
         return SpecError(
-            fault
-            if fault.location is not None
-            else replace(
-                fault,
-                location=location,
-                message=fault.message if subject in fault.message else f"{subject}: {fault.message}",
-            )
+            fault if fault.location is not None else replace(fault.about(subject), location=location)
             for fault in self.faults
         )
 

@@ -38,6 +38,8 @@ class Fault:
         details: Values that the message is made from. Equality of faults ignores them.
         touches: The definitions that are wrong because of it, as category and name, or `("module", file)`;
             empty if it may concern the whole project.
+        subject: What the message says is wrong, such as `mapping 'orders'`; None if it says of what nothing.
+        problem: The message without the subject before it; None if the subject is elsewhere in it.
     """
 
     message: str
@@ -46,6 +48,15 @@ class Fault:
     code: str = "spec"
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     touches: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    subject: str | None = field(default=None, compare=False, repr=False)
+    problem: str | None = field(default=None, compare=False, repr=False)
+
+    def about(self, subject: str) -> Fault:
+        """Return the fault with a subject, which stands before the message unless that has it already."""
+        if self.subject == subject:
+            return self
+        message = Phrase(f"{subject}: ", self.message)
+        return replace(self, message=message, subject=subject, problem=self.message)
 
     def and_also(self, other: Fault | None) -> Fault:
         """Return this fault with another one of the same target below it, each remedy in its own line."""
@@ -64,6 +75,8 @@ class Fault:
                 PARTS: [*self.parts, *other.parts],
                 **({"alerts": alerts} if alerts else {}),
             },
+            subject=self.subject if self.subject == other.subject else None,
+            problem=None,
         )
 
     @property
@@ -98,6 +111,7 @@ class Fault:
             "message": self.message,
             "remedy": self.remedy,
             "location": str(self.location) if self.location else None,
+            **({} if self.subject is None else {"subject": self.subject}),
             **({BRIEF: self.details[BRIEF]} if BRIEF in self.details else {}),
         }
 

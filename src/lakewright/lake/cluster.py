@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
+from lakewright.errors import Fault, LakewrightError, SparkUnavailable, SpecError
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_stored, join, local_path
 from lakewright.spark.causes import causes_of
@@ -70,12 +70,15 @@ def check_written(lake: Lake, location: str, what: str) -> None:
     master = lake_master(lake)
     if lake.session.shares_folders or not is_elsewhere(master) or local_path(location) is None:
         return
-    raise SpecError.of(
+    message = (
         f"{what} is at {location}, a folder of this machine, but Spark works on {master}: its executors "
-        "would read and write folders of their own machines, and rows would be lost",
-        remedy="Put it into an object store or HDFS, or declare `cluster: {shared: true}` if all machines of "
-        "the cluster see that folder under this path.",
+        "would read and write folders of their own machines, and rows would be lost"
     )
+    remedy = (
+        "Put it into an object store or HDFS, or declare `cluster: {shared: true}` if all machines of the "
+        "cluster see that folder under this path."
+    )
+    raise SpecError([Fault(message, remedy=remedy, subject=what)])
 
 
 def check_cluster_settings(lake: Lake, *, has_entities: bool) -> None:

@@ -158,8 +158,8 @@ def find_commit(
     if last == number and found is None:
         return LandedCommit(None, {})
     raise CommitTooLate(
-        f"{address} already holds commit {last} of {app_id}, so that {number} is too late, and the table's "
-        "log doesn't rule out that it holds the slice",
+        f"{address.shown} already holds commit {last} of {app_id}, so that {number} is too late, and the "
+        "table's log doesn't rule out that it holds the slice",
         remedy="Check whether the slice's rows are in the table.",
         details={"address": str(address), "last": last, "number": number},
     )

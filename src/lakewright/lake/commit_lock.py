@@ -84,7 +84,7 @@ def _read(file: Path) -> str:
 def _held(address: Address, holder: str) -> LeaseHeld:
     who = holder or "another process"
     return LeaseHeld(
-        f"{who} is committing to {address}",
+        f"{who} is committing to {address.shown}",
         remedy="Wait for that process to end, then run again.",
         details={"key": str(address), "holder": who},
     )

@@ -17,7 +17,6 @@ from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.storage_errors import damaged_commits, damaged_log_error, file_in_place_error, reading
 from lakewright.schema.shape import plain_type
-from lakewright.schema.types import StructField
 from lakewright.spark.launch import environment_set
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.type_text import parse_json_columns
@@ -317,10 +316,6 @@ def state_of(table: DeltaFile) -> TableState:
         features=features,
         partitions=_partitions(metadata.partition_columns, files) if is_known else None,
     )
-
-
-def _column_of(column: StructField) -> Field:
-    return Field.of(replace(column, type=plain_type(column.type)))
 
 
 def _partitions(names: Sequence[str], files: Any) -> frozenset[tuple[Any, ...]] | None:

@@ -311,7 +311,7 @@ def _spark_log(spark: SparkSession, address: Address) -> Any:
     jvm = jvm_of(spark)
     if jvm is None:
         raise SpecError.of(
-            f"the transactions of {address} cannot be read through Spark Connect",
+            f"the transactions of {address.shown} cannot be read through Spark Connect",
             remedy="Find the table by a location that this machine reaches, not by its name in the catalog.",
         )
     location, none = table_detail(spark, address)["location"], jvm.packages.scala.Option.empty()
@@ -330,7 +330,7 @@ def forget_log(spark: SparkSession, location: str) -> None:
 
 def _not_delta(address: Address) -> MigrationError:
     return MigrationError(
-        f"{address} is not a Delta table",
+        f"{address.shown} is not a Delta table",
         remedy="Move away what is there, or declare another place.",
         details={"address": str(address)},
     )

@@ -97,9 +97,8 @@ def located_rejection(subject: str, locate: Callable[[], Location | None], remed
     except analysis_error() as error:
         if (missing := translated(error, "", _READERS)) is not None:
             raise missing from error
-        raise SpecError.of(
-            f"{subject}: Spark rejects it: {reason_with_position(error)}", location=locate(), remedy=remedy
-        ) from error
+        said = f"Spark rejects it: {reason_with_position(error)}"
+        raise SpecError.of(said, location=locate(), remedy=remedy, subject=subject) from error
 
 
 Build = Callable[[Cause, Sequence[Cause], str], LakewrightError | None]

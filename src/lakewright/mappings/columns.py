@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BeforeValidator, ConfigDict, ModelWrapValidatorHandler, model_validator
 from pydantic import Field as Declared
 
-from lakewright.errors import ColumnMismatch, SpecError
+from lakewright.errors import ColumnMismatch, Fault, SpecError
 from lakewright.lake.columns import cast_by_name, column, conform, fields_of
 from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
 from lakewright.schema.fits import fits
@@ -164,10 +164,9 @@ class ExtendMapping(InputMapping):
             return tuple(TopologicalSorter(uses).static_order())
         except CycleError as cycle:
             chain = " -> ".join(cycle.args[1])
-            raise SpecError.of(
-                f"columns of mapping {self.name!r} depend on each other: {chain}",
-                remedy="Compute one of them in an earlier mapping.",
-            ) from cycle
+            message = f"columns of {self.label} depend on each other: {chain}"
+            remedy = "Compute one of them in an earlier mapping."
+            raise SpecError([Fault(message, remedy=remedy, subject=self.label)]) from cycle
 
     def _uses(self, name: str) -> list[str]:
         words = {word.lower() for word in re.findall(r"\w+", self.columns[name])}

@@ -71,12 +71,14 @@ class CaseMapping(Mapping):
                 return case.input
             if value not in _FALSE:
                 raise SpecError.of(
-                    f"mapping {self.name!r}: the condition {case.condition!r} is neither true nor false",
+                    f"the condition {case.condition!r} is neither true nor false",
                     remedy="Use an expression that gives true or false, such as ${day.isBefore(first)}.",
+                    subject=self.label,
                 )
         raise SpecError.of(
-            f"mapping {self.name!r}: none of its {len(self.cases)} conditions holds",
+            f"none of its {len(self.cases)} conditions holds",
             remedy="Add a last case with the condition true.",
+            subject=self.label,
         )
 
 
@@ -119,7 +121,7 @@ class JoinMapping(Mapping):
         on = list(self.columns) or None
         if on is None and self.mode != "cross" and len(frames) > 1:
             lacks = "has neither columns nor a condition, so that each row joins every row of the other input"
-            text = f"mapping {self.name!r}: {lacks}; if that is meant, declare `mode: cross`"
+            text = f"{self.label}: {lacks}; if that is meant, declare `mode: cross`"
             self.note(workspace, lambda: text)
         return reduce(lambda left, right: left.join(right, on, self.mode), frames)
 
@@ -148,7 +150,7 @@ class UnionMapping(Mapping):
                 name for name in self.columns if not any(find_name(each.columns, name) for each in frames)
             ]
             if absent:
-                text = f"mapping {self.name!r}: no input has the column {', '.join(absent)}, which is null"
+                text = f"{self.label}: no input has the column {', '.join(absent)}, which is null"
                 workspace.notes.add(self.name, lambda: text)
             fields = [Field(name=name, type=found) for name, found in self.columns.items()]
             frames = [conform(frame, fields) for frame in frames]

@@ -102,7 +102,7 @@ class ExtractJsonMapping(_JsonMapping):
                 return None
             lost = counted(values["lost"], "record")
             return values["lost"] and (
-                f"mapping {self.name!r}: {lost} of column {self.column!r} could not be parsed and "
+                f"{self.label}: {lost} of column {self.column!r} could not be parsed and "
                 f"{'is' if values['lost'] == 1 else 'are'} left out; read {output} to see them, or set "
                 "parseMode to DROPMALFORMED or FAILFAST"
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.errors import Location, SpecError
+from lakewright.errors import Fault, SpecError
 from lakewright.lake.set_operations import cut_columns
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
@@ -104,6 +104,11 @@ class Mapping(Named):
     )
     metadata: Any = Declared(default=None, description="User-defined labels.")
 
+    @property
+    def label(self) -> str:
+        """The mapping as messages name it."""
+        return f"mapping {self.name!r}"
+
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of the mappings that this one reads, without duplicates."""
         return tuple(dict.fromkeys(each.name for each in self.references() if each.category == "mapping"))
@@ -134,9 +139,8 @@ class Mapping(Named):
         """
         if name and name not in self.outputs():
             listed = ", ".join(self.outputs())
-            raise SpecError.of(
-                f"mapping {self.name!r} has no output {name!r}", remedy=f"Its outputs are {listed}."
-            )
+            message, remedy = f"{self.label} has no output {name!r}", f"Its outputs are {listed}."
+            raise SpecError([Fault(message, remedy=remedy, subject=self.label)])
 
     def check_main(self) -> None:
         """Check that there is a frame that the plain name of the mapping means.
@@ -146,10 +150,8 @@ class Mapping(Named):
         """
         if MAIN not in self.outputs():
             listed = ", ".join(f"{self.name}:{output}" for output in self.outputs())
-            raise SpecError.of(
-                f"mapping {self.name!r} has no output main, so its plain name means nothing",
-                remedy=f"Read {listed}.",
-            )
+            message = f"{self.label} has no output main, so its plain name means nothing"
+            raise SpecError([Fault(message, remedy=f"Read {listed}.", subject=self.label)])
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the frame of one of `outputs` without computing anything."""
@@ -166,10 +168,9 @@ class Mapping(Named):
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return the query without the mapping's filter."""
-        raise SpecError.of(
-            f"mapping {self.name!r} of kind {self.kind!r} cannot be used in a view",
-            remedy="Use mappings of kind sql, filter, alias and relation.",
-        )
+        message = f"{self.label} of kind {self.kind!r} cannot be used in a view"
+        remedy = "Use mappings of kind sql, filter, alias and relation."
+        raise SpecError([Fault(message, remedy=remedy, subject=self.label)])
 
     def build(self, workspace: Workspace) -> DataFrame:
         """Return the kind's frame, filtered, with the configured cache and hint."""
@@ -187,12 +188,8 @@ class Mapping(Named):
 
     def _located(self, workspace: Workspace) -> AbstractContextManager[None]:
         """Raise what Spark's analysis finds in a query or an expression as an error of the declaration."""
-
-        def locate() -> Location | None:
-            definition = workspace.project.definitions("mapping").get(self.name)
-            return None if definition is None else definition.at()
-
-        return located_rejection(f"mapping {self.name!r}", locate, "Correct the mapping, or what it reads.")
+        locate = partial(workspace.project.located, "mapping", self.name)
+        return located_rejection(self.label, locate, "Correct the mapping, or what it reads.")
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the columns of the frame if declarations say them all, otherwise None; no data is read.
@@ -221,7 +218,7 @@ class Mapping(Named):
         """
         for cut in cut_columns(query, frame):
             text = (
-                f"mapping {self.name!r}: {cut.operation} of its query cuts fractions: column {cut.column} is "
+                f"{self.label}: {cut.operation} of its query cuts fractions: column {cut.column} is "
                 f"{cut.before} in one input and becomes {cut.after}, as no decimal holds the digits of all "
                 "inputs. Cast them to a type that does"
             )
@@ -249,7 +246,7 @@ class Mapping(Named):
         absent = [name for name in names if name.lower() not in there]
         if absent:
             asked = suggestion(absent[0], known)
-            text = f"mapping {self.name!r}: {lacks} {', '.join(absent)}{use}"
+            text = f"{self.label}: {lacks} {', '.join(absent)}{use}"
             self.note(workspace, lambda: text if asked is None else f"{text}; {asked}")
 
     @abstractmethod

@@ -68,27 +68,29 @@ class PythonMapping(Mapping):
             inspect.signature(function).bind(*frames, **self.arguments)
         except TypeError as error:
             raise SpecError.of(
-                f"mapping {self.name!r}: {self.function} does not accept its inputs: {error}",
+                f"{self.function} does not accept its inputs: {error}",
                 remedy="Add a parameter for each of `inputs` and each of `arguments`.",
+                subject=self.label,
             ) from error
         active = engine_of(workspace.spark).active(workspace.spark)
-        with active, _translated(f"mapping {self.name!r}", self.function, file):
+        with active, _translated(self.label, self.function, file):
             found = function(*frames, **self.arguments)
         if not isinstance(found, Frame):
-            raise no_frame(self.name, self.function, found)
-        check_python(workspace.lake, found, f"mapping {self.name!r}")
+            raise no_frame(self.label, self.function, found)
+        check_python(workspace.lake, found, self.label)
         return found
 
 
-def no_frame(mapping: str, function: str, found: object) -> SpecError:
+def no_frame(subject: str, function: str, found: object) -> SpecError:
     """Return the error of a function that returned something else than a DataFrame of Spark."""
     kind = type(found).__name__
     if not isinstance(found, type) and holds_arrow(found):
         kind = f"a {kind} of {type(found).__module__.partition('.')[0]}"
     return SpecError.of(
-        f"mapping {mapping!r}: {function} gave {kind}, not a DataFrame of Spark",
+        f"{function} gave {kind}, not a DataFrame of Spark",
         remedy="Return a DataFrame of Spark: of an input `src`, `src.sparkSession.createDataFrame(…)` makes "
         "one of rows or of a DataFrame of pandas.",
+        subject=subject,
     )
 
 
@@ -112,12 +114,13 @@ def _translated(subject: str, function: str, file: Path) -> Iterator[None]:
             if failure is not None:
                 raise failure from error
         raise SpecError.of(
-            f"{subject}: {place} failed: {said}",
+            f"{place} failed: {said}",
             remedy=Phrase(
                 "Correct the function, or what it reads, then run again; ",
                 Command("validate", "--spark"),
                 " calls it, too.",
             ),
+            subject=subject,
         ) from error
 
 

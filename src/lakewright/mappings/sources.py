@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError, TargetError
+from lakewright.errors import Fault, SpecError, TargetError
 from lakewright.lake.columns import conform, fields_of, frame_of_records
 from lakewright.lake.partition import Selection, expand_selection
 from lakewright.lake.table import full_name, quoted, refresh_tables
@@ -99,19 +99,20 @@ class RelationMapping(Mapping):
         source = self.source(workspace)
         table = source.table_sql(workspace)
         if table is None:
-            raise SpecError.of(
-                f"mapping {self.name!r} of project {workspace.project.name!r} cannot be used in a view: it "
-                f"reads the relation {source.name!r} of kind {source.kind!r}, which is no table that a view "
-                "could name",
-                remedy="Write its rows to a relation of kind delta or table with a target, and let the view "
-                "read that one.",
+            message = (
+                f"{self.label} of project {workspace.project.name!r} cannot be used in a view: it reads the "
+                f"relation {source.name!r} of kind {source.kind!r}, which is no table that a view could name"
             )
+            remedy = (
+                "Write its rows to a relation of kind delta or table with a target, and let the view read "
+                "that one."
+            )
+            raise SpecError([Fault(message, remedy=remedy, subject=self.label)])
         if self.partitions or self.columns:
             named = "partitions" if self.partitions else "columns"
-            raise SpecError.of(
-                f"mapping {self.name!r} cannot be used in a view, because it has `{named}`",
-                remedy="Leave them out, and select what is needed in a mapping of kind sql or filter.",
-            )
+            message = f"{self.label} cannot be used in a view, because it has `{named}`"
+            remedy = "Leave them out, and select what is needed in a mapping of kind sql or filter."
+            raise SpecError([Fault(message, remedy=remedy, subject=self.label)])
         return all_rows(table)
 
 
@@ -201,16 +202,16 @@ class MockMapping(Mapping):
         """Return the records with the columns of the mocked mapping."""
         mocked = workspace.original_mapping(self.mapping or self.name)
         if mocked is self:
-            raise SpecError.of(f"mapping {self.name!r} mocks itself", remedy="Name the mapping to mock.")
-        label = f"mapping {self.name!r}"
+            raise SpecError.of("it mocks itself", remedy="Name the mapping to mock.", subject=self.label)
         try:
             fields = fields_of(mocked.build(workspace.outline()).schema)
         except TargetError as error:
             raise SpecError.of(
-                f"{label}: the columns of what it mocks are only known from data: {error.message}",
+                f"the columns of what it mocks are only known from data: {error.message}",
                 remedy="Mock it by kind `values`, whose `columns` are those that the test uses.",
+                subject=self.label,
             ) from error
         records, dropped = without_others(fields, self.records)
         for text in dropped:
-            workspace.note(f"{label}: {text}")
+            workspace.note(f"{self.label}: {text}")
         return frame_of_records(workspace.spark, fields, records)

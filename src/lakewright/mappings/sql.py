@@ -110,7 +110,7 @@ class _Repeated(_QueryMapping):
                     return found
                 former = found
         raise TargetError(
-            f"mapping {self.name!r}: the result still changes after {self.max_iterations} runs of its query",
+            f"{self.label}: the result still changes after {self.max_iterations} runs of its query",
             remedy="Correct the query so that it ends, or set a larger maxIterations.",
         )
 
@@ -135,8 +135,9 @@ class RecursiveSqlMapping(_Repeated):
         first = before_union(query)
         if first is None:
             raise SpecError.of(
-                f"mapping {self.name!r}: the query has no UNION",
+                "the query has no UNION",
                 remedy="Write SELECT start UNION ALL SELECT … FROM __this__, or use kind: iterativeSql.",
+                subject=self.label,
             )
         return session.sql(first)
 

@@ -266,14 +266,14 @@ class _Planner:
     Attributes:
         expected: The expected observations after the steps planned so far.
         obstacle: Why later phases and instances are not reached, or None as long as nothing is blocked.
-        warned: Subjects and texts of warnings that a step has already.
+        warned: The warnings that a step has already, or what they are about.
     """
 
     request: PlanRequest
     count: int
     expected: Expectations = field(default_factory=Expectations)
     obstacle: str | None = None
-    warned: set[str] = field(default_factory=set)
+    warned: set[Fault | str | None] = field(default_factory=set)
 
     def instance(self, index: int, instance: Instance) -> InstancePlan:
         planning = _InstancePlanning(self, index, instance)
@@ -351,10 +351,10 @@ class _InstancePlanning:
             if blocked:
                 return replace(step, reasons=blocked)
             if hold is not None:
-                notice = self._new_warning(observation)
+                notice = self._new(observation.warning, observation.subject)
                 return replace(step, reasons=(hold.message,), hold=hold, notice=notice)
         if is_build:
-            step = replace(step, notice=self._new_warning(observation))
+            step = replace(step, notice=self._new(observation.warning, observation.subject))
         own = candidate.dirtiness(phase, observation)
         if own.is_to_run:
             step = _with_losses(step, candidate, observation)
@@ -462,20 +462,13 @@ class _InstancePlanning:
         """Return the warning of an input that does not exist, which only the first instance has."""
         return self._new(candidate.missing(self.planner.expected.is_written))
 
-    def _new(self, found: Fault | None) -> Fault | None:
-        """Return a warning, unless an earlier step has it."""
-        if found is None or found.message in self.planner.warned:
+    def _new(self, found: Fault | None, subject: str | None = None) -> Fault | None:
+        """Return a warning, unless an earlier step has it, or one about the same subject."""
+        warned, key = self.planner.warned, subject or found
+        if found is None or key in warned:
             return None
-        self.planner.warned.add(found.message)
+        warned.add(key)
         return found
-
-    def _new_warning(self, observation: Observation) -> Fault | None:
-        """Return the warning of an observation, which only the first instance with its subject has."""
-        warned = self.planner.warned
-        if observation.warning is None or observation.subject in warned:
-            return None
-        warned.add(observation.subject)
-        return observation.warning
 
     def _blocked(self, name: str, upstream: Iterable[Step]) -> tuple[str, ...]:
         """Return why a target cannot run: it was blocked in an earlier phase, or a dependency is blocked."""

@@ -224,6 +224,7 @@ class Source:
         is_relation: Whether a project declares the files with Spark's options; otherwise they are a slice.
         given: Options of Spark's reader that the project declares; they win over all others.
         details: What errors about it have as their details.
+        subject: What errors about it have as their subject: of a slice, its name.
     """
 
     label: str
@@ -235,6 +236,7 @@ class Source:
     is_relation: bool = False
     given: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    subject: str | None = None
 
     def path(self, file: FileEntry) -> str:
         """Return the path or URI of one of its files."""
@@ -323,6 +325,7 @@ class Source:
             f"{self.label} can't be read: {why}",
             remedy=f"{remedy}.",
             details={**self.details, **details},
+            subject=self.subject,
         )
 
     def fault_error(self, fault: FileFault, form: Form) -> LakewrightError:

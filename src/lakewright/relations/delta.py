@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import SpecError, TargetError
+from lakewright.errors import Fault, SpecError, TargetError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.commit import (
@@ -247,10 +247,9 @@ class DeltaRelation(MigratedTable):
         """
         key = self.merge_key or (self.declared_schema.primary_key() if self.declared_schema else ())
         if not key:
-            raise SpecError.of(
-                f"{self.label} has no key to update rows by",
-                remedy="Add a `mergeKey` to it, or a `primaryKey` to its schema.",
-            )
+            remedy = "Add a `mergeKey` to it, or a `primaryKey` to its schema."
+            message = f"{self.label} has no key to update rows by"
+            raise SpecError([Fault(message, remedy=remedy, subject=self.label)])
         return (*key, *(each.name for each in self.partitions if each.name not in key))
 
     def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:

@@ -111,8 +111,9 @@ class EntityRelation(Relation):
         at = parse_instant_in(self.as_of, workspace.layout.zone)
         if at is None:
             raise SpecError.of(
-                f"{self.label}: asOf: {self.as_of!r} is no time",
+                f"asOf: {self.as_of!r} is no time",
                 remedy="Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00.",
+                subject=self.label,
             )
         return at
 

@@ -100,8 +100,9 @@ class FileRelation(StoredRelation):
     def _within(self, path: str) -> str:
         if ".." in path.split("/"):
             raise SpecError.of(
-                f"{self.label}: {path!r} is outside of its location",
+                f"{path!r} is outside of its location",
                 remedy="Do not use '..' in the pattern and its values.",
+                subject=self.label,
             )
         return path
 

@@ -164,8 +164,9 @@ class JdbcViewRelation(QueryText, InDatabase, MigratedView):
         """Create the view, in place of one that is there."""
         if not self.connected(workspace).is_postgres:
             raise SpecError.of(
-                f"{self.label}: views can only be created in PostgreSQL",
+                "views can only be created in PostgreSQL",
                 remedy="Create it in the database, and read it with a jdbcTable relation.",
+                subject=self.label,
             )
         dialect = self.dialect(workspace)
         view = dialect.table(self.view_name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError, TargetError
+from lakewright.errors import Fault, SpecError, TargetError
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
@@ -140,10 +140,11 @@ class Relation(Named):
         """
         found = workspace.relation(reference) if isinstance(reference, str) else reference
         if not isinstance(found, Relation):
-            raise SpecError.of(
-                f"relation {found.name!r} belongs to another project",
-                remedy="Read it with a mapping; only its own project can write it.",
+            label, remedy = (
+                f"relation {found.name!r}",
+                "Read it with a mapping; only its own project can write it.",
             )
+            raise SpecError([Fault(f"{label} belongs to another project", remedy=remedy, subject=label)])
         return found
 
     @property
@@ -278,7 +279,7 @@ class ManagedRelation(Relation):
         """
         if not isinstance(relation, cls):
             why, remedy = cls.others
-            raise SpecError.of(f"{label}: a relation of kind {relation.kind!r} {why}", remedy=remedy)
+            raise SpecError.of(f"a relation of kind {relation.kind!r} {why}", remedy=remedy, subject=label)
         return relation
 
     def create(self, workspace: Workspace) -> None:

@@ -103,13 +103,14 @@ class MockRelation(LiteralRelation, EmptyRelation):
             return own
         mocked = workspace.original_relation(self.relation or self.name)
         if mocked is self or mocked.name == self.name == "":
-            raise SpecError.of(f"{self.label} mocks itself", remedy="Name the relation to mock.")
+            raise SpecError.of("it mocks itself", remedy="Name the relation to mock.", subject=self.label)
         try:
             return mocked.fields(workspace)
         except TargetError as error:
             raise SpecError.of(
-                f"{self.label}: the columns of what it mocks are only known from data: {error.message}",
+                f"the columns of what it mocks are only known from data: {error.message}",
                 remedy="Give the mock a `schema` with the columns that the test uses.",
+                subject=self.label,
             ) from error
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:

@@ -18,7 +18,7 @@ from lakewright.checks.run import AssertionRun
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import Redirects
-from lakewright.lake.spark_errors import located_rejection, query_failure
+from lakewright.lake.spark_errors import located_rejection, message_of, query_failure
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.plain_values import document_of
@@ -207,10 +207,10 @@ class CaseRun:
             error = met.as_fault()
         except Exception as met:  # an error of Spark fails the assertion, not the command
             log.debug("assertion %s failed with an error", definition.name, exc_info=True)
-            failure = query_failure(met, f"while {subject} was checked")
-            first = f"{type(met).__name__}: {next(iter(str(met).splitlines()), '')}"
-            message, remedy = (first, None) if failure is None else (failure.message, failure.remedy)
-            error = Fault(message, definition.at(), remedy=remedy, code="assertion")
+            moment = f"while {subject} was checked"
+            failure = query_failure(met, moment)
+            remedy = None if failure is None else failure.remedy
+            error = Fault(message_of(met, moment), definition.at(), remedy=remedy, code="assertion")
         return AssertionResult(
             name=definition.name,
             kind=definition.kind,

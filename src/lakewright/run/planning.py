@@ -269,7 +269,8 @@ class _Observer:
 
     def _report(self, context: Context, target: str, error: SpecError) -> None:
         """Collect the faults of a target's declaration."""
-        self.faults.update(dict.fromkeys(_placed(error, target, context).faults))
+        where = context.workspace.project.located("target", target)
+        self.faults.update(dict.fromkeys(error.placed(f"target {target!r}", where).faults))
 
 
 def _landed(target: Target, context: Context, last_build: LastBuild) -> str | None:
@@ -280,11 +281,6 @@ def _landed(target: Target, context: Context, last_build: LastBuild) -> str | No
         return ADDED_ALREADY if target.has_appended(context.workspace, last_build.begun) else None
     except LakewrightError:  # observing the target raises it
         return None
-
-
-def _placed(error: SpecError, target: str, context: Context) -> SpecError:
-    definition = context.workspace.project.definitions("target").get(target)
-    return error if definition is None else error.placed(definition.subject, definition.at())
 
 
 def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:

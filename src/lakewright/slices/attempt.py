@@ -49,10 +49,9 @@ from lakewright.slices.result import (
     ProcessResult,
     SliceReport,
     SliceResult,
-    commit_facts,
     is_slice_at_fault,
-    metrics_content,
-    summary_from_commit,
+    landed_content,
+    processed_content,
 )
 from lakewright.slices.slice_commit import commit_slices, load_warnings, slice_request
 from lakewright.slices.time_check import check_column_time, is_late_allowed
@@ -292,8 +291,8 @@ class SliceProcessor:
 
     def _record_landed(self, claim: Claim, fact: LandedCommit) -> SliceResult:
         """Record a commit that landed but that the manifest does not show."""
-        summary, content = summary_from_commit(fact, self.strategy)
-        self._record(claim, {**content, **metrics_content(summary)})
+        summary, content = landed_content(slice_name(claim.item), fact.version, fact.content, self.strategy)
+        self._record(claim, content)
         return self._result(claim, summary, is_adopted=True)
 
     def _apply(
@@ -318,7 +317,7 @@ class SliceProcessor:
         unrecorded, errors = tuple[str, ...](), tuple[LakewrightError, ...]()
         for each, (load, summary) in zip(claimed, applied, strict=True):
             whole = replace(summary, seconds=seconds)
-            content = {**self.record_content(each.slice_, load, whole), **shared, **adopted}
+            content = {**processed_content(each.slice_.name, load.content(whole)), **shared, **adopted}
             try:
                 self._record(each.claim, content)
             except StoreUnavailable as error:
@@ -504,7 +503,8 @@ class SliceProcessor:
 
         def check_lock() -> None:
             if self.unchanged_slice(claim).fingerprint != slice_.fingerprint:
-                raise SliceError(f"the slice {slice_.name} changed while it was read")
+                why = f"the slice {slice_.name} changed while it was read"
+                raise SliceError(why, subject=slice_.name)
 
         at = self._time(claim, slice_, before)
         token = Token(self.app_id, claim.token, self._commit_content(claim, slice_, at))
@@ -522,10 +522,6 @@ class SliceProcessor:
             "processingTime": at.isoformat(),
             "fingerprint": slice_.fingerprint,
         }
-
-    def record_content(self, slice_: Slice, load: SliceLoad, summary: Summary) -> dict[str, Any]:
-        """Return what the manifest records of a slice that was applied."""
-        return {"slice": slice_.name, **commit_facts(load.content(summary)), **metrics_content(summary)}
 
     def translated(self, error: Exception, name: str) -> LakewrightError:
         """Return the error to raise for an error that occurred while a slice was processed."""

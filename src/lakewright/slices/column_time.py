@@ -92,6 +92,7 @@ def _latest(rows: DataFrame, name: str, slice_: Slice, zone: ZoneInfo) -> dateti
             f"time: the column {name!r} of the slice {slice_.name} has the type {kind}, which is no time",
             remedy="Declare its type in `columns` as date or timestamp, or name another column.",
             details={"column": name, MAY_SKIP: True},
+            subject=slice_.name,
         )
     value = f"unix_micros({latest})" if kind == "timestamp" else f"cast({latest} as string)"
     (row,) = rows.selectExpr("count(1) records", f"{value} latest").collect()
@@ -105,6 +106,7 @@ def _latest(rows: DataFrame, name: str, slice_: Slice, zone: ZoneInfo) -> dateti
             f"time: the column {name!r} of the slice {slice_.name} {why}, so that the slice has no time",
             remedy="Correct the slice, or name another column.",
             details={"column": name, "path": slice_.path, MAY_SKIP: True},
+            subject=slice_.name,
         )
     return at
 

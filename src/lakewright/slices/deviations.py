@@ -253,6 +253,7 @@ def late_error(entity: Entity, strategy: Strategy, name: str, last: Place | None
         f"the slice {name} is older than {after or 'another one'}, which is already processed",
         remedy=late_advice(entity, strategy, name),
         details={"slice": name, "after": after},
+        subject=name,
     )
 
 

@@ -396,6 +396,7 @@ def check_unchanged(item: Item, found: Slice | None, bronze: SliceFolder) -> Sli
             f"the slice {name} is gone from {bronze}",
             remedy="Bring it back.",
             details={MAY_SKIP: True},
+            subject=name,
         )
     if _is_other(item, found):
         raise _changed_error(item, found, is_stored=is_stored)
@@ -415,6 +416,7 @@ def _changed_error(item: Item, found: Slice, *, is_stored: bool) -> LakewrightEr
             f"the slice {found.name} has changed since it was discovered",
             remedy="Make sure that its present content is right.",
             details=details,
+            subject=found.name,
         )
     then = counted(int(recorded.get("files") or 0), "file")
     return SliceUnsettled(
@@ -432,6 +434,7 @@ def check_not_empty(slice_: Slice) -> None:
             f"the slice {slice_.name} has 0 bytes",
             remedy="Deliver it again.",
             details={"path": slice_.path, MAY_SKIP: True},
+            subject=slice_.name,
         )
 
 

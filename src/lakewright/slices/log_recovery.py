@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import (
     Commit,
-    LandedCommit,
     commits_since,
     replaces_all,
     restored_version,
@@ -28,7 +27,7 @@ from lakewright.manifest.verdict import Verdict
 from lakewright.slices.chain import AppliedSlice, counter_of, slices_in
 from lakewright.slices.discovery import slice_name, slice_of_id
 from lakewright.slices.lost_table import moved_lake_error
-from lakewright.slices.result import metrics_content, summary_from_commit
+from lakewright.slices.result import landed_content
 from lakewright.slices.rewind.plan import greatest_marks
 from lakewright.slices.rewind.settlement import record_landed
 from lakewright.spec.words import counted, first_of
@@ -144,11 +143,12 @@ def _record_slices(
     ledger, by = context.ledger, context.application
     recovered: dict[str, Item] = {}
     for item, commit in recovery.held:
+        _, content = landed_content(slice_name(item), commit.version, commit.content, entity.strategy)
         done = ledger.recover_processed(
             item,
             by,
             token=commit.content["number"],
-            content=_recorded(slice_name(item), commit.version, commit.content, entity.strategy),
+            content=content,
             run_id=context.holder.run_id,
         )
         recovered[item.item_id] = done
@@ -317,12 +317,6 @@ def _lacking(chain: SliceChain, commit: Commit) -> tuple[tuple[RewoundSlice, int
     return tuple((each, items[each.item_id].revision) for each in slices if is_lacking(each))
 
 
-def _recorded(name: str, version: int, content: Mapping[str, Any], strategy: Strategy) -> dict[str, Any]:
-    """Return the content of the PROCESSED record of a slice that a commit holds."""
-    summary, found = summary_from_commit(LandedCommit(version, content), strategy)
-    return {"slice": name, **found, **metrics_content(summary)}
-
-
 def _as_applied(
     rewound: RewoundSlice,
     rewind: Commit,
@@ -333,7 +327,7 @@ def _as_applied(
     """Return a slice of a rewind as the table has it now: it may have been processed again since."""
     if applied is None or commit is None or rewound.token is not None or commit.version < rewind.version:
         return rewound
-    content = _recorded(applied.name, commit.version, applied.content, strategy)
+    _, content = landed_content(applied.name, commit.version, applied.content, strategy)
     note = {**rewound.note, "fingerprint": applied.fingerprint}
     return replace(rewound, note=note, is_skipped=False, token=applied.number, content=content)
 

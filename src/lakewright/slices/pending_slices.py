@@ -328,7 +328,9 @@ def held_error(context: ProcessingContext, entity: Entity, item: Item) -> Lakewr
     failed = item.failed
     is_others = failed is not None and failed.application.key != context.application.key
     owner = str(failed.application) if failed is not None and is_others else None
-    return failed_error(item, name=name, run_id=context.holder.run_id, owner=owner)
+    error = failed_error(item, name=name, run_id=context.holder.run_id, owner=owner)
+    error.subject = slice_name(item)
+    return error
 
 
 def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -> tuple[str, ...]:

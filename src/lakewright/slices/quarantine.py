@@ -145,10 +145,11 @@ def name_bad_rows(
     rows = _with_lines(found, entity.settings.slice_format.encoding)
     if isinstance(error, SliceError):
         message = f"the slice {slice_.name} of {entity.name} has rows that can't be read: {rows_text(rows)}"
+        subject: str | None = slice_.name
     else:
-        message = message_with_rows(error.message, fault_of(error), rows)
+        message, subject = message_with_rows(error.message, fault_of(error), rows), error.subject
     details = {**error.details, "rows": [row.as_json() for row in rows[:SHOWN]]}
-    return type(error)(message, remedy=error.remedy, details=details)
+    return type(error)(message, remedy=error.remedy, details=details, subject=subject)
 
 
 def _with_lines(rows: Iterable[BadRow], encoding: str) -> tuple[BadRow, ...]:

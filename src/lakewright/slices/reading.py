@@ -46,6 +46,7 @@ def source_of(slice_: Slice, kind: str) -> Source:
         is_folder=slice_.is_folder,
         is_whole=slice_.is_whole,
         details={"path": slice_.path},
+        subject=slice_.name,
     )
 
 

@@ -45,7 +45,7 @@ from lakewright.slices.discovery import (
 from lakewright.slices.past_versions import adopt_first, load_past_before
 from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.processing_time import future_warning
-from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
+from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside
 from lakewright.slices.slice_commit import commit_slices, slice_error, slice_request
 from lakewright.slices.time_check import check_column_time, check_processing_times, is_late_allowed
 from lakewright.spec.models.places import Address
@@ -130,7 +130,7 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
     lake = context.lake
     slice_ = _find(context, entity, name)
     (item,) = context.chain(entity).in_bronze((slice_,)).values()
-    side = side_of(entity, lake, REHEARSAL)
+    side = entity.beside(lake.settings, REHEARSAL)
     silver = entity.places(lake.settings).silver
     with _alone(context, entity, silver):
         state = observe_table(lake, silver)
@@ -182,13 +182,13 @@ def _alone(context: ProcessingContext, entity: Entity, silver: Address) -> Itera
     if path is None:
         yield
         return
-    turn = path.with_name(f"{path.name}{REHEARSAL}_turn")
+    turn = Address(location=str(path.with_name(f"{path.name}{REHEARSAL}_turn")))
     has_folder = path.parent.exists()
     try:
-        with commit_lock(Address(location=str(turn)), str(context.holder), patience=0):
+        with commit_lock(turn, str(context.holder), patience=0):
             yield
     except LeaseHeld as held:
-        if "holder" not in held.details or REHEARSAL not in str(held.details.get("key")):
+        if held.details.get("key") != str(turn):
             raise
         raise LeaseHeld(
             f"{held.details['holder']} is rehearsing a slice of {entity.name}",
@@ -316,7 +316,6 @@ class _Attempt:
             LakewrightError: It says nothing about the slice.
         """
         ours = slice_error(self.context, self.side, self.slice.name, error)
-        ours = error_of_table(ours, self.entity, self.side, self.context.lake)
         if isinstance(ours, _ENVIRONMENT):
             raise ours from error
         self.errors.append(ours)

@@ -35,7 +35,6 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
-    from lakewright.lake.commit import LandedCommit
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
 def named_fault(error: LakewrightError) -> Fault:
     """Return the error of a slice that failed, with the slice's name if the message does not have it."""
     fault, items = error.as_fault(), error.details.get(FAILED_ITEMS, ())
-    name = slice_of_id(items[0]) if items else ""
-    return fault if name in fault.message else replace(fault, message=f"{name}: {fault.message}")
+    return fault.about(slice_of_id(items[0])) if items else fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,25 +259,41 @@ class ProcessResult:
         return self.errors[0] if self.errors else None
 
 
-def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
-    """Return the summary that a commit carries, and the content of a PROCESSED record except the metrics."""
-    metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
-    metrics.setdefault("strategy", strategy.value)
+_KEPT = {
+    **{name: name for name in ("fingerprint", "watermarks", "drift", "strategy")},
+    "processingTime": "processing_time",
+}
+"""What a PROCESSED record keeps of what a commit says of a slice, with its name there."""
+
+
+def processed_content(name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of the PROCESSED record of a slice of which a commit says this."""
+    kept = {own: content[said] for said, own in _KEPT.items() if said in content}
+    return {"slice": name, **kept, **metrics_content(content["metrics"])}
+
+
+def landed_content(
+    name: str, version: int | None, content: Mapping[str, Any], strategy: Strategy
+) -> tuple[Summary, dict[str, Any]]:
+    """Return the summary of a slice whose commit the log has, and the content of its PROCESSED record.
+
+    Args:
+        name: The name of the slice.
+        version: The version of the commit; None if the log no longer has it.
+        content: What the commit says of the slice.
+        strategy: The strategy, if the commit does not name it.
+    """
+    metrics = {"strategy": strategy.value, **content.get("metrics", {}), "deltaVersion": version}
     summary = Summary.from_json(metrics)
-    return summary, {**commit_facts(fact.content), "adopted": True, "commit_run": fact.content.get("run")}
+    found = processed_content(name, {**content, "metrics": summary.as_json()})
+    return summary, {**found, "adopted": True, "commit_run": content.get("run")}
 
 
-def commit_facts(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a PROCESSED record keeps of what a commit says of a slice, besides the metrics."""
-    names = {"processingTime": "processing_time"}
-    kept = ("fingerprint", "watermarks", "drift", "strategy", "processingTime")
-    return {names.get(key, key): content[key] for key in kept if key in content}
-
-
-def metrics_content(summary: Summary) -> dict[str, Any]:
-    """Return the summary as a PROCESSED record holds it."""
-    content = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
-    return {**content, "quarantined": summary.quarantined} if summary.quarantined else content
+def metrics_content(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a PROCESSED record holds of the metrics of a slice."""
+    rows = metrics.get("quarantined")
+    content = {"metrics": metrics, "delta_version": metrics["deltaVersion"]}
+    return {**content, "quarantined": rows} if rows else content
 
 
 NOT_OF_SLICE = (

@@ -86,6 +86,7 @@ def check_column_time(
                 MAY_SKIP: True,
                 PERMITTED_BY: Grant.BACKDATED,
             },
+            subject=slice_name(item),
         )
 
 

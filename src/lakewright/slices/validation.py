@@ -176,6 +176,7 @@ class _Validator:
                     f"the slice {slice_.name} can't be read: {error}",
                     remedy="Deliver it again.",
                     details={"path": slice_.path, MAY_SKIP: True},
+                    subject=slice_.name,
                 ) from error
             marks.update(part for part in file.name.split("/")[:-1])
         return tuple(sorted(marks))

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from lakewright.errors import Fault, SpecError
+from lakewright.errors import Fault, Location, SpecError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
@@ -178,6 +178,11 @@ class Project:
         field_name = "entities" if category == "entity" else f"{category}s"
         found: Mapping[str, Any] = getattr(self, field_name, {})
         return found
+
+    def located(self, category: str, name: str, *path: str | int) -> Location | None:
+        """Return where a definition, or the value at a path inside it, is declared; None if it isn't here."""
+        definition = self.definitions(category).get(name)
+        return None if definition is None else definition.at(*path)
 
     def job(self, name: str) -> Job:
         """Return a job.

@@ -286,7 +286,7 @@ def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
     records = load.statistics.used
     if labelled > records:
         raise VerificationError(
-            f"{load.address} holds several rows for one key of the slice: {records} records matched "
+            f"{load.address.shown} holds several rows for one key of the slice: {records} records matched "
             f"{labelled} times",
             remedy=Phrase(
                 Command("doctor", load.entity.called),

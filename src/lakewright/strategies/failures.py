@@ -51,15 +51,20 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
     if isinstance(error, LakewrightError):
         return error
     causes = causes_of(error)
-    what = f"slice {slice_name} of {entity.name}"
-    return (
+    found: LakewrightError | None = (
         fault_error(raised_text(causes), rebuild_command(entity))
         or _expression_error(causes, entity)
         or _table_error(causes, table, entity)
-        or translated(error, f"while the {what} was processed", EVERYWHERE)
-        or translated(error, what, _OF_SLICES)
-        or TargetError(f"the {what} could not be processed: {said_of(causes)}")
     )
+    if found is None:
+        what = f"slice {slice_name} of {entity.name}"
+        found = (
+            translated(error, f"while the {what} was processed", EVERYWHERE)
+            or translated(error, what, _OF_SLICES)
+            or TargetError(f"the {what} could not be processed: {said_of(causes)}")
+        )
+        found.subject = slice_name
+    return found
 
 
 def _expression_error(causes: Sequence[Cause], entity: Entity) -> TargetError | None:

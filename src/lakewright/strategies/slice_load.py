@@ -320,7 +320,7 @@ class SliceLoad:
         fact = find_commit(self.lake, self.address, token.app_id, token.number)
         if fact is None or fact.content.get("record") != content.get("record"):
             raise LeaseLost(
-                f"the commit to {self.address} did not land: another attempt committed first",
+                f"the commit to {self.address.shown} did not land: another attempt committed first",
                 remedy="Run again: the run continues from the other attempt's commit.",
                 details={"app_id": token.app_id, "number": token.number},
             )
@@ -354,7 +354,7 @@ def check_unchanged(
     found = observe_table(lake, address).version
     if found != state.version:
         raise CommitConflict(
-            f"{address} went from version {state.version} to {found} {since}",
+            f"{address.shown} went from version {state.version} to {found} {since}",
             remedy=remedy,
             details={"seen": state.version, "found": found},
         )

@@ -146,7 +146,7 @@ def _empties_table(load: SliceLoad) -> bool:
         return False
     if not load.entity.settings.allow_empty:
         raise DataLossError(
-            f"the slice has no rows to keep, and would empty {load.address}",
+            f"the slice has no rows to keep, and would empty {load.address.shown}",
             remedy="If the source is really empty, set allow_empty: true.",
             details={"of_slice": True, MAY_SKIP: True},
         )

@@ -32,16 +32,32 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 
-class FileOutput(OutputTarget):
+class PlaceTarget(OutputTarget):
+    """A target that is about one file or folder; its observations are called `what`, and the place."""
+
+    what: ClassVar[str] = "file"
+
+    @abstractmethod
+    def place(self, workspace: Workspace) -> str:
+        """Return the path or URI."""
+
+    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the file or folder."""
+        return frozenset({Resource.file(self.place(workspace))})
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether it is there."""
+        place = self.place(context.workspace)
+        found = Answer.of(files_at(place, context.workspace.lake).exists(place))
+        return Observation(f"{self.what}:{place}", exists=found, filled=found)
+
+
+class FileOutput(PlaceTarget):
     """Writes a file in BUILD unless it is there, checks in VERIFY that it is, and removes it."""
 
     own_phases: ClassVar[frozenset[Phase]] = frozenset(
         {Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY}
     )
-
-    @abstractmethod
-    def place(self, workspace: Workspace) -> str:
-        """Return the path or URI of the file."""
 
     @abstractmethod
     def write(self, context: Context, place: str) -> Outcome:
@@ -55,7 +71,7 @@ class FileOutput(OutputTarget):
         """
         place = workspace.resolve_location(location)
         if (local := local_path(place)) is None:
-            raise SpecError.of(f"{self.label}: {place} is not a file of this machine", remedy=remedy)
+            raise SpecError.of(f"{place} is not a file of this machine", remedy=remedy, subject=self.label)
         return str(local)
 
     def inputs(self, workspace: Workspace) -> frozenset[Resource]:
@@ -68,19 +84,9 @@ class FileOutput(OutputTarget):
             return frozenset({Resource.file(self.place(workspace))})
         return self.inputs(workspace)
 
-    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return the file."""
-        return frozenset({Resource.file(self.place(workspace))})
-
     def builds_rows(self, workspace: Workspace) -> bool:
         """Return True: it writes a file."""
         return True
-
-    def observe(self, context: Context) -> Observation:
-        """Return whether the file is there."""
-        place = self.place(context.workspace)
-        found = Answer.of(files_at(place, context.workspace.lake).exists(place))
-        return Observation(f"file:{place}", exists=found, filled=found)
 
     def work(self, context: Context, phase: Phase) -> Outcome:
         """Write the file, or remove it.

@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.context import Context
 
 if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
     from lakewright.manifest.lease import Lease, Leases
     from lakewright.spec.models.places import Address
 
@@ -67,33 +68,49 @@ def claim_resource(leases: Leases, resource: Resource) -> Lease:
     return leases.acquire(lease_key(resource), clashes=clashes)
 
 
-@contextmanager
-def hold_leases(context: Context, resources: frozenset[Resource]) -> Iterator[None]:
-    """Hold the leases on some resources, renew them meanwhile and release them at the end.
-
-    If one is lost, Spark's jobs are cancelled and readers see nothing of what was written so far.
+def hold_leases(context: Context, resources: frozenset[Resource]) -> AbstractContextManager[None]:
+    """Hold the leases on some resources; see `leases_held`.
 
     Raises:
         LeaseHeld: Another run writes a resource or a part of it, and the run was not asked to wait.
         LeaseLost: A lease was not kept to the end.
     """
-    lake, store = context.workspace.lake, context.leases.store
-    leases: list[Lease] = []
+    lake, claim = context.workspace.lake, partial(_wait_and_claim, context)
+    return leases_held(lake, context.leases, resources, claim=claim)
+
+
+@contextmanager
+def leases_held(
+    lake: Lake,
+    leases: Leases,
+    resources: frozenset[Resource],
+    *,
+    claim: Callable[[Leases, Resource], Lease] = claim_resource,
+) -> Iterator[None]:
+    """Hold the leases on some resources, renew them meanwhile and release them at the end.
+
+    If one is lost, Spark's jobs are cancelled and readers see nothing of what was written so far.
+
+    Raises:
+        LeaseHeld: Another run writes a resource or a part of it.
+        LeaseLost: A lease was not kept to the end.
+    """
+    held: list[Lease] = []
 
     def check() -> None:
-        for lease in leases:
+        for lease in held:
             heartbeat.check(lease)
 
     with ExitStack() as stack:
         # The commit is refused even if jobs go on running.
         loss = partial(cancel_quietly, lake.job_canceller())
-        heartbeat = stack.enter_context(Heartbeat(store, context.leases.duration, on_loss=loss))
+        heartbeat = stack.enter_context(Heartbeat(leases.store, leases.duration, on_loss=loss))
         # In one order for all runs, so that two runs cannot each wait for the other.
         for resource in sorted(resources, key=str):
-            lease = _wait_and_claim(context, resource)
-            stack.callback(context.leases.release, lease)
+            lease = claim(leases, resource)
+            stack.callback(leases.release, lease)
             heartbeat.keep(lease)
-            leases.append(lease)
+            held.append(lease)
         reach_failpoint("after_lease")
         try:
             with lake.checking_commits(check):
@@ -114,10 +131,10 @@ def _raise_loss(check: Callable[[], None], failure: Exception) -> None:
         log.warning("%s", error)
 
 
-def _wait_and_claim(context: Context, resource: Resource) -> Lease:
+def _wait_and_claim(context: Context, leases: Leases, resource: Resource) -> Lease:
     while True:
         try:
-            return claim_resource(context.leases, resource)
+            return claim_resource(leases, resource)
         except LeaseHeld as held:
             # Targets of this run that write the same resource take turns.
             if held.details.get("run_id") != context.run_id and not context.options.wait:

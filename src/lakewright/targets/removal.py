@@ -22,6 +22,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.relation import ManagedRelation, Relation, StoredRelation
 from lakewright.targets.context import Context, TargetDefaults
+from lakewright.targets.file_output import PlaceTarget
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import DurationText, OutputTarget, Target
 from lakewright.workspace.readable_parts import RelationReference
@@ -160,9 +161,10 @@ class TruncateTarget(_RelationTarget, OutputTarget):
         return Outcome()
 
 
-class DeleteFileTarget(OutputTarget):
+class DeleteFileTarget(PlaceTarget):
     """Removes a file or folder in BUILD, if it exists."""
 
+    what: ClassVar[str] = "delete"
     own_phases: ClassVar[frozenset[Phase]] = frozenset({Phase.BUILD})
 
     location: str = Declared(min_length=1, description="Path or URI.")
@@ -175,16 +177,6 @@ class DeleteFileTarget(OutputTarget):
             SpecError: The project's folder lies in it.
         """
         return workspace.removable(workspace.resolve_location(self.location), self.label)
-
-    def places(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what is removed."""
-        return frozenset({Resource.file(self.place(workspace))})
-
-    def observe(self, context: Context) -> Observation:
-        """Return whether it exists."""
-        place = self.place(context.workspace)
-        found = Answer.of(files_at(place, context.workspace.lake).exists(place))
-        return Observation(f"delete:{place}", exists=found, filled=found)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there is anything to remove."""

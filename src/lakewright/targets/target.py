@@ -6,12 +6,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
 from pydantic import WithJsonSchema, field_validator
 
-from lakewright.errors import Location, SpecError, VerificationError
+from lakewright.errors import SpecError, VerificationError
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.dirtiness import (
     BuildPolicy,
@@ -129,11 +130,7 @@ class Target(Named):
             what: The part, as messages name it.
             path: Where it is declared in the target; steps that are not there are left out.
         """
-
-        def locate() -> Location | None:
-            definition = workspace.project.definitions("target").get(self.name)
-            return None if definition is None else definition.at(*path)
-
+        locate = partial(workspace.project.located, "target", self.name, *path)
         subject = f"{self.label}: {what}" if what else self.label
         remedy = f"Correct {'it' if what else 'the target'}, or what it reads."
         return located_rejection(subject, locate, remedy)

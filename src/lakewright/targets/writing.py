@@ -69,8 +69,9 @@ def effective_mode(
     """
     if mode not in relation.modes:
         raise SpecError.of(
-            f"{label}: {relation.label} cannot be written with mode {mode}",
+            f"{relation.label} cannot be written with mode {mode}",
             remedy=f"Choose another mode: {', '.join(sorted(relation.modes))}.",
+            subject=label,
         )
     if mode not in (OutputMode.IGNORE_IF_EXISTS, OutputMode.ERROR_IF_EXISTS):
         return mode, None

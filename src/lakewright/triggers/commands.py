@@ -15,7 +15,6 @@ from typing import Any
 from lakewright.errors import Fault, ItemLocked, JvmEnded, LeaseHeld, SpecError, retryable_codes
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.cron import find_zone
-from lakewright.spec.definitions.definition import ABOUT, fault_about
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
 from lakewright.triggers.state import Attempt, Ending, Result
@@ -81,10 +80,8 @@ def argument_faults(project: Project, at: datetime) -> Iterator[Fault]:
                 expand_arguments(job.parameters, given, project.job_scope(job))
         except SpecError as error:
             for fault in error.faults:
-                subject, _ = fault.details.get(ABOUT, (None, None))
                 placed = replace(fault, location=fault.location or definition.at("parameters"))
-                is_own = subject == definition.subject
-                yield placed if is_own else fault_about(definition.subject, placed)
+                yield placed.about(definition.subject)
 
 
 def ending_of(attempt: Attempt, code: int, printed: str, finished: datetime) -> Ending:

@@ -6,11 +6,11 @@ Both follow from the declarations alone; expressions get stand-ins for a job's p
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakewright.app import App
-from lakewright.documentation.document import Ref, Source
+from lakewright.documentation.document import Ref, Source, origins_of
 from lakewright.documentation.gathering.gather import DataFlow, declared_flow
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command, Phrase
@@ -172,8 +172,21 @@ class _Tracer:
     """Traces the columns of mappings back to those of relations."""
 
     workspace: Workspace
-    _known: dict[str, Columns] = field(default_factory=dict)
+    _direct: dict[str, Columns] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
+
+    def mapping(self, name: str) -> Columns:
+        """Return the columns of a mapping, each with those of relations that it is computed from.
+
+        Raises:
+            _Unknown: Its kind is not traced, or what it reads is not known.
+        """
+        ref = Ref("mapping", name)
+        return {each: origins_of(Source(ref, each), self._behind) for each in self.direct(name)}
+
+    def _behind(self, source: Source) -> tuple[Source, ...]:
+        columns = self.direct(source.item.name) if source.item.category == "mapping" else {}
+        return next((found for name, found in columns.items() if name.lower() == source.column.lower()), ())
 
     def relation(self, name: str) -> tuple[str, ...]:
         """Return the columns of a relation.
@@ -186,30 +199,34 @@ class _Tracer:
         except Exception as error:  # whatever its kind needs is not here
             raise _Unknown(f"The columns of the relation {name} are not known without Spark.") from error
 
-    def mapping(self, name: str) -> Columns:
-        """Return the columns of a mapping.
+    def direct(self, name: str) -> Columns:
+        """Return the columns of a mapping, each with those that it is computed from directly.
 
         Raises:
             _Unknown: Its kind is not traced, or what it reads is not known.
         """
         if name in self._open:
             raise _Unknown(f"The mapping {name} reads itself.")
-        if name not in self._known:
+        if name not in self._direct:
             self._open.append(name)
             try:
-                self._known[name] = self._traced(name)
+                self._direct[name] = self._traced(name)
             except LakewrightError as error:
                 raise _Unknown(f"The mapping {name} can't be evaluated here: {error.message}.") from error
             finally:
                 self._open.pop()
-        return self._known[name]
+        return self._direct[name]
 
     def _traced(self, name: str) -> Columns:
         mapping = self.workspace.mapping(name)
         if isinstance(mapping, RelationMapping):
-            return self._of_relation(mapping)
+            if not isinstance(mapping.relation, str):
+                raise _Unknown("A relation without a name is not traced.")
+            return _same(
+                Ref("relation", mapping.relation), mapping.columns or self.relation(mapping.relation)
+            )
         if isinstance(mapping, FilterMapping) and mapping.filter is None:
-            return self.mapping(mapping.input)
+            return _same(Ref("mapping", mapping.input), self.direct(mapping.input))
         if isinstance(mapping, SelectMapping) and mapping.filter is None:
             selected = ", ".join(f"{text} AS {name_sql(own)}" for own, text in mapping.columns.items())
             query = f"SELECT {selected} FROM {name_sql(mapping.input)}"  # noqa: S608 - it is only parsed
@@ -219,27 +236,20 @@ class _Tracer:
         kind = getattr(mapping, "kind", "?")
         raise _Unknown(f"Mappings of kind {kind} such as {name} are not traced without Spark.")
 
-    def _of_relation(self, mapping: RelationMapping) -> Columns:
-        if not isinstance(mapping.relation, str):
-            raise _Unknown("A relation without a name is not traced.")
-        names = mapping.columns or self.relation(mapping.relation)
-        return {each: (Source(Ref("relation", mapping.relation), each),) for each in names}
-
     def _of_query(self, name: str, query: str, inputs: Sequence[str]) -> Columns:
-        tables = {each.lower(): self.mapping(each) for each in inputs}
+        tables = {each.lower(): each for each in inputs}
+        columns = {table: tuple(self.direct(each)) for table, each in tables.items()}
         try:
-            direct = _resolve(query, {table: tuple(columns) for table, columns in tables.items()})
+            return {
+                column: tuple(Source(Ref("mapping", tables[table.lower()]), of) for table, of in sources)
+                for column, sources in _resolve(query, columns).items()
+            }
         except Exception as error:  # the parser knows less than Spark
             raise _Unknown(f"The SQL of {name} can't be traced without Spark.") from error
-        return {
-            column: tuple(dict.fromkeys(origin for each in sources for origin in _origins(tables, *each)))
-            for column, sources in direct.items()
-        }
 
 
-def _origins(tables: Mapping[str, Columns], table: str, column: str) -> tuple[Source, ...]:
-    columns = tables.get(table.lower(), {})
-    return next((found for name, found in columns.items() if name.lower() == column.lower()), ())
+def _same(ref: Ref, names: Iterable[str]) -> Columns:
+    return {each: (Source(ref, each),) for each in names}
 
 
 def _resolve(query: str, tables: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str, str]]]:

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
-from lakewright.errors import Location, SpecError, UsageError
+from lakewright.errors import SpecError, UsageError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import check_version, readable
 from lakewright.lake.frames import frame_of_texts
@@ -344,11 +345,7 @@ def read_relation(
         TargetError: It does not exist yet, or what it reads fails.
     """
     workspace = _workspace(app, values)
-
-    def locate() -> Location | None:
-        definition = app.project.definitions("relation").get(name)
-        return None if definition is None else definition.at()
-
+    locate = partial(app.project.located, "relation", name)
     subject, remedy = f"relation {name!r}", "Create what it reads, or correct the relation."
     with (
         _hint(),

@@ -202,16 +202,11 @@ def _partitions(relation: ReadableRelation, name: str, value: Any) -> Sequence[P
 def _located(
     error: SpecError, definition: Definition | None, relation: ReadableRelation, path: tuple[str, ...]
 ) -> SpecError:
-    message = f"{_label(relation)}: {error.message}"
+    label = f"relation {relation.name!r}" if relation.name else f"the {relation.kind} relation"
     if definition is None:
-        return SpecError.of(message, remedy=error.remedy)
+        return SpecError.of(error.message, remedy=error.remedy, subject=label)
     written = value_at(definition.raw, path)
     is_known = path[-1].lower() in {field.name.lower() for field in relation.partitions}
     is_given = is_known and isinstance(written, str) and "$" in written
     given = f" (given as {written})" if is_given else ""
-    message = f"{definition.subject}: {message}{given}"
-    return SpecError.of(message, location=definition.at(*path), remedy=error.remedy)
-
-
-def _label(relation: ReadableRelation) -> str:
-    return f"relation {relation.name!r}" if relation.name else f"the {relation.kind} relation"
+    return SpecError([definition.fault(f"{label}: {error.message}{given}", *path, remedy=error.remedy)])

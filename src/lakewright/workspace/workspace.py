@@ -427,8 +427,9 @@ class Workspace:
         local = local_path(place)
         if local is not None and self.project_path(".").resolve().is_relative_to(local.resolve()):
             raise SpecError.of(
-                f"{label}: {place} contains the project itself, which would be removed",
+                f"{place} contains the project itself, which would be removed",
                 remedy="Use a folder of its own.",
+                subject=label,
             )
         return place
 

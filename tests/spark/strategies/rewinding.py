@@ -19,7 +19,7 @@ from tests.spark.strategies.machine import Sent, Shape, StrategyMachine, Subject
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.chain import counter_of
 from lakewright.slices.rewind.execution import build_beside, rewind_table
-from lakewright.slices.rewind.side_table import remove_beside, side_of
+from lakewright.slices.rewind.side_table import SUFFIX, remove_beside
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild, plan_undo
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class RewindMachine(StrategyMachine):
         context = self.lake.bench(declared)
         plan = plan_rebuild(context, declared, RebuildStart()).replay
         build_beside(context, declared, plan, check=lambda: None)
-        built = Subject("historic", side_of(declared, self.lake.lake), expected)
+        built = Subject("historic", declared.beside(self.lake.lake.settings, SUFFIX), expected)
         assert sorted(map(repr, self._read(built) or ())) == sorted(map(repr, self._expected(built)))
         remove_beside(context, declared)
         UNDONE.append("merge as historic")

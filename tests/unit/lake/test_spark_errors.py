@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException
 
-from lakewright.errors import NotInstalled, SpecError
+from lakewright.errors import Fault, Location, NotInstalled, SpecError
 from lakewright.lake.spark_errors import located_rejection
 
 
@@ -28,3 +28,25 @@ def test_what_the_analysis_rejects_is_a_fault_of_the_declaration() -> None:
         located_rejection("target 'x'", lambda: None, "Correct the target."),
     ):
         raise AnalysisException("no column idd. SQLSTATE: 42703")
+
+
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        (SpecError.of("no UNION"), "target 'x': no UNION"),
+        (SpecError.of("no UNION", subject="target 'x'"), "target 'x': no UNION"),
+        (SpecError.of("no key", subject="relation 'x'"), "target 'x': relation 'x': no key"),
+        (
+            SpecError([Fault("rows of target 'x' are lost", subject="target 'x'")]),
+            "rows of target 'x' are lost",
+        ),
+        (SpecError.of("target 'x' of another name"), "target 'x': target 'x' of another name"),
+    ],
+)
+def test_a_fault_begins_with_its_subject_unless_its_message_has_it(raised: SpecError, message: str) -> None:
+    place = Location("module.yml", 3)
+    with pytest.raises(SpecError) as caught, located_rejection("target 'x'", lambda: place, "Correct it."):
+        raise raised
+    (fault,) = caught.value.faults
+    assert (fault.subject, fault.message, fault.location) == ("target 'x'", message, place)
+    assert fault.as_json()["subject"] == "target 'x'"

@@ -19,6 +19,6 @@ from lakewright.mappings.python import no_frame
     ],
 )
 def test_what_is_no_frame_of_spark_is_named_with_how_to_make_one(found: object, kind: str) -> None:
-    error = no_frame("sums", "add", found)
+    error = no_frame("mapping 'sums'", "add", found)
     assert error.message == f"mapping 'sums': add gave {kind}, not a DataFrame of Spark"
     assert "src.sparkSession.createDataFrame(…)" in (error.remedy or "")

@@ -24,13 +24,14 @@ from lakewright.lake.observation import may_be_clustered
 from lakewright.slices.chain import counter_of
 from lakewright.slices.rewind.settlement import settle_rewind
 from lakewright.slices.rewind.side_table import (
+    SUFFIX,
     begin_beside,
     is_outlived,
     left_beside,
     rewind_session,
-    side_of,
 )
 from lakewright.slices.rewind.undo_rebuild import RebuildStart, plan_rebuild
+from lakewright.spec.models.places import Address
 
 APP = "lakewright/shop/orders:orders/rebuild/0"
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -59,7 +60,7 @@ def rebuilt(place: Place, count: int, **changed: Any) -> Any:
 
 def is_continued(place: Place, plan: Any) -> bool:
     lake = place.workspace.lake
-    side = side_of(place.entity, lake)
+    side = place.entity.beside(lake.settings, SUFFIX)
     return begin_beside(place.bench, place.entity, side, None, app=APP, slices=plan.slices)
 
 
@@ -154,7 +155,12 @@ def test_a_clone_of_a_table_that_was_made_anew_is_not_continued(
     def begin() -> bool:
         lake: Lake = place.workspace.lake
         return begin_beside(
-            place.bench, place.entity, side_of(place.entity, lake), 0, app=APP, slices=plan.slices
+            place.bench,
+            place.entity,
+            place.entity.beside(lake.settings, SUFFIX),
+            0,
+            app=APP,
+            slices=plan.slices,
         )
 
     assert (begin(), len(cloned)) == (False, 1)
@@ -239,3 +245,13 @@ def test_delta_is_asked_for_clustering_only_where_the_log_names_it(tmp_path: Pat
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     log.write_text("\n".join(json.dumps({"protocol": protocol} if "protocol" in a else a) for a in actions))
     assert may_be_clustered(lake, silver)
+
+
+def test_a_table_beside_another_is_shown_as_that(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1")
+    settings = place.workspace.lake.settings
+    own, beside = (
+        each.places(settings).silver for each in (place.entity, place.entity.beside(settings, SUFFIX))
+    )
+    assert (own.shown, beside.shown) == (str(own), str(own))
+    assert (str(beside), beside) == (f"{own}__rebuild", Address(location=f"{own}__rebuild"))

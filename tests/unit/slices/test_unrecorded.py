@@ -116,12 +116,14 @@ def test_slices_of_one_commit_are_recorded_as_far_as_the_manifest_can_be_written
 ) -> None:
     processor, written = _Processor(), list[str]()
     claims = [_claim(item) for item in ITEMS[:3]]
-    claimed = tuple(SimpleNamespace(claim=claim, slice_=None) for claim in claims)
-    load: Any = SimpleNamespace()
+    claimed = tuple(
+        SimpleNamespace(claim=claim, slice_=SimpleNamespace(name=claim.item_id)) for claim in claims
+    )
+    load: Any = SimpleNamespace(content=lambda summary: {"metrics": summary.as_json()})
     applied = [(load, Summary(Strategy.MERGE, delta_version=3))] * 3
 
     def record(claim: Claim, content: Mapping[str, Any]) -> None:
-        assert content == {"folded": 3}
+        assert (content["folded"], content["delta_version"]) == (3, 3)
         if len(written) == recorded:
             raise FULL
         written.append(claim.item_id)
@@ -129,7 +131,6 @@ def test_slices_of_one_commit_are_recorded_as_far_as_the_manifest_can_be_written
     for name, found in {
         "_claimed": lambda _: claimed,
         "_apply_strategy": lambda *_: (applied, {}),
-        "record_content": lambda *_: {},
         "warn_of": lambda *_: (),
         "_record": record,
     }.items():

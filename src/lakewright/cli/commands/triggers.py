@@ -98,8 +98,8 @@ MOST_FAULTS = 10
 def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[Block]:
     """Yield the triggers as a table, and below it why some did not succeed."""
     yield table_of([_cells(each, now) for each in triggers], "no triggers")
-    told = [each for each in triggers if each.message or each.warnings or each.state.is_paused]
-    yield from trigger_branches(told, now)
+    named = [each for each in triggers if each.message or each.warnings or each.state.is_paused]
+    yield from trigger_branches(named, now)
 
 
 def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Line, ...]:

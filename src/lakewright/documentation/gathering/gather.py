@@ -12,7 +12,17 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeAlias
 
-from lakewright.documentation.document import Column, Document, Ending, Item, LastRun, Ref, Source, walk
+from lakewright.documentation.document import (
+    Column,
+    Document,
+    Ending,
+    Item,
+    LastRun,
+    Ref,
+    Source,
+    origins_of,
+    walk,
+)
 from lakewright.documentation.gathering.items import entity_item, mapping_item, relation_item, target_item
 from lakewright.errors import LakewrightError
 from lakewright.lake.spark_errors import message_of
@@ -254,8 +264,12 @@ def _connect_items(items: Sequence[Item]) -> list[Item]:
     items = _with_columns(items, lambda item, column: _with_sources(item, column, by_ref))
     known = {_key(item.ref, column.name): column for item in items for column in item.columns}
 
+    def onwards(source: Source) -> tuple[Source, ...]:
+        column = known.get(_key(*source))
+        return () if column is None else column.sources
+
     def traced(item: Item, column: Column) -> Column:
-        origins = tuple(_origins(Source(item.ref, column.name), known))
+        origins = origins_of(Source(item.ref, column.name), onwards)
         return replace(column, origins=origins, description=column.description or _inherited(column, known))
 
     return _with_columns(items, traced)
@@ -295,16 +309,10 @@ def _sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Iterator
     for ref in item.reads:
         is_target = ref.category == "target" and ref in by_ref
         for origin in by_ref[ref].reads if is_target else (ref,):
-            name = _source_name(column) if origin.category == "relation" else column.name
-            found = _column_named(by_ref.get(origin), name)
+            name = column.source if origin.category == "relation" else None
+            found = _column_named(by_ref.get(origin), name or column.name)
             if found is not None:
                 yield Source(origin, found.name)
-
-
-def _source_name(column: Column) -> str:
-    """Return the column's name in bronze, which an entity may have renamed."""
-    renamed = next((mark for mark in column.marks if mark.startswith("from ")), None)
-    return renamed.removeprefix("from ") if renamed else column.name
 
 
 def _column_named(item: Item | None, name: str) -> Column | None:
@@ -314,17 +322,6 @@ def _column_named(item: Item | None, name: str) -> Column | None:
 
 def _key(ref: Ref, column: str) -> Source:
     return Source(ref, column.lower())
-
-
-def _origins(start: Source, known: Columns) -> Iterable[Source]:
-    """Yield the columns at the start of a column's lineage; none if it starts with the column itself."""
-
-    def onwards(source: Source) -> tuple[Source, ...]:
-        column = known.get(_key(*source))
-        return () if column is None else column.sources
-
-    found = walk([start], onwards, key=lambda source: _key(*source))
-    return (source for source in found if source != start and not onwards(source))
 
 
 def _inherited(column: Column, known: Columns) -> str | None:

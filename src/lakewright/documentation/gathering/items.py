@@ -77,7 +77,7 @@ def mapping_item(
     fields, note = _try(lambda: outline.fields(name))
     columns = [_column(each) for each in fields]
     if fields and is_traced:
-        sources, unknown = _sources(workspace, outline, mapping)
+        sources, unknown = _sources(outline, mapping)
         note = note or unknown
         columns = [replace(column, sources=sources.get(column.name, ())) for column in columns]
     relations = [Ref("relation", each.name) for each in mapping.references() if each.category == "relation"]
@@ -98,14 +98,9 @@ def mapping_item(
 
 
 def _sources(
-    workspace: Workspace, outline: Workspace, mapping: MappingModel
+    outline: Workspace, mapping: MappingModel
 ) -> tuple[Mapping[str, tuple[Source, ...]], str | None]:
     """Return the sources of each column, or why they are not known."""
-    relations = [each.name for each in mapping.references() if each.category == "relation"]
-    if relations and mapping.kind == "relation":
-        known, _ = _try(lambda: workspace.relation(relations[0]).fields(workspace))
-        ref = Ref("relation", relations[0])
-        return {each.name: (Source(ref, each.name),) for each in known}, None
     try:
         found = column_sources(outline, mapping.name)
     except Exception as error:  # a plan that cannot be read must not cost the rest of the page
@@ -272,21 +267,22 @@ def _columns(context: Context, entity: Entity, present: Iterable[Field]) -> Iter
         own = declared.get(column.name.lower())
         if own is not None:
             description = own.description or column.description
-            marks = tuple(_marks(entity, own))
-            yield replace(column, marks=marks, made=own.expression, description=description)
+            source = None if own.is_calculated or own.source == own.silver else own.source
+            marks = tuple(_marks(entity, own, source))
+            yield replace(column, marks=marks, source=source, made=own.expression, description=description)
         else:
             yield replace(column, marks=("system",) if column.name.lower() in system else ())
 
 
-def _marks(entity: Entity, column: DeclaredColumn) -> Iterable[str]:
+def _marks(entity: Entity, column: DeclaredColumn, source: str | None) -> Iterable[str]:
     if column.is_business_key:
         yield "business key"
     if column.is_partition:
         yield "partition"
     if column.is_calculated:
         yield "calculated"
-    elif column.source != column.silver:
-        yield f"from {column.source}"
+    if source is not None:
+        yield f"from {source}"
     if any(mark.column_name in (column.source, column.result) for mark in entity.watermarks):
         yield "watermark"
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.documentation.document import Ref, Source, walk
+from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.spark.engine import jvm_of
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.workspace import Workspace
@@ -268,10 +269,18 @@ def _end(tree: Tree, index: int) -> int:
 def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, ...]] | None:
     """Return the direct sources of each column of a mapping, by its name; None if Spark shows no plan.
 
+    They are columns of other mappings, or of the relation that the mapping reads.
+
     Args:
         outline: A workspace whose frames have columns and no rows.
         mapping: Name of the mapping.
     """
+    model = outline.mapping(mapping)
+    assert isinstance(model, MappingModel)  # noqa: S101 - as is every registered kind
+    relations = [each.name for each in model.references() if each.category == "relation"]
+    if relations and model.kind == "relation":
+        ref = Ref("relation", relations[0])
+        return {each.name: (Source(ref, each.name),) for each in outline.fields(mapping)}
     traced = _TracedWorkspace(outline, mapping)
     frame = traced.frame(mapping)
     jvm = jvm_of(frame)

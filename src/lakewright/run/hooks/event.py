@@ -19,7 +19,7 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -207,4 +207,4 @@ def _faults(where: str, text: str, scope: Scope) -> Iterator[Fault]:
         scope.render(text)
     except SpecError as error:
         for fault in error.faults:
-            yield replace(fault, message=f"{where}: {fault.message}")
+            yield fault.about(where)

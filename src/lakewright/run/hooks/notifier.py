@@ -158,7 +158,7 @@ class HookNotifier:
         for alert in _alerts(result):
             self._notify(instance, replace(ended, category="alert", alert=alert))
         if result.status.is_failure and ended.error is not None:
-            error = replace(ended.error, message=f"{step.target} in {step.phase}: {ended.error.message}")
+            error = ended.error.about(f"{step.target} in {step.phase}")
             for part in (self._phases[instance, step.phase], self._instances[instance], self._run):
                 part.error = part.error or error
         for category, part, phase in (

@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from lakewright.documentation.document import Ref, Source, origins_of
 from lakewright.documentation.gathering.spark_plan import column_sources
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.delta_log import state_of
 from lakewright.lake.observation import open_log
-from lakewright.mappings.mapping import Mapping as MappingKind
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.spec.models.places import Address
@@ -153,45 +154,34 @@ def _lineage(target: Target, workspace: Workspace, phase: Phase) -> Mapping[str,
     if not isinstance(mapping, str) or not workspace.lake.is_started:
         return {}
     try:
-        return dict(_Traced(workspace).columns(mapping))
+        return dict(_mapping_lineage(workspace, mapping))
     except Exception:  # a plan that cannot be read must not cost the rest of the event
         return {}
 
 
-class _Traced:
-    """Traces the columns of mappings back to those of relations."""
+def _mapping_lineage(workspace: Workspace, mapping: str) -> Iterator[tuple[str, Sources]]:
+    """Yield the columns of a mapping with those of relations that they are computed from."""
+    outline = workspace.outline()
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._outline = workspace.outline()
-        self._known: dict[str, dict[str, Sources]] = {}
+    @cache
+    def direct(name: str) -> Mapping[str, tuple[Source, ...]]:
+        return column_sources(outline, name.partition(":")[0]) or {}
 
-    def columns(self, mapping: str) -> Iterator[tuple[str, Sources]]:
-        """Yield the columns of a mapping with those of relations that they are computed from."""
-        name = mapping.partition(":")[0]
-        if name not in self._known:
-            self._known[name] = dict(self._traced(name))
-        yield from self._known[name].items()
+    def onwards(source: Source) -> tuple[Source, ...]:
+        is_mapping = source.item.category == "mapping"
+        return direct(source.item.name).get(source.column, ()) if is_mapping else ()
 
-    def _traced(self, name: str) -> Iterator[tuple[str, Sources]]:
-        mapping = self._workspace.mapping(name)
-        assert isinstance(mapping, MappingKind)  # noqa: S101 - as is every registered kind
-        relations = [each.name for each in mapping.references() if each.category == "relation"]
-        if mapping.kind == "relation" and relations:
-            place = self._place(relations[0])
-            for each in self._outline.fields(name) if place else ():
-                yield each.name, ((place, each.name),) if place else ()
-            return
-        for column, sources in (column_sources(self._outline, name) or {}).items():
-            found: dict[tuple[DatasetName, str], None] = {}
-            for source in sources:
-                found |= dict.fromkeys(dict(self.columns(source.item.name)).get(source.column, ()))
-            if found:
-                yield column, tuple(found)
-
-    def _place(self, relation: str) -> DatasetName | None:
-        found = sorted(self._workspace.relation(relation).resources(self._workspace), key=str)
+    @cache
+    def place(relation: str) -> DatasetName | None:
+        found = sorted(workspace.relation(relation).resources(workspace), key=str)
         return dataset_name(found[0]) if found else None
+
+    for column in direct(mapping):
+        origins = origins_of(Source(Ref("mapping", mapping), column), onwards)
+        named = ((place(each.item.name), each.column) for each in origins)
+        sources = dict.fromkeys((where, name) for where, name in named if where is not None)
+        if sources:
+            yield column, tuple(sources)
 
 
 Assertions = Sequence[tuple[str, bool]]

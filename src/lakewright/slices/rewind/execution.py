@@ -24,12 +24,7 @@ from lakewright.slices.chain import AppliedSlice, counter_of
 from lakewright.slices.rewind.difference import TableDifference, compare_tables
 from lakewright.slices.rewind.plan import watermarks_after, watermarks_of
 from lakewright.slices.rewind.settlement import find_rewind, record_landed
-from lakewright.slices.rewind.side_table import (
-    begin_beside,
-    rewind_session,
-    side_of,
-    swap_write,
-)
+from lakewright.slices.rewind.side_table import SUFFIX, begin_beside, rewind_session, swap_write
 from lakewright.slices.slice_replay import replay_slices
 from lakewright.strategies.slice_load import check_unchanged, table_lock
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
@@ -67,7 +62,7 @@ def build_beside(
         TargetError: A slice cannot be applied under today's declaration; those before it stay for the next
             attempt.
     """
-    side, session = side_of(entity, context.lake), rewind_session(context.lake, plan.state)
+    side, session = entity.beside(context.lake.settings, SUFFIX), rewind_session(context.lake, plan.state)
     begin_beside(
         context,
         entity,
@@ -102,7 +97,7 @@ def compare_beside(context: ProcessingContext, entity: Entity, state: TableState
         return None
     lake, session = context.lake, strict_session(context.lake)
     before = read_table(session, entity.places(lake.settings).silver, state.version)
-    after = read_table(session, side_of(entity, lake).places(lake.settings).silver)
+    after = read_table(session, entity.beside(lake.settings, SUFFIX).places(lake.settings).silver)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
     return compare_tables(before, after, system)
 
@@ -206,7 +201,7 @@ def _swap(
     raise_counter(store, counter_of(silver), number)
     items = store.read([known.item_id for known in plan.slices])
     applied = tuple(AppliedSlice(each["item"], each["number"], each) for each in contents)
-    beside = side_of(entity, lake).places(lake.settings).silver
+    beside = entity.beside(lake.settings, SUFFIX).places(lake.settings).silver
     built = observe_table(lake, beside)
     rewind = {
         **rewind_content,

@@ -16,6 +16,7 @@ from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.watermarks import StoredWatermark, Watermark, processed_put
 from lakewright.slices.discovery import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
+from lakewright.slices.result import metrics_content
 from lakewright.slices.rewind.side_table import remove_beside
 
 if TYPE_CHECKING:
@@ -126,9 +127,7 @@ def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:
     if rewound.token is None or "delta_version" in rewound.content:
         return rewound
     metrics = {**rewound.content.get("metrics", {}), "deltaVersion": commit.version}
-    content = {**rewound.content, "metrics": metrics, "delta_version": commit.version}
-    rows = metrics.get("quarantined")
-    return replace(rewound, content={**content, "quarantined": rows} if rows else content)
+    return replace(rewound, content={**rewound.content, **metrics_content(metrics)})
 
 
 def find_rewind(context: ProcessingContext, entity: Entity, rewind_id: str) -> Commit | None:

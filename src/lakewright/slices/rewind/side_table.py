@@ -27,7 +27,6 @@ from lakewright.strategies.tuning import Tuning
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.errors import LakewrightError
     from lakewright.lake.commit import Commit
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
@@ -49,24 +48,6 @@ _OWN = "lakewright."
 
 
 _OTHER = "it was built of other slices, under another declaration, or from another version"
-
-
-def error_of_table(error: LakewrightError, entity: Entity, side: Entity, lake: Lake) -> LakewrightError:
-    """Return an error that names an entity's table instead of the one beside it."""
-    beside, own = (str(each.places(lake.settings).silver) for each in (side, entity))
-    if beside not in error.message:
-        return error
-    message = error.message.replace(beside, own)
-    return type(error)(message, remedy=error.remedy, details=error.details)
-
-
-def side_of(entity: Entity, lake: Lake, suffix: str = SUFFIX) -> Entity:
-    """Return the entity with the table beside its own in place of it."""
-    templates = entity.templates(lake.settings)
-    key = "silver_table" if "silver_table" in templates else "silver_path"
-    other = {"silver_path", "silver_table"} - {key}
-    changed = {key: f"{templates[key].rstrip('/')}{suffix}", **dict.fromkeys(other)}
-    return entity.with_settings(**changed)
 
 
 def side_address(address: Address, suffix: str = SUFFIX) -> Address:
@@ -222,7 +203,7 @@ def remove_beside(context: ProcessingContext, entity: Entity) -> None:
 
     The next rewind removes it then: it begins with what was before the table's last rewind.
     """
-    address = side_of(entity, context.lake).places(context.lake.settings).silver
+    address = entity.beside(context.lake.settings, SUFFIX).places(context.lake.settings).silver
     try:
         drop_table(context.lake, address)
     except Exception as error:  # the rewind has landed; its records must not wait for a folder

@@ -153,7 +153,7 @@ class Definer:
         model = self._registry.find_or_none(category, kind)
         if model is None:
             fault = self._registry.fault(category, kind, location)
-            raise SpecError([replace(fault, message=f"{subject}: {fault.message}")])
+            raise SpecError([fault.about(subject)])
         return self._definition(category, declared, kind, model)
 
     def _repeat(
@@ -235,17 +235,17 @@ def _read_repetition(category: str, declared: RawDefinition) -> tuple[str, tuple
     subject, at = f"{category} {declared.name!r}", declared.at("environment")
     known = ("kind", category, "environment", *AROUND)
     faults = [
-        Fault(f"{subject}: unknown key {key!r}", declared.at(key), suggestion(key, known))
+        Fault(f"unknown key {key!r}", declared.at(key), suggestion(key, known))
         for key in declared.raw
         if key not in known
     ]
     name, given = declared.raw.get(category), {}
     if not isinstance(name, str):
-        faults.append(Fault(f"{subject}: {category!r} is missing, the {category} to repeat", declared.at()))
+        faults.append(Fault(f"{category!r} is missing, the {category} to repeat", declared.at()))
     try:
         given = read_settings(declared.raw.get("environment"))
     except ValueError as error:
-        faults.append(Fault(f"{subject}: environment: {error}", at))
+        faults.append(Fault(f"environment: {error}", at))
     if faults:
-        raise SpecError(faults)
+        raise SpecError(fault.about(subject) for fault in faults)
     return str(name), tuple(Binding(key, ValueType.STRING, str(text), at) for key, text in given.items())

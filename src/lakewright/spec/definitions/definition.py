@@ -30,9 +30,6 @@ M = TypeVar("M")
 
 Locate = Callable[[ValuePath], Location]
 
-ABOUT = "about"
-"""Detail of faults in a definition: what messages call the definition, and the message without that."""
-
 VALIDATED = "validated"
 """Detail of faults of a value that a field does not accept: the path of the field."""
 
@@ -94,27 +91,18 @@ def _fault(found: Any, subject: str, locate: Locate) -> Fault:
     path = tuple(found["loc"])
     context = found.get("ctx") or {}
     # Validators of a whole model run after those that write their own messages.
-    message = str(found["msg"]).removeprefix("Value error, ")
+    message = str(context.get("error", found["msg"]))
     if found["type"] == "missing" and path:
         message, path = f"{path[-1]!r} is missing", path[:-1]
     elif found["type"] == "unknown_key":
         path = path[:-1]
     inside = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
-    return fault_about(
-        subject,
-        Fault(
-            f"{inside}: {message}" if inside else message,
-            location=locate(tuple(found["loc"])),
-            remedy=context.get("remedy"),
-            details={} if found["type"] in _WHOLE else {VALIDATED: list(found["loc"])},
-        ),
-    )
-
-
-def fault_about(subject: str, fault: Fault) -> Fault:
-    """Return a fault with the definition that it is in, such as `relation 'stations'`."""
-    about = (subject, fault.message)
-    return replace(fault, message=": ".join(about), details={**fault.details, ABOUT: about})
+    return Fault(
+        f"{inside}: {message}" if inside else message,
+        location=locate(tuple(found["loc"])),
+        remedy=context.get("remedy"),
+        details={} if found["type"] in _WHOLE else {VALIDATED: list(found["loc"])},
+    ).about(subject)
 
 
 PREFIX = "template/"
@@ -159,10 +147,10 @@ def bind(
             bindings.append(Binding(parameter.name, parameter.type, text, location))
             continue
         why = "is missing, a parameter of the template" if text is None else "must be a single value"
-        faults.append(Fault(f"{subject}: {parameter.name!r} {why}", location))
+        faults.append(Fault(f"{parameter.name!r} {why}", location).about(subject))
     names = [*(parameter.name for parameter in spec.parameters), *AROUND]
     faults += [
-        Fault(f"{subject}: the template has no parameter {key!r}", locate((key,)), suggestion(key, names))
+        Fault(f"the template has no parameter {key!r}", locate((key,)), suggestion(key, names)).about(subject)
         for key in rest
     ]
     return tuple(bindings), tuple(faults)
@@ -179,8 +167,8 @@ def bound_values(subject: str, bindings: tuple[Binding, ...], scope: Scope) -> d
         try:
             values[binding.name] = parse_value(binding.type, scope.render(binding.text))
         except ValueError as error:
-            message = f"{subject}: parameter {binding.name!r} of the template: {error}"
-            raise SpecError.of(message, location=binding.location) from None
+            message = f"parameter {binding.name!r} of the template: {error}"
+            raise SpecError.of(message, location=binding.location, subject=subject) from None
     return values
 
 
@@ -235,7 +223,7 @@ class Definition(RawDefinition):
             touches: The other definitions that are wrong because of it.
         """
         found = Fault(message, self.at(*path), remedy, touches=(self.key, *touches))
-        return fault_about(self.subject, found)
+        return found.about(self.subject)
 
     def check(self) -> tuple[Named | None, tuple[Fault, ...]]:
         """Return the model of the definition with unevaluated expressions, and the faults.
@@ -293,7 +281,7 @@ class Definition(RawDefinition):
         def report(error: SpecError, path: tuple[str | int, ...]) -> None:
             fault = error.faults[0]
             where = fault.location or self.at(*path)
-            faults.append(fault_about(self.subject, replace(fault, location=where)))
+            faults.append(replace(fault, location=where).about(self.subject))
 
         return report
 

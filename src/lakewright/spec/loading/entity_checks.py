@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.definitions.definition import ABOUT, Definition
+from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import names_used
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import as_flag
@@ -20,6 +20,7 @@ from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import SLIP, meant, nearest
+from lakewright.spec.words import counted
 
 
 def merge_connections(
@@ -48,8 +49,8 @@ def reported_once(faults: Iterable[Fault]) -> list[Fault]:
     """
     alike: dict[tuple[Location | None, str, bool], list[Fault]] = {}
     for fault in faults:
-        _, problem = fault.details.get(ABOUT, (None, fault.message))
-        alike.setdefault((fault.location, problem, ABOUT in fault.details), []).append(fault)
+        is_prefixed = fault.problem is not None
+        alike.setdefault((fault.location, fault.problem or fault.message, is_prefixed), []).append(fault)
     return [_at_first_place(each) for each in alike.values()]
 
 
@@ -57,8 +58,7 @@ def _at_first_place(faults: Sequence[Fault]) -> Fault:
     first, more = faults[0], len({fault.message for fault in faults}) - 1
     if not more:
         return first
-    subject, problem = first.details[ABOUT]
-    return replace(first, message=f"{subject} and {more} {'other' if more == 1 else 'others'}: {problem}")
+    return replace(first, message=f"{first.subject} and {counted(more, 'other')}: {first.problem}")
 
 
 def _not_overridden(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _used_settings(definitions: Iterable[Definition], lake: LakeSettings | None)
 
 def _unused_setting(key: str, definitions: Sequence[Definition]) -> Fault:
     first, more = definitions[0], len(definitions) - 1
-    others = f" and {more} {'other' if more == 1 else 'others'}" if more else ""
+    others = f" and {counted(more, 'other')}" if more else ""
     known = meant(key, EntitySettings.model_fields, cutoff=SLIP)
     remedy = known or f"Remove it; a path may read it as ${{settings_{key}}}."
     where = first.at("settings", key)

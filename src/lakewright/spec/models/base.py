@@ -116,7 +116,7 @@ def message_of(kind: str, message: str, context: Mapping[str, Any], value: Any) 
 
     Args:
         kind: The type of the error, such as `literal_error`.
-        message: Pydantic's message, for errors that validators raised.
+        message: Pydantic's message, for types of errors that have no words of our own.
         context: What pydantic reports about the error.
         value: The value that was given.
 
@@ -133,8 +133,9 @@ def message_of(kind: str, message: str, context: Mapping[str, Any], value: Any) 
     for pattern, text in _WRITTEN:
         if re.fullmatch(pattern, kind):
             return text.format(limit=limit, given=_given(value), kind=_kind(value)), None
-    written = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return re.sub(r"^Input should be", "must be", written), None
+    if isinstance(raised := context.get("error"), Exception):
+        return str(raised), None
+    return re.sub(r"^Input should be", "must be", message), None
 
 
 def _not_one_of(known: list[str], value: Any) -> tuple[str, str | None]:

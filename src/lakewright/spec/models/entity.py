@@ -72,6 +72,7 @@ class Entity(EntityKeys, Named):
     _scope: Scope | None = PrivateAttr(default=None)
     _declare: Callable[[], Entity | None] | None = PrivateAttr(default=None)
     _called: str = PrivateAttr(default="")
+    _beside: Address | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -246,6 +247,16 @@ class Entity(EntityKeys, Named):
         settings.__dict__.pop("slice_format", None)  # the copy has what the original has computed
         return self.model_copy(update={"settings": settings})
 
+    def beside(self, lake: LakeSettings, suffix: str) -> Entity:
+        """Return the entity with the table beside its own, of a name with this suffix, in place of that."""
+        templates = self.templates(lake)
+        key = "silver_table" if "silver_table" in templates else "silver_path"
+        other = {"silver_path", "silver_table"} - {key}
+        changed = {key: f"{templates[key].rstrip('/')}{suffix}", **dict.fromkeys(other)}
+        found = self.with_settings(**changed)
+        found._beside = self.places(lake).silver
+        return found
+
     def as_declared(self) -> Entity:
         """Return the entity with its expressions as the file has them, before they are evaluated.
 
@@ -279,9 +290,9 @@ class Entity(EntityKeys, Named):
         table, of_slices = templates.get("silver_table"), templates.get("bronze_table")
         return Places(
             slices=self._slices(templates, lake),
-            silver=Address(location=self._place("silver", templates["silver_path"], lake))
+            silver=Address(self._place("silver", templates["silver_path"], lake), beside=self._beside)
             if table is None
-            else Address(name=self._table("silver_table", table)),
+            else Address(name=self._table("silver_table", table), beside=self._beside),
             raw=self._place("raw", templates["raw_path"], lake),
             quarantine=self._place("quarantine", self._quarantine_path(templates["bronze_path"]), lake),
             bronze_table=None if of_slices is None else self._table("bronze_table", of_slices),

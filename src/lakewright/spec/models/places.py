@@ -6,7 +6,7 @@ Source: `processing-strategies.md`. The layout is Datalake Foundation's.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakewright.errors import SpecError
 from lakewright.schema.sql import name_sql
@@ -24,10 +24,17 @@ class Address:
     Attributes:
         location: A local path without scheme, or a URI.
         name: `database.table` or `catalog.database.table`, unquoted.
+        beside: The address of the table beside which this one is until it replaces that; None for all others.
     """
 
     location: str | None = None
     name: str | None = None
+    beside: Address | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The table as errors of slices name it: one beside an entity's own is shown as the own."""
+        return str(self.beside or self)
 
     @property
     def sql(self) -> str:

@@ -6,7 +6,6 @@ import json
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal as Number
 from typing import Any, TypeAlias
 
@@ -55,7 +54,7 @@ def texts_of(fields: Sequence[Field], records: Sequence[Record]) -> list[tuple[s
 
 def _numbered(error: SpecError, index: int) -> Fault:
     (fault,) = error.faults
-    return replace(fault, message=f"record {index + 1}: {fault.message}")
+    return fault.about(f"record {index + 1}")
 
 
 def record_faults(

@@ -7,8 +7,7 @@ finds the table compacted meanwhile is compared with the table again, as after a
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import local_table_path, observe_table
 from lakewright.lake.table import set_properties
 from lakewright.spec.models.places import Address
-from lakewright.stores.heartbeat import Heartbeat
-from lakewright.targets.lease import claim_resource, table_resource
+from lakewright.targets.lease import leases_held, table_resource
 
 if TYPE_CHECKING:
     from lakewright.lake.compaction import TableShape
@@ -104,7 +102,8 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
     wanted = entity.settings.maintenance
     place = local_table_path(lake, address)
     guard = address if place is None else Address(location=str(place))
-    with _lease_held(leases, address), commit_lock(guard, str(leases.holder)):
+    leased = leases_held(lake, leases, frozenset({table_resource(address)}))
+    with leased, commit_lock(guard, str(leases.holder)):
         if found.retention:
             set_properties(lake, address, found.retention)
             found = replace(found, retention={})
@@ -150,16 +149,3 @@ def _missing_retention(lake: Lake, address: Address, entity: Entity) -> dict[str
     state = observe_table(lake, address)
     wanted = entity.settings.silver_properties.items() if state.exists else ()
     return {k: v for k, v in wanted if k.endswith("RetentionDuration") and state.properties.get(k) != v}
-
-
-@contextmanager
-def _lease_held(leases: Leases, address: Address) -> Iterator[None]:
-    """Hold the lease on a table, renewed by a heartbeat."""
-    with Heartbeat(leases.store, leases.duration) as heartbeat:
-        lease = claim_resource(leases, table_resource(address))
-        heartbeat.keep(lease)
-        try:
-            yield
-        finally:
-            heartbeat.drop(lease)
-            leases.release(lease)

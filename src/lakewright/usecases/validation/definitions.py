@@ -132,8 +132,7 @@ class _Walk:
         try:
             return expand_arguments([parameter], sample_arguments([parameter]), self.scope)[0][parameter.name]
         except SpecError as error:
-            subject = f"parameter {parameter.name!r}"
-            self._report(replace(fault, message=f"{subject}: {fault.message}") for fault in error.faults)
+            self._report(fault.about(f"parameter {parameter.name!r}") for fault in error.faults)
             plain = parameter.model_copy(update={"default": None, "granularity": None})
             return expand_arguments([plain], sample_arguments([plain]), self.scope)[0][parameter.name]
 
@@ -142,7 +141,7 @@ class _Walk:
         try:
             return evaluate()
         except SpecError as error:
-            named = [replace(fault, message=f"{subject}: {fault.message}") for fault in error.faults]
+            named = [fault.about(subject) for fault in error.faults]
             self._report(fault for fault in named if not self._is_about_value(fault, text))
             return None
 
@@ -185,9 +184,7 @@ class _Walk:
         try:
             model = definition.resolve(imported.scope)
         except SpecError as error:
-            self._report(
-                replace(fault, message=f"import {imported.name!r}: {fault.message}") for fault in error.faults
-            )
+            self._report(fault.about(f"import {imported.name!r}") for fault in error.faults)
             return
         for reference in (*model.references(), *model.mentions()):
             self._visit_import(imported, reference.category, reference.name)
@@ -213,17 +210,16 @@ class _Walk:
         lake = self.workspace.project.lake
         for key, names in entity.unknown_names(lake, self.scope).items():
             for name in sorted(names):
-                path = ("settings", key)
-                message = f"{definition.subject}: {key} uses the unknown name {name!r}"
-                self._report([Fault(message, definition.at(*path), f"Declare {name!r}, or correct it.")])
+                why, remedy = f"{key} uses the unknown name {name!r}", f"Declare {name!r}, or correct it."
+                self._report([definition.fault(why, "settings", key, remedy=remedy)])
         self._report(check_places(definition, entity, lake, self.scope)[0])
 
     def _check_files(self, definition: Definition, model: Named) -> None:
         for _, name, path in marked_texts(model, FileText):
             is_known = not self._depends_on_value(texts_in(value_at(definition.raw, path)))
             if is_known and not self.workspace.project_path(name).is_file():
-                message = f"{definition.subject}: there is no file {name}"
-                self._report([Fault(message, definition.at(*path), "Create it, or correct the path.")])
+                remedy = "Create it, or correct the path."
+                self._report([definition.fault(f"there is no file {name}", *path, remedy=remedy)])
 
     def _depends_on_value(self, texts: Iterable[str]) -> bool:
         """Return whether texts use a parameter that a stand-in is the value of."""

@@ -59,7 +59,7 @@ def _key_faults(each: Evaluated) -> Iterator[Fault]:
             relation.update_key()
     except SpecError as error:
         for fault in error.faults:
-            yield Fault(f"{each.definition.subject}: {fault.message}", each.definition.at(key), fault.remedy)
+            yield each.definition.fault(fault.message, key, remedy=fault.remedy)
 
 
 def check_columns(evaluation: Evaluation, columns: Columns) -> None:
@@ -98,7 +98,6 @@ class _Named:
 
 
 def _partition_faults(each: Evaluated) -> Iterator[Fault]:
-    subject = each.definition.subject
     for named in _named_partitions(each):
         found = list(_name_faults(each, named))
         yield from found
@@ -107,7 +106,7 @@ def _partition_faults(each: Evaluated) -> Iterator[Fault]:
         try:
             named.relation.open_columns(canonical_partition(named.relation.partitions, named.values))
         except LakewrightError as error:
-            yield Fault(f"{subject}: {error.message}", each.definition.at(*named.path), error.remedy)
+            yield each.definition.fault(error.message, *named.path, remedy=error.remedy)
 
 
 def _name_faults(each: Evaluated, named: _Named) -> Iterator[Fault]:
@@ -238,11 +237,11 @@ def _unfilled(each: Evaluated, target: WritingTarget, brought: Sequence[str] | N
     there = {name.lower() for name in (*(brought or ()), *target.partition)}
     for field in relation.partitions if brought is not None else ():
         if field.name.lower() not in there:
-            message = (
-                f"{each.definition.subject}: {relation.label} is partitioned by {field.name}, of which "
-                f"neither `partition` nor its mapping {target.mapping!r} has a value"
+            why = (
+                f"{relation.label} is partitioned by {field.name}, of which neither `partition` nor its "
+                f"mapping {target.mapping!r} has a value"
             )
-            yield Fault(message, each.definition.at("partition"), f"Add {field.name} to one of them.")
+            yield each.definition.fault(why, "partition", remedy=f"Add {field.name} to one of them.")
 
 
 Named = tuple[str, tuple[str | int, ...]]
@@ -278,18 +277,18 @@ def _absent(
     for name, path in named if known is not None else ():
         whole = name.lower()
         if whole not in lower and not (has_fields and whole.partition(".")[0] in lower):
-            message = f"{each.definition.subject}: {says} {name!r}{more}"
-            yield Fault(message, each.definition.at(*path), suggestion(name, known or ()))
+            remedy = suggestion(name, known or ())
+            yield each.definition.fault(f"{says} {name!r}{more}", *path, remedy=remedy)
 
 
 def _option_faults(each: Evaluated) -> Iterator[Fault]:
     for source, path in _file_sources(each.model):
         for name, remedy in unknown_options(source.format, source.options):
-            message = (
-                f"{each.definition.subject}: Lakewright knows no option {name!r} of Spark for "
-                f"{source.format} files, which ignores what it does not know"
+            why = (
+                f"Lakewright knows no option {name!r} of Spark for {source.format} files, which ignores what "
+                "it does not know"
             )
-            yield Fault(message, each.definition.at(*path, "options", name), remedy)
+            yield each.definition.fault(why, *path, "options", name, remedy=remedy)
 
 
 def _file_sources(model: Any) -> Iterator[tuple[FileRelation | FileDataset | FileTarget, tuple[str, ...]]]:

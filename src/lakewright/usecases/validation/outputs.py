@@ -111,9 +111,7 @@ def value_faults(evaluation: Evaluation) -> Iterator[Fault]:
             for path, fault in record_faults(fields, found.records) if fields else ():
                 if "$" not in str(_written(each, where, path[0])):
                     place = each.definition.at(*where, "records", *path)
-                    yield replace(
-                        fault, message=f"{each.definition.subject}: {fault.message}", location=place
-                    )
+                    yield replace(fault, location=place).about(each.definition.subject)
 
 
 def _literals(each: Evaluated) -> Iterator[tuple[ValuesMapping | ValuesRelation, tuple[str, ...]]]:
@@ -157,8 +155,8 @@ def check_pasts(evaluation: Evaluation, lake: Lake) -> None:
         except NotInstalled:
             continue  # only Spark can read the place
         except LakewrightError as error:
-            message, at = f"{each.definition.subject}: {error.message}", ("settings", "history_from")
-            fault = Fault(message, each.definition.at(*at), error.remedy)
+            at = ("settings", "history_from")
+            fault = each.definition.fault(error.message, *at, remedy=error.remedy)
             evaluation.report([fault], is_error="lacks" in error.details)
 
 
@@ -185,8 +183,8 @@ def _unknown_outputs(each: Evaluated, mappings: Models[tuple[int, str], Mapping]
             else:
                 found.check_main()
         except SpecError as error:
-            message = f"{each.definition.subject}: {error.faults[0].message}"
-            yield replace(error.faults[0], message=message, location=each.definition.at(*reference.path))
+            place = each.definition.at(*reference.path)
+            yield replace(error.faults[0], location=place).about(each.definition.subject)
 
 
 @dataclass(slots=True)
@@ -234,8 +232,8 @@ def analyse_with_spark(project: Project, lake: Lake, evaluation: Evaluation) -> 
         except SpecError as error:
             analysis.errors += error.faults
         except (PySparkException, LakewrightError) as error:
-            said = f"{each.definition.subject}: Spark rejects it: {reason_with_position(error)}"
-            analysis.errors.append(Fault(said, each.definition.at()))
+            said = f"Spark rejects it: {reason_with_position(error)}"
+            analysis.errors.append(each.definition.fault(said))
         analysis.accepted += 1
     for outline in outlines.values():
         texts = (each() for notes in outline.notes.values() for each in notes)

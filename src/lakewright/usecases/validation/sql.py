@@ -42,7 +42,6 @@ def check_sql(evaluation: Evaluation, columns: Columns) -> None:
 
 def _check(each: Evaluated, columns: MappingColumns, evaluation: Evaluation) -> None:
     for mark, text, path in _texts(each):
-        location, subject = each.definition.at(*path), each.definition.subject
         if mark is SqlText.QUERY and not isinstance(each.model, ViewRelation):
             evaluation.report(_unknown_mappings(each, text, path), is_error=True)
         own = _own_tables(each, mark, columns)
@@ -54,17 +53,16 @@ def _check(each: Evaluated, columns: MappingColumns, evaluation: Evaluation) -> 
             columns.of_table,
         )
         if found.unparsed is not None:
-            message = f"{subject}: the SQL {_shortened(text)!r} can't be parsed: {found.unparsed}"
+            why = f"the SQL {_shortened(text)!r} can't be parsed: {found.unparsed}"
             is_wrong, asks_spark = (
                 _is_surely_wrong(mark, text),
                 Phrase(Command("validate", "--spark"), " asks Spark."),
             )
             remedy = "Correct it: Spark would reject it, too." if is_wrong else asks_spark
-            evaluation.report([Fault(message, location, remedy)], is_error=is_wrong)
-        unknown = (
-            (f"{subject}: no table of the query declares the column {name!r}", r) for name, r in found.unknown
-        )
-        evaluation.report((Fault(text, location, remedy) for text, remedy in unknown), is_error=False)
+            evaluation.report([each.definition.fault(why, *path, remedy=remedy)], is_error=is_wrong)
+        for name, meant in found.unknown:
+            why = f"no table of the query declares the column {name!r}"
+            evaluation.report([each.definition.fault(why, *path, remedy=meant)], is_error=False)
 
 
 def _texts(each: Evaluated) -> Iterator[tuple[SqlText, str, tuple[str | int, ...]]]:
@@ -114,13 +112,12 @@ def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -
         home, _, inner = name.partition("/")
         known = project.imports[home].mappings if inner and home in project.imports else project.mappings
         if name.lower() != _THIS and (inner if known is not project.mappings else name) not in known:
-            message = f"{each.definition.subject}: there is no mapping {name!r}"
             remedy = (
                 way_to_read(name, project.definitions("relation"))
                 or suggestion(name, known)
                 or "Declare it in a module, below `mappings`."
             )
-            yield Fault(message, each.definition.at(*path), remedy)
+            yield each.definition.fault(f"there is no mapping {name!r}", *path, remedy=remedy)
 
 
 def _own_tables(each: Evaluated, mark: SqlText, columns: MappingColumns) -> dict[str, Sequence[str] | None]:
