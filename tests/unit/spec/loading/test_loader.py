@@ -651,6 +651,13 @@ def test_what_an_import_does_not_offer_is_a_fault(tmp_path: Path, module: str, w
     assert [why in fault.message for fault in caught.value.faults] == [True]
 
 
+def test_a_name_of_an_import_that_is_meant_is_given_as_it_must_be_written(tmp_path: Path) -> None:
+    module = "mappings: {a: {kind: sql, sql: x, inputs: [shared/mm]}}"
+    with pytest.raises(SpecError) as caught:
+        load_project(importing(tmp_path, "{project: shared}", module), LoadOptions(kinds=KINDS, environ={}))
+    assert [fault.remedy for fault in caught.value.faults] == ["did you mean 'shared/m'?"]
+
+
 def test_storage_of_an_import_that_is_not_used_is_told(tmp_path: Path) -> None:
     own = importing(tmp_path, "{project: shared}")
     s3 = "storage: {s3: {endpoint_url: 'http://127.0.0.1:9'}}\n"
