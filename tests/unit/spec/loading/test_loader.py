@@ -464,6 +464,7 @@ def test_templates_are_used_with_their_parameters(tmp_path: Path) -> None:
         ("kind: template/key_value, key: [a]", "must be a single value"),
         ("kind: template/of_target", "is for a target, not for a mapping"),
         ("kind: template/bad", "unknown kind 'nix' of mapping"),
+        ("kind: template/of_nothing", "template 'of_nothing': 'kind' is missing"),
     ],
 )
 def test_a_wrong_use_of_a_template_is_a_fault(tmp_path: Path, use: str, why: str) -> None:
@@ -474,6 +475,7 @@ def test_a_wrong_use_of_a_template_is_a_fault(tmp_path: Path, use: str, why: str
           key_value: {{kind: mapping, parameters: {{name: key}}, template: {{kind: values}}}}
           of_target: {{kind: target, template: {{kind: validate}}}}
           bad: {{kind: mapping, template: {{kind: nix}}}}
+          {"of_nothing: {template: {kind: values}}" if "nothing" in use else ""}
         mappings:
           one: {{{use}}}
         """,
