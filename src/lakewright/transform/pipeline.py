@@ -150,9 +150,9 @@ def prepare(
         TargetError: Spark rejects an expression.
     """
     unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
-    frame = frame.drop(*(column.source for column in entity.columns if column.omit))
-    check_names(frame.columns, system.reserved)
-    typeless_in_slice, delivered = _typeless(frame), frame.columns
+    whole = _without_omitted(frame, entity)
+    check_names(whole.columns, system.reserved)
+    typeless_in_slice, delivered = _typeless(whole), whole.columns
     frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
     source = _source_columns(frame, entity, system, hashed)
     zone, kept = entity.settings.naive_zone(form.zone), _kept_deleted(entity, source)
@@ -233,8 +233,13 @@ def _with_declared_columns(
     # An expression that uses a column which is missing is not at fault.
     check_declared_columns(frame.columns, entity, system, lacking.names, fields=fields)
     frame = lacking.emptied(steps.calculate(frame, entity.calculated), entity)
+    frame = _without_omitted(frame, entity)
     check_names(frame.columns, system.reserved)
     return _with_supplied(frame, entity, system), lacking
+
+
+def _without_omitted(frame: DataFrame, entity: Entity) -> DataFrame:
+    return frame.drop(*(column.source for column in entity.columns if column.omit))
 
 
 @dataclass(frozen=True, slots=True)
