@@ -118,7 +118,7 @@ def test_times_are_written_with_all_their_digits(tmp_path: Path, spark: SparkSes
     made = make_workspace(tmp_path, f"relations: {{r: {r}}}", sessions=same(spark))
     at = "2024-05-01 12:00:00.123456"
     frame = made.spark.sql(f"SELECT timestamp'{at}Z' t, timestamp_ntz'{at}' n")
-    made.relation("r").write(made, frame, partition={}, mode=OutputMode.OVERWRITE)
+    stored(made, "r").write(made, frame, partition={}, mode=OutputMode.OVERWRITE)
     shown = made.relation("r").read(made).selectExpr("cast(t as string) t", "cast(n as string) n")
     assert rows(shown) == [(at, at)]
 
