@@ -127,6 +127,7 @@ def prepare(
     table: TableTypes | None = None,
     hashed: Collection[str] | None = None,
     may_lack_columns: bool = False,
+    place: str | None = None,
 ) -> PreparedSlice:
     """Return the slice after all steps of the pipeline except the last, which the strategies perform.
 
@@ -144,6 +145,7 @@ def prepare(
         table: The types of the table; None if there is none.
         hashed: Names in silver of the only columns whose changes count; None for all columns.
         may_lack_columns: Whether columns that are not optional may be lacking; see `lacking_columns`.
+        place: SQL of where a row is from, which the error of a value then names.
 
     Raises:
         SchemaDriftError: Declared columns are missing, or names clash.
@@ -156,7 +158,7 @@ def prepare(
     frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
     source = _source_columns(frame, entity, system, hashed)
     zone, kept = entity.settings.naive_zone(form.zone), _kept_deleted(entity, source)
-    typed = typed_columns(frame, entity, system, source.names, table=table, zone=zone, kept=kept)
+    typed = typed_columns(frame, entity, system, source.names, table=table, zone=zone, kept=kept, place=place)
     bad = None
     puts_aside = entity.settings.on_bad_rows == "quarantine"
     if puts_aside:
