@@ -158,7 +158,7 @@ def last_builds(builds: Iterable[RecordedBuild]) -> list[RecordedBuild]:
     """Return the builds that count: of those that replace the rows at the same places, only the last one."""
     last: dict[object, RecordedBuild] = {}
     for build in builds:
-        place = build.key if build.is_append or not build.writes else frozenset(build.writes)
+        place = build.key if build.is_of_its_own else frozenset(build.writes)
         if place not in last or last[place].order < build.order:
             last[place] = build
     return list(last.values())
