@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 from tests.acceptance.lake import SmallLake
 from tests.commands import InProcess
 
@@ -171,6 +172,31 @@ class TestRecord:
             (False, "2024-01-01.csv"),
             (True, "2024-01-02.csv"),
         ]
+
+    def test_a_table_is_read_as_it_is_until_it_is_made_under_another_declaration(
+        self, tmp_path: Path, spark: SparkSession
+    ) -> None:
+        project, text = (
+            tmp_path / "project.yml",
+            "name: s\nentities:\n  s: {from: s/*.csv, key: id, strategy: ",
+        )
+        project.write_text(f"{text}merge}}\n")
+        (tmp_path / "s").mkdir()
+        (tmp_path / "s/2024-01-01.csv").write_text("id,v\n1,a\n2,b\n")
+        shop = InProcess(tmp_path, spark)
+        assert shop.run("apply").code == 0
+        DeltaTable(tmp_path / "lake/silver/s").update({"v": "'x'"}, predicate="id = '2'")
+        for strategy in ("merge", "historic"):
+            project.write_text(f"{text}{strategy}}}\n")
+            life = shop.json("history", "row", "s", "2")["versions"]
+            assert [(each["values"]["v"], each["slice"], each["origin"]) for each in life] == [
+                ("b", "2024-01-01.csv", "slice"),
+                ("x", None, "foreign"),
+            ]
+            assert shop.json("sql", "SELECT v FROM s ORDER BY id") == [{"v": "a"}, {"v": "x"}]
+        project.write_text(f"{text}merge, columns: {{id: {{rename: number}}}}}}\n")
+        refused = [shop.run("history", *asked, "s", "2") for asked in (["row"], ["diff"])]
+        assert [(done.code, "lacks number" in done.err) for done in refused] == [(2, True), (2, False)]
 
     def test_a_key_of_another_shape_is_refused_and_one_that_is_not_there_has_no_versions(
         self, lake: SmallLake

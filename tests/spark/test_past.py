@@ -17,6 +17,7 @@ from tests.spark.strategies.bench import entity as declared
 from tests.spark.test_rewind import Died, Shop
 
 from lakewright.lake.commit import STRICT
+from lakewright.schema.fault import Fault
 from lakewright.spec.models.adoption import HistoryFrom
 from lakewright.strategies.past_load import CARRIED, past_rows, timed_rows, versions_of
 from lakewright.strategies.version_rows import FROM, UNREAD
@@ -156,6 +157,17 @@ def test_times_of_the_past_without_an_offset_are_in_the_zone_of_the_lake(spark: 
     past = past_rows(frame, slice_, declared("historic"), history, zone="Europe/Amsterdam", file="''").frame
     (row,) = past.selectExpr("cast(a as string) a", "cast(b as string) b").collect()
     assert (row["a"], row["b"]) == ("2024-05-01 08:00:00",) * 2
+
+
+def test_a_value_of_the_past_that_does_not_fit_is_named_with_its_export(spark: SparkSession) -> None:
+    frame, slice_ = spark.sql("select '1x' id, '2024-05-01' day"), spark.sql("select 1 id").schema
+    history = HistoryFrom(folder="exports", valid_from="day")
+    past = past_rows(frame, slice_, declared("historic"), history, zone="UTC", file="'exports/a.csv'").frame
+    with pytest.raises(Exception, match="1x") as raised:
+        past.collect()
+    fault = Fault.raised(str(raised.value))
+    assert fault is not None
+    assert (fault.place, fault.column, fault.value) == ("exports/a.csv", "id", "1x")
 
 
 STARTS = {

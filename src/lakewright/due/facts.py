@@ -332,7 +332,8 @@ class Output:
         unseen: The places of which nobody knows whether they have changed.
         is_refreshed: Whether it is built again from time to time because of these.
         is_refresh_due: Whether it is time for that.
-        foreign: What another writer has done to its rows since the build, as a short text; empty for nothing.
+        foreign: What another writer has made of its rows since the build: a version of the table, or the mark
+            of its files; empty for nothing.
         job: The job that builds it.
         instance: The parameters of the instance.
     """
@@ -353,7 +354,7 @@ class Output:
     unseen: tuple[str, ...] = ()
     is_refreshed: bool = False
     is_refresh_due: bool = False
-    foreign: str = ""
+    foreign: int | str = ""
     job: str = ""
     instance: Mapping[str, str] = field(default_factory=dict)
 

@@ -94,17 +94,19 @@ def output_plan(output: Output, facts: Facts, before: Moves) -> tuple[tuple[Step
 
 
 def _foreign(output: Output, facts: Facts) -> Verb | None:
-    return facts.decided(output.whole, output.foreign) if output.foreign else None
+    return facts.decided(output.whole, str(output.foreign)) if output.foreign else None
 
 
 def _noticed(output: Output, facts: Facts) -> tuple[Finding, ...]:
     """Return what is noticed of a target, whatever its instances need."""
     found = []
     if output.foreign and _foreign(output, facts) is None:
-        reason = Reason(Code.FOREIGN_ROWS, {"version": output.foreign})
+        is_version = isinstance(output.foreign, int)
+        rows = Reason(Code.FOREIGN_ROWS, {"version": output.foreign})
+        reason = rows if is_version else Reason(Code.OUTPUT_CHANGED)
         # Nothing that was appended is made again, so that no build takes the changes back.
         verbs = (Verb.KEEP,) if output.is_append else (Verb.KEEP, Verb.DROP)
-        choices = choices_of(output.whole, output.foreign, verbs, reason.code)
+        choices = choices_of(output.whole, str(output.foreign), verbs, reason.code)
         found.append(Finding(reason, output.whole, choices))
     if output.unseen and not output.is_refreshed:
         found.append(Finding(Reason(Code.UNSEEN, {"places": list(output.unseen)}), output.whole))

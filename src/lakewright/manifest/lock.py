@@ -170,14 +170,13 @@ def recovery_command(item: Item, name: str | None = None) -> Command:
         raise ValueError(f"{item.item_id} has not failed")
     named = name or item.item_id
     error = _recorded_error(item)
-    if error.get("code") == LateSliceError.code:
-        remedy = remedy_of(error)
-        parts = remedy.parts if isinstance(remedy, Phrase) else ()
-        asked = (each for each in parts if isinstance(each, Command))
-        return next(asked, command("requeue", named).plus("--late"))
     if error.get("code") == CommitTooLate.code:
         return command("requeue", named)
-    return command("resolve", named)
+    is_late = error.get("code") == LateSliceError.code
+    typed = command("requeue", named).plus("--late") if is_late else command("resolve", named)
+    remedy = remedy_of(error) if is_late or error.get(PERMITTED_BY) else None
+    parts = remedy.parts if isinstance(remedy, Phrase) else ()
+    return next((each for each in parts if isinstance(each, Command)), typed)
 
 
 def recovery_advice(item: Item, name: str | None = None) -> str:
@@ -193,8 +192,6 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     skip = Phrase(command("resolve", named), ", then ", command("skip", named))
     error = _recorded_error(item)
     remedy = remedy_of(error) or ""
-    if remedy and error.get("code") == LateSliceError.code:
-        return remedy
     if remedy and error.get("code") == CommitTooLate.code:
         first = Phrase(remedy, " If they are, resolve and skip it: ", skip)
         return Phrase(first, ". If not, requeue it: ", typed, ".")
@@ -202,6 +199,8 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     if item.failed is not None and not item.failed.application.is_of_entity:
         after = f", and run {item.failed.application} again"
     otherwise = Phrase(" Otherwise resolve and skip it: ", skip, ".") if error.get(MAY_SKIP) else ""
+    if typed in remedy:
+        return Phrase(remedy, otherwise)
     first = Phrase(remedy, " Then ") if remedy else Phrase("Fix the cause, then ")
     return Phrase(first, typed, f"{after}.", otherwise)
 

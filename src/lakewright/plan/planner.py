@@ -62,6 +62,7 @@ class Candidate:
             a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
         append: That building it adds rows to those that are there, if it does.
+        updates_rows: Whether building it keeps the rows of other instances in the same places.
         definition: The digest of what is declared of the rows that it builds; None if it builds none.
         fault: The fault in the project's files for which it waits, or None.
         may_write_all: Whether it waits, and nobody knows what it writes.
@@ -82,6 +83,7 @@ class Candidate:
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
     append: Append | None = None
+    updates_rows: bool = False
     definition: str | None = None
     fault: Fault | None = None
     may_write_all: bool = False
@@ -398,6 +400,7 @@ class _InstancePlanning:
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
             append=candidate.append if is_build else None,
+            updates_rows=candidate.updates_rows,
         )
 
     def _stale(self, candidate: Candidate) -> tuple[tuple[str, ...], tuple[str, ...], StepKey | None]:

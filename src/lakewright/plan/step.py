@@ -65,6 +65,7 @@ class Step:
         requires: Resources that it reads, if it is not clean.
         provides: Resources that it writes or removes, if it is not clean.
         append: That it adds rows to those that are there, if it would run and does.
+        updates_rows: Whether it keeps the rows that other instances have written into the same places.
         definition: The digest of what is declared of the rows that it builds; None if it builds none.
         relies_on: The earlier step that makes this one clean, or None if it is clean without any step.
         is_reached: Whether no earlier phase or instance keeps it from running.
@@ -86,6 +87,7 @@ class Step:
     requires: frozenset[Resource] = frozenset()
     provides: frozenset[Resource] = frozenset()
     append: Append | None = None
+    updates_rows: bool = False
     definition: str | None = None
     relies_on: StepKey | None = None
     is_reached: bool = True

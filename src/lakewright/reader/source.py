@@ -56,6 +56,14 @@ _ONE_BYTE = ("ascii", "cp125", "iso8859", "koi8", "mac-")
 _SPACES = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
 """Spark's default leaves out spaces around values when it writes, and keeps them when it reads."""
 
+WHOLE_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Spark's default writes milliseconds to files of text."""
+
+_WRITTEN = {"csv": {**WHOLE_TIMES, **_SPACES}, "json": WHOLE_TIMES}
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -158,14 +166,14 @@ def form_of_options(kind: str, options: Mapping[str, str]) -> Form:
     )
 
 
-def writing_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options to write CSV files with, so that reading gives the same values.
+def writing_options(kind: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options to write files of a format with, so that reading gives the same values.
 
-    Empty text alone is read as null.
+    Empty text alone is read from CSV as null.
     """
     given = {name.lower() for name in options}
     quote = next((value for name, value in options.items() if name.lower() == "quote"), '"')
-    defaults = {"escape": quote or "\\", **_SPACES}
+    defaults = {**({"escape": quote or "\\"} if kind == "csv" else {}), **_WRITTEN.get(kind, {})}
     return {**options, **{name: value for name, value in defaults.items() if name.lower() not in given}}
 
 

@@ -39,6 +39,7 @@ from lakewright.lake.table import (
 )
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
+from lakewright.reader.source import WHOLE_TIMES
 from lakewright.relations.file_options import HiveTable, TableFormat
 from lakewright.relations.migration import (
     OF_DELTA,
@@ -397,7 +398,9 @@ class TableRelation(HiveTable, InCatalog, MigratedTable):
         return join(_place(location), *(partition_folder({name: text}) for name, text in partition.items()))
 
     def _staged(self, workspace: Workspace, place: str) -> StagedFiles:
-        return StagedFiles(files_at(place, workspace.lake), place, self.file_format, self.file_options)
+        times = WHOLE_TIMES if self.file_format in ("csv", "json") else {}
+        options = {**times, **self.file_options}
+        return StagedFiles(files_at(place, workspace.lake), place, self.file_format, options)
 
     def _look_again(self, workspace: Workspace) -> None:
         """Update the catalog's list of partitions."""

@@ -66,7 +66,9 @@ class EntityRelation(Relation):
         if at is not None and entity.strategy is not Strategy.HISTORIC:
             return None
         table = self.address(workspace).sql
-        condition = _condition(entity, workspace.layout, at, is_current=self.current)
+        system = SystemColumns(workspace.layout.systemfield_prefix, entity.destination)
+        has_history = entity.strategy is Strategy.HISTORIC
+        condition = _condition(system, at, has_history=has_history, is_current=self.current)
         return table if condition is None else f"({all_rows(table, condition)})"
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
@@ -168,8 +170,8 @@ def read_silver(
         session: The session that reads.
         entity: The entity, whose table exists.
         layout: The lake of the entity's project; default: the settings of `lake`.
-        at: A time. An entity with history then has the versions that were valid at that time, which are the
-            current ones of that time. Another has the rows that its table had, as far as Delta keeps them.
+        at: A time. A table with history then has the versions that were valid at that time, which are the
+            current ones of that time. Another has the rows that it had, as far as Delta keeps them.
         current: Only current rows.
 
     Raises:
@@ -177,18 +179,19 @@ def read_silver(
     """
     layout = layout or lake.settings
     address = entity.places(layout).silver
-    if at is None or entity.strategy is Strategy.HISTORIC:
-        frame = read_table(session, address)
-    else:
-        frame = read_table_at(lake, session, address, at)
-    condition = _condition(entity, layout, at, is_current=current)
+    system = SystemColumns(layout.systemfield_prefix, entity.destination)
+    frame = read_table(session, address)
+    if at is not None and not system.has_history(frame.columns):
+        frame, at = read_table_at(lake, session, address, at), None
+    has_history = system.has_history(frame.columns)
+    condition = _condition(system, at, has_history=has_history, is_current=current)
     return frame if condition is None else frame.where(condition)
 
 
-def _condition(entity: Entity, layout: LakeSettings, at: datetime | None, *, is_current: bool) -> str | None:
+def _condition(
+    system: SystemColumns, at: datetime | None, *, has_history: bool, is_current: bool
+) -> str | None:
     """Return SQL of which rows of an entity's table are read; None for all."""
-    system = SystemColumns(layout.systemfield_prefix, entity.destination)
-    has_history = entity.strategy is Strategy.HISTORIC
     if at is not None and has_history:
         return system.valid_sql(instant_sql(at))
     return system.current_sql(has_history=has_history) if is_current else None

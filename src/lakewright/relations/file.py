@@ -43,7 +43,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.transform.storable_columns import binary_column
+from lakewright.transform.storable_columns import check_text_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -255,7 +255,8 @@ class FileRelation(StoredRelation):
         if self.declared_schema is None:
             self._check_names(frame)
         outgoing = self._outgoing(workspace, frame, wanted)
-        self._check_binary(outgoing)
+        if self.format == "csv":
+            check_text_columns(self.label, outgoing)
         options = self._writing(workspace)
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
@@ -271,26 +272,17 @@ class FileRelation(StoredRelation):
                 remedy="Rename or drop all but one of them in the mapping; case does not count.",
             )
 
-    def _check_binary(self, frame: DataFrame) -> None:
-        name = binary_column(frame) if self.format == "csv" else None
-        if name is not None:
-            raise TargetError(
-                f"{self.label}: column {name!r} has binary values, which CSV does not hold",
-                remedy="Write them as text, such as `base64(…)` gives it, or in another format.",
-            )
-
     def _writing(self, workspace: Workspace) -> Mapping[str, str]:
         """Return the options for writing, such that reading gives the same rows and columns."""
         zone = self._reader(workspace, self.declared(workspace)).local_zone
         return self._complete() if zone is None else {"timeZone": zone, **self._complete()}
 
     def _complete(self) -> Mapping[str, str]:
-        if self.format == "csv":
-            return writing_options(self.options)
-        has_option = any(name.lower() == "ignorenullfields" for name in self.options)
+        options = writing_options(self.format, self.options)
+        has_option = any(name.lower() == "ignorenullfields" for name in options)
         if self.format != "json" or self.declared_schema is not None or has_option:
-            return self.options
-        return {**self.options, "ignoreNullFields": "false"}  # else a column of nulls alone is lost
+            return options
+        return {**options, "ignoreNullFields": "false"}  # else a column of nulls alone is lost
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
         fields = self.declared(workspace)

@@ -57,6 +57,7 @@ class RecordedBuild:
         output: The mark of each place that it has written; empty unless it is done.
         append: The identity of an append that it has begun, by which the table shows whether it is done.
         is_append: Whether it adds its rows to those that are there.
+        updates_rows: Whether it keeps the rows that other instances have written into the same places.
         order: A text that sorts builds by the time at which they were recorded.
     """
 
@@ -71,6 +72,7 @@ class RecordedBuild:
     output: Mapping[Resource, str] = field(default_factory=dict)
     append: str | None = None
     is_append: bool = False
+    updates_rows: bool = False
     order: str = ""
 
     @property
@@ -82,6 +84,11 @@ class RecordedBuild:
         """Return whether it stands, and all that it writes is in some places."""
         is_inside = all(any(place.contains(each) for place in places) for each in self.writes)
         return bool(self.writes) and is_inside and self.state is not BuildState.WITHDRAWN
+
+    @property
+    def is_of_its_own(self) -> bool:
+        """Whether no build of another instance replaces what it has written."""
+        return self.is_append or self.updates_rows or not self.writes
 
     @property
     def may_have_added(self) -> bool:
@@ -98,6 +105,7 @@ class RecordedBuild:
         """The value of its document."""
         return {
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            "updates_rows": self.updates_rows,
             "parameters": dict(self.parameters),
             "state": self.state.value,
             "writes": [_place(each) for each in self.writes],
@@ -110,6 +118,7 @@ class RecordedBuild:
         """Return the build of a document's value."""
         return cls(
             **{name: value[name] for name in _AS_THEY_ARE},
+            updates_rows=value.get("updates_rows", False),  # earlier versions did not record it
             parameters=value["parameters"],
             state=BuildState(value["state"]),
             writes=tuple(map(_resource, value["writes"])),
@@ -338,6 +347,7 @@ class BuildRecorder:
             tuple(self._named(step.provides)),
             append=append,
             is_append=step.append is not None,
+            updates_rows=step.updates_rows,
             order=f"{self.run.key} {index:08}",
         )
 

@@ -258,6 +258,7 @@ class _Observer:
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
             append=None if append is None else replace(append, begun=last_build().begun),
+            updates_rows=target.updates_rows(context.defaults),
             definition=None if definition is None else definition.digest,
         )
 

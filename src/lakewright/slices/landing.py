@@ -18,7 +18,7 @@ from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.spark_errors import translated_failures
 from lakewright.notebook import html_table
-from lakewright.reader.source import form_of_slices
+from lakewright.reader.source import WHOLE_TIMES, form_of_slices
 from lakewright.schema.conversion import convert
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
@@ -51,9 +51,6 @@ _TYPED = frozenset({"csv", "orc"})
 
 _FRACTIONS = frozenset(("float", "double", "decimal"))
 _WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
-
-_TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
-"""Spark's default writes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +170,7 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
     mark = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_marked).lower()}
     # One text for an instant, whatever the session that it comes from. It is in UTC, because the offsets of
     # zones had seconds before about 1900, which the format has not.
-    times = {"timeZone": "UTC", "timestampFormat": _TIMESTAMP} if form.kind in _OPTIONS else {}
+    times = {"timeZone": "UTC", **WHOLE_TIMES} if form.kind in _OPTIONS else {}
     options = {**mark, **times, **_OPTIONS.get(form.kind, {}), **form.options}
     what = f"the frame can't be landed as {form.kind} for {entity.called}"
     if form.kind in _OPTIONS and (name := binary_column(frame)) is not None:

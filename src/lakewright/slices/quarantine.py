@@ -137,7 +137,7 @@ def name_bad_rows(
         bad = unparsed_rows(frame)
         if not isinstance(error, SliceError):
             bad = fit_slice(lake, session, lenient, frame, request).prepared.bad
-        found = collect_bad_rows(bad, SHOWN)
+        found = collect_bad_rows(bad, SHOWN, slice_.name)
     except Exception:  # whatever it is, the first error says what is wrong
         return error
     if not found:

@@ -40,6 +40,7 @@ class BadRow:
         key: Values of its business key; None if they are not known.
         record: Its text, or its columns as JSON.
         further: Its other faults, of which there are nine at most.
+        within: The path of its file in the folder that is the slice; empty for a slice of one file.
     """
 
     fault: Fault
@@ -48,6 +49,7 @@ class BadRow:
     key: Mapping[str, Any] | None = None
     record: str = ""
     further: tuple[Fault, ...] = ()
+    within: str = ""
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -73,7 +75,7 @@ class BadRow:
     @property
     def place(self) -> str:
         """Where the row is: its line, its key, or the row itself."""
-        name = self.file.rstrip("/").rpartition("/")[2]
+        name = self.within or self.file.rstrip("/").rpartition("/")[2]
         if self.line is not None:
             return f"{name}, line {self.line}"
         if self.key:
@@ -81,11 +83,11 @@ class BadRow:
         return f"{name}, {self.record[:100]}"
 
 
-def collect_bad_rows(bad: DataFrame | None, most: int) -> tuple[BadRow, ...]:
-    """Return the bad rows, found by one query; at most one more than `most`."""
+def collect_bad_rows(bad: DataFrame | None, most: int, slice_name: str) -> tuple[BadRow, ...]:
+    """Return the bad rows of a slice, found by one query; at most one more than `most`."""
     if bad is None:
         return ()
-    rows = map(_bad_row, bad.limit(most + 1).collect())
+    rows = (_bad_row(row, slice_name) for row in bad.limit(most + 1).collect())
     return tuple(sorted(rows, key=lambda row: (row.file, row.record)))
 
 
@@ -199,14 +201,16 @@ def _text(faults: Iterable[Fault], *, of_earlier_slices: bool = False) -> str:
     return ", ".join(fault_text(each, of_earlier_slices=of_earlier_slices) for each in faults)
 
 
-def _bad_row(row: Row) -> BadRow:
+def _bad_row(row: Row, slice_name: str) -> BadRow:
     key = None if row["key"] is None else json.loads(row["key"])
     place = str(row["file"] or "")
     local = local_path(place) if place else None
+    file = place if local is None else str(local)
     fault, *further = Fault.parsed_all(row["fault"])
     return BadRow(
         fault=fault,
-        file=place if local is None else str(local),
+        file=file,
+        within=file.partition(f"/{slice_name}/")[2],
         key=key or None,
         record=str(row["record"]),
         further=tuple(further),

@@ -157,6 +157,7 @@ def value_in(
     column: str,
     zone: str | None,
     owner: Owner = Owner.TABLE,
+    place: str | None = None,
 ) -> str:
     """Return SQL of a column's value in another type, which fails a query if it does not fit.
 
@@ -167,6 +168,7 @@ def value_in(
         column: Its name in messages.
         zone: The time zone of times without an offset.
         owner: What gives the column the other type.
+        place: SQL of where a row is from, which the error then names.
 
     Raises:
         SchemaDriftError: No value of the column fits.
@@ -176,7 +178,7 @@ def value_in(
     found = convert(name_sql(name), source, target, column=column, rules=ValueRules(zone, owner))
     if found.is_never:
         raise incompatible_type_error(column, source.ddl, target.ddl)
-    return found.strict
+    return (found if place is None else found.placed(place)).strict
 
 
 def _differences(actual: Mapping[str, Type], expected: Mapping[str, Type]) -> tuple[Difference, ...]:

@@ -168,7 +168,9 @@ def past_rows(
         else:
             wanted = (kind or VOID) if own is None else declared
             source = VOID if own is None else types[own]
-            columns[name] = value_in(own, source, wanted, column=own or name, zone=zone, owner=Owner.SLICE)
+            columns[name] = value_in(
+                own, source, wanted, column=own or name, zone=zone, owner=Owner.SLICE, place=file
+            )
     absent = {name.lower() for name in missing}
     keys = [name for name in entity.business_keys if {name.lower(), name.lower().partition(".")[0]} & absent]
     check_past_columns(present, keys, history, history.place)
@@ -223,7 +225,7 @@ def load_past(
     state = observe_table(lake, address)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
     of_past = replace(request, slice_name="", strategy=Strategy.HISTORIC)
-    prepared = prepare_rows(lake, _carrying(entity), past.frame, of_past, state)
+    prepared = prepare_rows(lake, _carrying(entity), past.frame, of_past, state, place=FILE)
     timed = materialized(timed_rows(prepared.frame, system, before=request.at))
     counts = check_rows(
         timed,

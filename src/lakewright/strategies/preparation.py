@@ -204,7 +204,10 @@ def _loads(
     ]
     most = entity.settings.max_bad_rows
     # Slices that may have bad rows are read one by one.
-    bad_rows = [collect_bad_rows(fit.prepared.bad, most) if is_last else () for _, fit, is_last in fitting]
+    bad_rows = [
+        collect_bad_rows(fit.prepared.bad, most, request.slice_name) if is_last else ()
+        for request, fit, is_last in fitting
+    ]
     statistics = _statistics(entity, parts, len(fitting))
     if tuning != of_slice:
         tuning.apply(session, lake)

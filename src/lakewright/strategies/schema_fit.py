@@ -128,6 +128,7 @@ def prepare_rows(
     state: TableState,
     *,
     table: StructType | None = None,
+    place: str | None = None,
 ) -> PreparedSlice:
     """Return rows with the columns, keys and hashes of an entity's table, as that makes them.
 
@@ -138,6 +139,7 @@ def prepare_rows(
         request: The request to process them.
         state: The table.
         table: The columns whose types the values are converted to; None if there are none.
+        place: SQL of where a row is from, which the error of a value then names.
     """
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
     policy = entity.settings.schema_drift
@@ -157,4 +159,5 @@ def prepare_rows(
         else TableTypes({name.lower(): kind for name, kind in types.items()}, policy, fixed),
         hashed=state.names if table is not None and policy == "ignore" else None,
         may_lack_columns=request.may_lack_columns,
+        place=place,
     )

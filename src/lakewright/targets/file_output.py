@@ -26,6 +26,7 @@ from lakewright.spec.models.base import KindOf, RefersTo, Texts, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.target import OutputTarget
 from lakewright.targets.writing import observed_measures
+from lakewright.transform.storable_columns import check_text_columns
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -196,6 +197,7 @@ class LocalTarget(FileOutput):
         """Write the rows, one after the other."""
         frame = context.workspace.frame(self.mapping)
         names = list(self.columns) or frame.columns
+        check_text_columns(self.label, frame.select(*map(column, names)))
         texts = frame.select(*(column(name).cast("string").alias(name) for name in names))
         part = Path(part_of(place))
         part.parent.mkdir(parents=True, exist_ok=True)

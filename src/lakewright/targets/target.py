@@ -213,6 +213,10 @@ class Target(Named):
         """Return that a build adds its rows to those that are there; None if it does not."""
         return None
 
+    def updates_rows(self, defaults: TargetDefaults) -> bool:
+        """Return whether a build keeps the rows that other instances have written into the same places."""
+        return False
+
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         """Return whether the target's output holds the rows of an append of that identity."""
         return False

@@ -165,6 +165,10 @@ class RowTarget(OutputTarget):
             return None
         return Append(self.destination(workspace)[0].appends_once)
 
+    def updates_rows(self, defaults: TargetDefaults) -> bool:
+        """Return whether a build keeps the rows that other instances have written into the same places."""
+        return self.mode_of(defaults) is OutputMode.UPDATE
+
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         """Return whether the relation holds the rows of an append of that identity."""
         relation, partition = self.destination(workspace)

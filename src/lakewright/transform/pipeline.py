@@ -127,6 +127,7 @@ def prepare(
     table: TableTypes | None = None,
     hashed: Collection[str] | None = None,
     may_lack_columns: bool = False,
+    place: str | None = None,
 ) -> PreparedSlice:
     """Return the slice after all steps of the pipeline except the last, which the strategies perform.
 
@@ -144,19 +145,20 @@ def prepare(
         table: The types of the table; None if there is none.
         hashed: Names in silver of the only columns whose changes count; None for all columns.
         may_lack_columns: Whether columns that are not optional may be lacking; see `lacking_columns`.
+        place: SQL of where a row is from, which the error of a value then names.
 
     Raises:
         SchemaDriftError: Declared columns are missing, or names clash.
         TargetError: Spark rejects an expression.
     """
     unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
-    frame = frame.drop(*(column.source for column in entity.columns if column.omit))
-    check_names(frame.columns, system.reserved)
-    typeless_in_slice, delivered = _typeless(frame), frame.columns
+    whole = _without_omitted(frame, entity)
+    check_names(whole.columns, system.reserved)
+    typeless_in_slice, delivered = _typeless(whole), whole.columns
     frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
     source = _source_columns(frame, entity, system, hashed)
     zone, kept = entity.settings.naive_zone(form.zone), _kept_deleted(entity, source)
-    typed = typed_columns(frame, entity, system, source.names, table=table, zone=zone, kept=kept)
+    typed = typed_columns(frame, entity, system, source.names, table=table, zone=zone, kept=kept, place=place)
     bad = None
     puts_aside = entity.settings.on_bad_rows == "quarantine"
     if puts_aside:
@@ -233,8 +235,13 @@ def _with_declared_columns(
     # An expression that uses a column which is missing is not at fault.
     check_declared_columns(frame.columns, entity, system, lacking.names, fields=fields)
     frame = lacking.emptied(steps.calculate(frame, entity.calculated), entity)
+    frame = _without_omitted(frame, entity)
     check_names(frame.columns, system.reserved)
     return _with_supplied(frame, entity, system), lacking
+
+
+def _without_omitted(frame: DataFrame, entity: Entity) -> DataFrame:
+    return frame.drop(*(column.source for column in entity.columns if column.omit))
 
 
 @dataclass(frozen=True, slots=True)

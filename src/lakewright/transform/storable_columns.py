@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SchemaDriftError
+from lakewright.errors import SchemaDriftError, TargetError
 from lakewright.schema.shape import has_part, mapped, parts
 from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql
@@ -126,6 +126,20 @@ def binary_column(frame: DataFrame) -> str | None:
     CSV has these in a form that no reader takes for bytes again.
     """
     return column_with(frame, "binary")
+
+
+def check_text_columns(label: str, frame: DataFrame) -> None:
+    """Raise an error if rows that are to be written as CSV have binary values.
+
+    Raises:
+        TargetError: A column has them.
+    """
+    name = binary_column(frame)
+    if name is not None:
+        raise TargetError(
+            f"{label}: column {name!r} has binary values, which CSV does not hold",
+            remedy="Write them as text, such as `base64(…)` gives it, or in another format.",
+        )
 
 
 def column_with(frame: DataFrame, start: str) -> str | None:

@@ -5,6 +5,7 @@ Source: `processing-strategies.md`, "Common Processing Pipeline" and "System Col
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakewright.schema.sql import name_sql
@@ -72,6 +73,13 @@ class SystemColumns:
         """Return the condition of versions that were valid at an instant, which is an expression in SQL."""
         start, end = name_sql(self.valid_from), name_sql(self.valid_to)
         return f"{start} <= {instant} AND ({end} IS NULL OR {end} > {instant})"
+
+    def has_history(self, names: Iterable[str]) -> bool:
+        """Return whether these are the columns of a table with history.
+
+        A table keeps the columns of its strategy until it is built again under another one.
+        """
+        return self.valid_to.lower() in map(str.lower, names)
 
     @property
     def temporal(self) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ columns).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.schema.conversion import Conversion, convert
@@ -136,6 +136,7 @@ def typed_columns(
     table: TableTypes | None,
     zone: str | None,
     kept: Collection[str],
+    place: str | None = None,
 ) -> TypedColumns:
     """Return the columns of a slice whose types are not their own.
 
@@ -148,6 +149,7 @@ def typed_columns(
         zone: Time zone of times without an offset; None if these are no instants.
         kept: Names in silver, in lower case, of columns whose values must fit even in a record that arrives
             deleted.
+        place: SQL of where a row is from, which the error of a value then names.
 
     Raises:
         SchemaDriftError: No value of a column can fit its type, and rows are not put aside.
@@ -170,7 +172,8 @@ def typed_columns(
         if column.conversion.why_never not in (None, Reason.NO_UNIT) and not puts_aside:
             raise incompatible_type_error(name, own.ddl, column.target.ddl)
         if column.conversion.sql != name_sql(name):
-            found.append(column)
+            placed = column.conversion if place is None else column.conversion.placed(place)
+            found.append(replace(column, conversion=placed))
     noted = (field.name for field in frame.schema.fields if INFERRED in field.metadata)
     return TypedColumns(tuple(found), is_deleted, tuple(noted))
 

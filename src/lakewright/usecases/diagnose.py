@@ -53,6 +53,7 @@ from lakewright.spec.words import counted
 from lakewright.stores.backend import write_fault
 from lakewright.stores.deferred_store import DeferredStore
 from lakewright.stores.registry import select_backend
+from lakewright.strategies.adoption import is_adoptable
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.targets.context import RunOptions
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
@@ -386,7 +387,8 @@ def _silver(app: App, entity: Entity) -> str:
                 " builds the table again from its slices.",
             ),
         )
-    return f"{silver}, version {state.version}, {counted(len(state.columns), 'column')}"
+    later = "; the next slice checks its rows, and adopts it" if is_adoptable(entity, state) else ""
+    return f"{silver}, version {state.version}, {counted(len(state.columns), 'column')}{later}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.errors.phrase import Command, Phrase
-from lakewright.lake.commit import Commit, is_gone, read_commits, readable
+from lakewright.lake.commit import Commit, has_changed_rows, is_gone, read_commits, readable
 from lakewright.lake.observation import read_table
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.manifest.lock import command
@@ -28,12 +28,13 @@ from lakewright.schema.types import TEXT, VARIANT
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import AppliedSlice, recorded_slice, slices_in
 from lakewright.slices.discovery import called_name, item_id
-from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
 from lakewright.strategies.past_load import past_app
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.transform.row_values import object_sql, parse_values
+from lakewright.transform.steps import find_name
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -176,9 +177,7 @@ def _changed(table: PastTable, old: DataFrame, new: DataFrame) -> DataFrame:
     key, digest = name_sql(table.system.key), name_sql(table.system.hash)
 
     def side(frame: DataFrame, name: str) -> DataFrame:
-        # The declared strategy need not be the one by which this version was made.
-        has_history = table.system.valid_to.lower() in {column.lower() for column in frame.columns}
-        live = table.system.current_sql(has_history=has_history)
+        live = table.system.current_sql(has_history=table.system.has_history(frame.columns))
         frame = frame.where(live)
         keys = ((name, name_sql(name), frame.schema[name].dataType) for name in table.keys)
         return frame.selectExpr(
@@ -206,6 +205,10 @@ def _change(row: Row, old: StructType, new: StructType) -> RowChange:
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         before, after = ({name: side.get(name) for name in names} for side in (before, after))
     return RowChange(key or {}, row["change"], before, after)
+
+
+class OtherDeclaration(UsageError):
+    """A version of a table lacks columns that it would have under today's declaration."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +248,22 @@ class PastTable:
         return tuple(column.silver for column in self.entity.columns if column.is_business_key)
 
     def read(self, version: int | None = None) -> DataFrame:
-        """Return the rows of the last version, or of an earlier one."""
-        return read_table(self.session, self.entity.places(self.app.project.lake).silver, version)
+        """Return the rows of the last version, or of an earlier one.
+
+        Raises:
+            OtherDeclaration: It lacks columns by which records are followed.
+        """
+        frame = read_table(self.session, self.entity.places(self.app.project.lake).silver, version)
+        needed = (*self.keys, self.system.deleted)
+        lacking = [name for name in needed if find_name(frame.columns, name) is None]
+        if lacking:
+            which = "the table" if version is None else f"version {version} of the table"
+            raise OtherDeclaration(
+                f"{which} of {self.entity.called} lacks {', '.join(lacking)}: it was made under another "
+                "declaration",
+                remedy=Phrase(Command("plan"), " shows whether the table is made again."),
+            )
+        return frame
 
     def commit_of(self, name: str) -> tuple[Commit, AppliedSlice]:
         """Return the last commit that was made for a slice, alone or folded with others.
@@ -332,6 +349,9 @@ class PastTable:
         return object_sql((field.name, name_sql(field.name), field.dataType) for field in own)
 
 
+BEFORE = "versions before {} are of another declaration, or their files gone: earlier states are not known"
+"""What is said of a record if the past of its table does not reach back to its first version."""
+
 VERSIONS_AT_ONCE = 20
 """Versions of a table that one query reads: each costs about 0.2 s of planning."""
 
@@ -348,8 +368,8 @@ class RecordVersion:
         slice: The slice that it comes from.
         run_id: The run that processed that slice; None if the table's log doesn't say.
         version: The version of the table; None if the log doesn't say.
-        origin: `slice`, or `history_from` for a version from before the first slice: `slice` is then the
-            export, or the table, that it comes from.
+        origin: `slice`; `history_from` for a version from before the first slice: `slice` is then the export,
+            or the table, that it comes from; or `foreign` for one that another writer made, of no slice.
     """
 
     since: str | None
@@ -393,7 +413,7 @@ class RecordLife:
             for each in self.versions
         )
         back = self.reaches_back_to
-        notes = [f"files of versions before {back} are gone, so earlier states are not known"] if back else []
+        notes = [BEFORE.format(back)] if back else []
         columns = ("since", "until", "", "values", "slice", "run")
         return html_table(repr(self)[1:-1], columns, rows, notes)
 
@@ -439,22 +459,22 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
     named = dict(zip(columns, key, strict=True))
     versions: tuple[RecordVersion, ...]
     oldest: int | None = None
-    if table.entity.strategy is Strategy.HISTORIC:
-        versions = tuple(_history(table, named))
+    frame = table.read()
+    if table.system.has_history(frame.columns):
+        versions = tuple(_history(table, frame, named))
     else:
         versions, oldest = _walk(table, named)
     if not versions:
-        _check_types(table, named)
+        _check_types(table, frame, named)
     return RecordLife(table.entity.called, named, versions, oldest)
 
 
-def _check_types(table: PastTable, key: Mapping[str, str]) -> None:
+def _check_types(table: PastTable, frame: DataFrame, key: Mapping[str, str]) -> None:
     """Raise an error if a value of a business key is none of its column's type, so that no record has it.
 
     Raises:
         UsageError: With the first such value.
     """
-    frame = table.read()
     for name, text in key.items():
         value = table.key_value(frame, name, text)
         if value is None:
@@ -468,16 +488,13 @@ def _check_types(table: PastTable, key: Mapping[str, str]) -> None:
             )
 
 
-def _history(table: PastTable, key: Mapping[str, str]) -> Iterator[RecordVersion]:
-    """Yield the versions of a record of an entity with history."""
-    frame = table.read()
+def _history(table: PastTable, frame: DataFrame, key: Mapping[str, str]) -> Iterator[RecordVersion]:
+    """Yield the versions of a record in a table with history."""
     start, end, _ = map(name_sql, table.system.temporal)
-    flag, file = name_sql(table.system.deleted), name_sql(table.system.filename)
     found = _of_record(table, frame, key).selectExpr(
         _instant(start, "since"),
         _instant(end, "until"),
-        f"{flag} AS deleted",
-        f"{file} AS file",
+        *_marks(table, frame),
         f"{table.values(frame)} AS v",
     )
     for row in sorted(found.collect(), key=lambda row: str(row["since"])):
@@ -515,6 +532,9 @@ def _states(
     """Return the record in each of these versions, or None; versions whose files are gone are left out."""
     try:
         return _read_states(table, versions, key)
+    except OtherDeclaration:
+        if len(versions) == 1:
+            return {}
     except spark_errors() as error:
         if len(versions) == 1:
             if not is_gone(error):
@@ -532,21 +552,28 @@ def _states(
 def _read_states(
     table: PastTable, versions: Sequence[int], key: Mapping[str, str]
 ) -> dict[int, dict[str, Any] | None]:
-    flag, file = name_sql(table.system.deleted), name_sql(table.system.filename)
     frames, types = [], {}
     for version in versions:
         frame = _of_record(table, table.read(version), key)
         types[version] = frame.schema
-        frames.append(
-            frame.selectExpr(
-                f"{version} AS n", f"{flag} AS deleted", f"{file} AS file", f"{table.values(frame)} AS v"
-            )
-        )
+        if table.system.has_history(frame.columns):  # it was made under another strategy
+            frame = frame.where(table.system.current_sql(has_history=True))
+        values = f"{table.values(frame)} AS v"
+        frames.append(frame.selectExpr(f"{version} AS n", *_marks(table, frame), values))
     union = frames[0]
     for frame in frames[1:]:
         union = union.unionAll(frame)
     rows = {int(row["n"]): {**row.asDict(), "types": types[row["n"]]} for row in union.collect()}
     return {version: rows.get(version) for version in versions}
+
+
+def _marks(table: PastTable, frame: DataFrame) -> tuple[str, str]:
+    """Return SQL of whether a row is deleted, and of its slice, which rows of an adopted table lack."""
+    file = find_name(frame.columns, table.system.filename)
+    return (
+        f"{name_sql(table.system.deleted)} AS deleted",
+        f"{'cast(null AS string)' if file is None else name_sql(file)} AS file",
+    )
 
 
 def _of_record(table: PastTable, frame: DataFrame, key: Mapping[str, str]) -> DataFrame:
@@ -568,15 +595,16 @@ def _version(table: PastTable, row: Mapping[str, Any]) -> RecordVersion:
         if is_past
         else _commit_of_file(table, row["file"], row.get("at_version"))
     )
+    is_foreign = commit is not None and not commit.content and has_changed_rows(commit)
     return RecordVersion(
         since=row["since"],
         until=row["until"],
         is_deleted=bool(row["deleted"]),
         values=parse_values(row["v"], row["types"]),
-        slice=_made_by(table, commit) or row["file"],
+        slice=None if is_foreign else _made_by(table, commit) or row["file"],
         run_id=None if commit is None else commit.content.get("run"),
         version=row.get("at_version") if commit is None else commit.version,
-        origin="history_from" if is_past else "slice",
+        origin="history_from" if is_past else "foreign" if is_foreign else "slice",
     )
 
 

@@ -31,7 +31,6 @@ from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.schema.sql import name_sql
 from lakewright.spark.causes import causes_of, first_line, innermost
 from lakewright.spec.expressions.values import ValueType, render_value
-from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import meant, nearest
 from lakewright.transform.row_values import is_nested, json_sql, read_rows
@@ -318,7 +317,7 @@ def read_entity(app: App, name: str, *, as_of: AsOf | None = None, current: bool
         check_version(app.lake, address, as_of)
         with readable(entity.name, as_of):
             frame = read_table(session, address, as_of)
-        has_history = entity.strategy is Strategy.HISTORIC
+        has_history = system.has_history(frame.columns)
         return frame.where(system.current_sql(has_history=has_history)) if current else frame
     at = None if as_of is None else instant_of(app, as_of)
     return read_silver(app.lake, session, entity, at=at, current=current)

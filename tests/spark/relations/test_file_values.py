@@ -111,6 +111,18 @@ def test_values_are_read_as_they_are_written(values: Workspace, tmp_path: Path) 
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_times_are_written_with_all_their_digits(tmp_path: Path, spark: SparkSession, kind: str) -> None:
+    fields = "[{name: t, type: timestamp}, {name: n, type: timestamp_ntz}]"
+    r = f"{{kind: file, format: {kind}, location: r, schema: {{fields: {fields}}}}}"
+    made = make_workspace(tmp_path, f"relations: {{r: {r}}}", sessions=same(spark))
+    at = "2024-05-01 12:00:00.123456"
+    frame = made.spark.sql(f"SELECT timestamp'{at}Z' t, timestamp_ntz'{at}' n")
+    stored(made, "r").write(made, frame, partition={}, mode=OutputMode.OVERWRITE)
+    shown = made.relation("r").read(made).selectExpr("cast(t as string) t", "cast(n as string) n")
+    assert rows(shown) == [(at, at)]
+
+
 def test_values_are_not_guessed(values: Workspace, tmp_path: Path) -> None:
     wrong = {"d": "45352", "t": "10:15", "n": "12D", "i": "7.5", "p": "1.239"}
     write(tmp_path / "csv/a.csv", f"id,{','.join(wrong)}\n1,{','.join(wrong.values())}\n")

@@ -520,3 +520,11 @@ def test_the_ways_of_keeping_last_seen_differ_in_nothing_else(lake: SmallLake) -
         views.append(lake.rows(crm, "id", "v", flag, "dlf_source_filename", "dlf_SourceHash"))
     assert views[0] == views[1]
     assert counts[0] == counts[1]
+
+
+def test_an_expression_may_use_a_column_that_is_left_out(lake: SmallLake) -> None:
+    raw, shout = {"name": "raw", "omit": True}, {"name": "shout", "expression": "upper(raw)"}
+    things = entity(columns=[{"name": "id", "fieldroles": ["businesskey"]}, raw, shout])
+    assert lake.load(things, "s1", [{"id": 1, "raw": "a"}]).inserted == 1
+    assert "raw" not in lake.arrow(things).column_names
+    assert lake.rows(things, "id", "shout") == [(1, "A")]

@@ -14,7 +14,7 @@ from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import TargetResult
 from lakewright.slices.landing import LandedSlice
 from lakewright.slices.rewind.difference import TableDifference
-from lakewright.usecases.look_back import RecordLife, RecordVersion, RowChange, SliceChanges
+from lakewright.usecases.look_back import BEFORE, RecordLife, RecordVersion, RowChange, SliceChanges
 from lakewright.usecases.process_slices import RehearsedSlice
 from lakewright.usecases.rewinds import Rebuilt, Undone
 
@@ -105,7 +105,7 @@ def test_the_life_of_a_record_shows_each_version_without_its_key() -> None:
     life = RecordLife("orders", {"id": "1"}, (version,), 2)
     assert repr(life) == "<RecordLife orders id=1: 1 version>"
     assert "<td>deleted</td><td>name=&lt;x&gt;</td><td>d1</td><td>r1</td>" in life._repr_html_()
-    assert "files of versions before 2 are gone" in life._repr_html_()
+    assert BEFORE.format(2) in life._repr_html_()
 
 
 def test_targets_and_steps_are_shown_in_one_line_each() -> None:

@@ -130,14 +130,18 @@ def test_a_decision_whose_fact_has_changed_is_refused_and_nothing_is_recorded(la
 
 
 @pytest.mark.parametrize(
-    ("is_append", "verbs"),
-    [(False, [Verb.KEEP, Verb.DROP]), (True, [Verb.KEEP])],
-    ids=["replaces", "appends"],
+    ("foreign", "is_append", "verbs", "code"),
+    [
+        (2, False, [Verb.KEEP, Verb.DROP], Code.FOREIGN_ROWS),
+        (2, True, [Verb.KEEP], Code.FOREIGN_ROWS),
+        ("09dd", False, [Verb.KEEP, Verb.DROP], Code.OUTPUT_CHANGED),
+    ],
+    ids=["replaces", "appends", "files"],
 )
 def test_what_another_writer_changed_is_taken_back_only_by_a_build_that_replaces_it(
-    is_append: bool, verbs: list[Verb]
+    foreign: int | str, is_append: bool, verbs: list[Verb], code: Code
 ) -> None:
     build = Build("d1", {}, "t@1")
-    output = Output(TARGET, "d1", {}, mark="t@1", build=build, is_append=is_append, foreign="2")
+    output = Output(TARGET, "d1", {}, mark="t@1", build=build, is_append=is_append, foreign=foreign)
     (found,) = make_plan(Facts(outputs=(output,))).findings
-    assert (found.reason.code, [each.verb for each in found.choices]) == (Code.FOREIGN_ROWS, verbs)
+    assert (found.reason.code, [each.verb for each in found.choices]) == (code, verbs)

@@ -26,6 +26,7 @@ from tests.records import (
 import lakewright
 from lakewright.errors import (
     CommitTooLate,
+    DeleteBrakeError,
     ItemFailed,
     ItemLocked,
     LakewrightError,
@@ -38,12 +39,13 @@ from lakewright.errors import (
     UsageError,
     VerificationError,
 )
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.claim import COUNTER, raise_counter
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, find_lease
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.lock import recovery_advice, recovery_command
-from lakewright.manifest.payload import MAY_SKIP, failure
+from lakewright.manifest.payload import MAY_SKIP, PERMITTED_BY, failure
 from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Document, Put, Write, Written
@@ -701,6 +703,14 @@ def test_the_suggested_command_fits_the_failure(error: Exception, holds_back: bo
         (
             LateSliceError("older", remedy="Apply it with `lakewright manifest requeue orders/1 --late`."),
             "Apply it with `lakewright manifest requeue orders/1 --late`.",
+        ),
+        (
+            DeleteBrakeError(
+                "too many",
+                remedy=Phrase("Look. ", Command("apply", "orders", "--allow", "deletes"), " applies it."),
+                details={PERMITTED_BY: "deletes"},
+            ),
+            "Look. `lakewright apply orders --allow deletes` applies it.",
         ),
         (
             CommitTooLate("late", remedy="See whether they are there."),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakewright.reader.source import Form, form_of_options, form_of_slices, writing_options
+from lakewright.reader.source import WHOLE_TIMES, Form, form_of_options, form_of_slices, writing_options
 from lakewright.spec.models.entity_settings import EntitySettings
 
 CSV = {"header": "true", "sep": ",", "quote": '"', "escape": '"'}
@@ -75,6 +75,9 @@ def test_encodings(encoding: str, has_plain_bytes: bool, is_of_spark: bool) -> N
 
 def test_files_are_written_as_they_are_read() -> None:
     spaces = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
-    assert writing_options({}) == {"escape": '"', **spaces}
-    assert writing_options({"Quote": "'"}) == {"Quote": "'", "escape": "'", **spaces}
-    assert writing_options({"Escape": "\\"}) == {"Escape": "\\", **spaces}
+    always = {**WHOLE_TIMES, **spaces}
+    assert writing_options("csv", {}) == {"escape": '"', **always}
+    assert writing_options("csv", {"Quote": "'"}) == {"Quote": "'", "escape": "'", **always}
+    assert writing_options("csv", {"Escape": "\\"}) == {"Escape": "\\", **always}
+    own = {"TimestampFormat": "yyyy", "timestampntzformat": "yyyy"}
+    assert (writing_options("json", own), writing_options("orc", {})) == (own, {})

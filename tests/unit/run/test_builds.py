@@ -15,6 +15,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.run.builds import BuildState, RecordedBuild, logged_builds, read_builds
 from lakewright.stores.memory import MemoryStore
+from lakewright.usecases.due.build_marks import last_builds
 
 
 def builds(bench: Bench) -> dict[tuple[str, str], RecordedBuild]:
@@ -87,3 +88,14 @@ def test_a_log_tells_builds_of_its_project_that_this_version_understands() -> No
     )
     (found,) = logged_builds(TableHistory("id", 3, log), "lake")
     assert (found.state, found.output) == (BuildState.DONE, {Resource.file("/t"): "id@0"})
+
+
+def test_builds_that_replace_the_rows_of_others_hide_these_and_builds_that_update_rows_do_not() -> None:
+    """A correction of the first day would not be merged again."""
+    place = (Resource.file("/t"),)
+    made = RecordedBuild("lake", "j", "t", {"day": "1"}, "d", BuildState.DONE, place, order="1")
+    for updates_rows, days in ((False, ["2"]), (True, ["1", "2"])):
+        first = replace(made, updates_rows=updates_rows)
+        builds = [first, replace(first, parameters={"day": "2"}, order="2")]
+        assert [each.parameters["day"] for each in last_builds(builds)] == days
+        assert [RecordedBuild.from_json(each.value) for each in builds] == builds

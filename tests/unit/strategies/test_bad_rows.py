@@ -19,7 +19,7 @@ from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discovery import Slice
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.strategies.bad_rows import BadRow, check_bad_rows, message_with_rows
+from lakewright.strategies.bad_rows import BadRow, check_bad_rows, collect_bad_rows, message_with_rows
 from lakewright.strategies.preparation import BadSlice
 from lakewright.strategies.slice_statistics import SliceStatistics
 
@@ -203,3 +203,12 @@ def test_the_types_of_slices_that_are_applied_again_are_those_of_earlier_slices(
             check_bad_rows(misfits("x", owner=owner), orders, TABLE, records=0, is_replayed=True)
         assert f"no bad row fits int, {whose}" in str(raised.value.remedy)
         assert "the table has" not in str(raised.value.remedy)
+
+
+def test_files_of_one_name_in_a_folder_are_told_apart_by_their_paths_in_it() -> None:
+    fault = json.dumps(Fault(Reason.UNPARSED).as_json())
+    files = ("/lake/d1/plant=1/part-0.csv", "/lake/d1/plant=2/part-0.csv", "/lake/d1.csv")
+    rows = [{"fault": fault, "file": each, "key": None, "record": "x"} for each in files]
+    bad: Any = SimpleNamespace(limit=lambda _: SimpleNamespace(collect=lambda: rows))
+    found = collect_bad_rows(bad, 10, "d1")
+    assert [each.place for each in found] == ["d1.csv, x", "plant=1/part-0.csv, x", "plant=2/part-0.csv, x"]

@@ -9,6 +9,7 @@ from lakewright.cli.page import SHORT_ID, Block, Line, Span, labelled, line, tab
 from lakewright.cli.render.run import slice_line
 from lakewright.notebook import value_text, values_text
 from lakewright.spec.words import counted
+from lakewright.usecases.look_back import BEFORE
 
 if TYPE_CHECKING:
     from lakewright.slices.rewind.difference import TableDifference
@@ -73,21 +74,20 @@ def life_page(life: RecordLife) -> Iterator[Block]:
     else:
         yield table_of([_version(each, life.key) for each in life.versions], "")
     if life.reaches_back_to:
-        yield labelled(
-            "note",
-            f"files of versions before {life.reaches_back_to} are gone, so earlier states are not known",
-        )
+        yield labelled("note", BEFORE.format(life.reaches_back_to))
+
+
+_ORIGINS = {"history_from": " (history_from)", "foreign": "(another writer)"}
 
 
 def _version(version: RecordVersion, key: Mapping[str, object]) -> dict[str, object]:
     values = {name: value for name, value in version.values.items() if name not in key}
-    is_declared = version.origin == "history_from"
     return {
         "since": version.since,
         "until": version.until,
         "": "deleted" if version.is_deleted else "",
         "values": Span(values_text(values)),
-        "slice": Span(f"{version.slice or ''}{' (history_from)' * is_declared}"),
+        "slice": Span(f"{version.slice or ''}{_ORIGINS.get(version.origin, '')}"),
         "run": (version.run_id or "")[:SHORT_ID],
     }
 

@@ -51,7 +51,9 @@ class Definer:
         }
         self._templates_checked = {name: definition.check() for name, definition in self._templates.items()}
         self._specs = {
-            name: cast("TemplateSpec", spec) for name, (spec, _) in self._templates_checked.items() if spec
+            name: cast("TemplateSpec", spec)
+            for name, (spec, _) in self._templates_checked.items()
+            if spec and spec.kind
         }
 
     @property
@@ -71,9 +73,10 @@ class Definer:
             for fault in found
         ]
         for template in self._templates.values():
-            if template.kind and template.kind not in self._registry.categories:
+            if template.kind not in self._registry.categories:
                 remedy = suggestion(template.kind, self._registry.categories)
                 why = f"there are no definitions of kind {template.kind!r}"
+                why = why if template.kind else "'kind' is missing"
                 faults.append(template.fault(why, "kind", remedy=remedy))
             elif template.name in self._specs and template.name not in self._used:
                 faults += self._body_faults(template, self._specs[template.name])

@@ -176,7 +176,8 @@ def _import_faults(
             "can be used.",
         )
     elif not _is_among(imported.definitions(category), inner):
-        similar = suggestion(inner, imported.definitions(category))
+        home = name.removesuffix(inner)
+        similar = suggestion(name, (f"{home}{each}" for each in imported.definitions(category)))
         remedy = similar or f"Declare it in project {imported.name}, below `{_section(category)}`."
         yield definition.fault(f"there is no {category} {name!r}", *reference.path, remedy=remedy)
 

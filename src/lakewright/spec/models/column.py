@@ -70,7 +70,9 @@ class ColumnKeys(SnakeModel):
     values: dict[str, bool] | None = Field(
         default=None, min_length=1, description="Texts for true and false, such as {J: true}."
     )
-    omit: bool = Field(default=False, description="Leave the column of the source out.")
+    omit: bool = Field(
+        default=False, description="Leave the column of the source out; expressions may use it."
+    )
 
 
 class Column(ColumnKeys):

@@ -158,7 +158,7 @@ def last_builds(builds: Iterable[RecordedBuild]) -> list[RecordedBuild]:
     """Return the builds that count: of those that replace the rows at the same places, only the last one."""
     last: dict[object, RecordedBuild] = {}
     for build in builds:
-        place = build.key if build.is_append or not build.writes else frozenset(build.writes)
+        place = build.key if build.is_of_its_own else frozenset(build.writes)
         if place not in last or last[place].order < build.order:
             last[place] = build
     return list(last.values())
@@ -265,8 +265,8 @@ class BuildMarks:
         history = self.histories.of(place)
         return history is None or history.is_filled
 
-    def foreign(self, build: RecordedBuild, *, is_append: bool) -> str:
-        """Return what others have done to rows of a build that is held; an empty text for nothing."""
+    def foreign(self, build: RecordedBuild, *, is_append: bool) -> int | str:
+        """Return what others have made of a build that is held, as in `Output`; an empty text for nothing."""
         for place, mark in build.output.items():
             if self._is_as_left(place, mark):
                 continue
@@ -277,7 +277,7 @@ class BuildMarks:
             elif (history := self.histories.of(place)) is not None:
                 version = history.foreign_since(was[1], self._own_versions.get(history.id, frozenset()))
                 if version is not None:
-                    return str(version)
+                    return version
         return ""
 
     def _is_as_left(self, place: Resource, mark: str) -> bool:

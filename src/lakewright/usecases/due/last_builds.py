@@ -166,14 +166,17 @@ class RecordedBuilds(LastBuilds):
     def _shared(
         self, build: RecordedBuild | None, target: str, places: frozenset[Resource]
     ) -> RecordedBuild | None:
-        """Return the last build of a target into some places, of any instance; appends have their own."""
-        if build is not None and (build.is_append or not build.writes):
+        """Return the last build of a target into some places, of any instance but those of their own."""
+        if build is not None and build.is_of_its_own:
             return build
         return self._by_place.get((target, places), build)
 
     @cached_property
     def _by_place(self) -> Mapping[tuple[str, frozenset[Resource]], RecordedBuild]:
-        own = sorted((each for each in self._every if not each.is_append), key=lambda each: each.order)
+        own = sorted(
+            (each for each in self._every if not each.is_of_its_own or not each.writes),
+            key=lambda each: each.order,
+        )
         return {(each.target, frozenset(each.writes)): each for each in own}
 
     def _output(self, marks: BuildMarks, job: Job, build: RecordedBuild, definition: str) -> Output:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
@@ -110,8 +110,10 @@ def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -
     project = each.workspace.project
     for name in mapping_names(text):
         home, _, inner = name.partition("/")
-        known = project.imports[home].mappings if inner and home in project.imports else project.mappings
-        if name.lower() != _THIS and (inner if known is not project.mappings else name) not in known:
+        known: Collection[str] = project.mappings
+        if inner and home in project.imports:
+            known = [f"{home}/{each}" for each in project.imports[home].mappings]
+        if name.lower() != _THIS and name not in known:
             remedy = (
                 way_to_read(name, project.definitions("relation"))
                 or suggestion(name, known)

@@ -464,6 +464,7 @@ def test_templates_are_used_with_their_parameters(tmp_path: Path) -> None:
         ("kind: template/key_value, key: [a]", "must be a single value"),
         ("kind: template/of_target", "is for a target, not for a mapping"),
         ("kind: template/bad", "unknown kind 'nix' of mapping"),
+        ("kind: template/of_nothing", "template 'of_nothing': 'kind' is missing"),
     ],
 )
 def test_a_wrong_use_of_a_template_is_a_fault(tmp_path: Path, use: str, why: str) -> None:
@@ -474,6 +475,7 @@ def test_a_wrong_use_of_a_template_is_a_fault(tmp_path: Path, use: str, why: str
           key_value: {{kind: mapping, parameters: {{name: key}}, template: {{kind: values}}}}
           of_target: {{kind: target, template: {{kind: validate}}}}
           bad: {{kind: mapping, template: {{kind: nix}}}}
+          {"of_nothing: {template: {kind: values}}" if "nothing" in use else ""}
         mappings:
           one: {{{use}}}
         """,
@@ -649,6 +651,13 @@ def test_what_an_import_does_not_offer_is_a_fault(tmp_path: Path, module: str, w
     with pytest.raises(SpecError) as caught:
         load_project(importing(tmp_path, "{project: shared}", module), LoadOptions(kinds=KINDS, environ={}))
     assert [why in fault.message for fault in caught.value.faults] == [True]
+
+
+def test_a_name_of_an_import_that_is_meant_is_given_as_it_must_be_written(tmp_path: Path) -> None:
+    module = "mappings: {a: {kind: sql, sql: x, inputs: [shared/mm]}}"
+    with pytest.raises(SpecError) as caught:
+        load_project(importing(tmp_path, "{project: shared}", module), LoadOptions(kinds=KINDS, environ={}))
+    assert [fault.remedy for fault in caught.value.faults] == ["did you mean 'shared/m'?"]
 
 
 def test_storage_of_an_import_that_is_not_used_is_told(tmp_path: Path) -> None:
