@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from collections.abc import Iterator
@@ -168,3 +169,10 @@ def test_a_deadlock_is_tried_again() -> None:
     database = PostgresDatabase("postgresql://nowhere")
     assert database.is_transient(deadlock)
     assert not database.is_transient(psycopg.errors.InsufficientPrivilege("no"))
+
+
+def test_a_server_that_does_not_answer_is_waited_for_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(StoreUnavailable):
+        PostgresDatabase("postgresql://x@127.0.0.1:1/nothing").read(lambda c: None, patience=0.1)
+    (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert "sqlalche" not in record.getMessage()

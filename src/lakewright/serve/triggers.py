@@ -222,6 +222,7 @@ class _Runs:
                 with self._lock:
                     del self._begun[lane]
             ending = ending_of(attempt, code, request.printed, app.clock())
-            if ending.result is not Result.SUCCEEDED:
-                log.warning("%s ended with code %s:\n%s", " ".join(arguments), code, request.log)
+            # Also of one that succeeded: its hooks may have failed, of which nobody else hears.
+            level = logging.INFO if ending.result is Result.SUCCEEDED else logging.WARNING
+            log.log(level, "%s ended with code %s:\n%s", " ".join(arguments), code, request.log)
             return ending

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lakewright.app import App
 from lakewright.due.words import plan_document
 from lakewright.manifest.journal import BUILD, CALM, SETTLED
 from lakewright.manifest.store import Document, Put, Write
+from lakewright.plan.resource import Resource
 from lakewright.run.builds import BuildState, RecordedBuild, recording
 from lakewright.slices.application import application_of
 from lakewright.slices.discovery import list_bronze
@@ -251,6 +253,25 @@ def test_a_build_that_is_recorded_while_targets_are_settled_is_not_passed_over(
     monkeypatch.setattr(DeltaTable, "version", version)
     settle(opened(lake))
     assert settled(lake) == {"g1", "g2"}
+
+
+def test_a_build_of_the_log_that_is_later_than_the_recorded_one_stands_for_it(lake: Path) -> None:
+    """The lake was moved since, and the manifest is older: the former place is no second output."""
+    app = opened(lake)
+    build = next(
+        found
+        for each in app.store.documents(BUILD)
+        if (found := RecordedBuild.from_json(each.value)).target == "g0"
+    )
+    app.close()
+    earlier = replace(build, order="2020", writes=(Resource.file("/former/g0"),), output={})
+    changed = {name: value for name, value in earlier.value.items() if name != "target"}
+    record(lake, "g0", **changed)
+    forget(lake)
+    later = {**build.value, "order": "2999"}
+    commit(lake / "lake/gold/g0", userMetadata=json.dumps({"by": "lakewright", "build": later}))
+    own = [each for each in plan(lake)["steps"] if each["subject"]["instance"] == build.parameters]
+    assert [each["action"] for each in own] == ["record"]
 
 
 def test_a_table_that_lacks_files_keeps_nothing_else_from_being_settled(lake: Path) -> None:

@@ -42,7 +42,13 @@ def found(app: App, name: str) -> Item:
 
 
 class Runs:
-    """Runs that fail the new slices of some entities, and process nothing."""
+    """Runs that fail the new slices of some entities, and process nothing.
+
+    Attributes:
+        error: Why, if it is not the fault of the slices: they stay ready then.
+    """
+
+    error: Fault | None = None
 
     def __init__(self, lake: Path, *failing: str) -> None:
         for name in ("e0", "e1"):
@@ -53,9 +59,9 @@ class Runs:
 
     def __call__(self, request: JobRequest) -> RunResult:
         self.requests.append(request)
-        bad = Fault("bad", code="slice_failed")
+        bad = self.error or Fault("bad", code="slice_failed")
         names = [name for name in self.failing if not request.targets or name in request.targets]
-        for name in names:
+        for name in names if self.error is None else ():
             fail(self.app, found(self.app, name))
         return result_of(*(ended(name, Status.FAILED, Phase.BUILD, error=bad) for name in names))
 
@@ -73,6 +79,15 @@ def test_a_step_that_failed_in_the_run_of_another_one_is_not_reported_as_done(la
     assert runs.faults() == {"e0": "slice_failed", "e1": "slice_failed"}
     assert [each.targets for each in runs.requests] == [()], "one run takes the slices of both"
     assert runs.requests[0].keep_going, "what fails before BUILD holds up nothing but what reads it"
+
+
+def test_what_failed_in_the_run_of_another_step_is_not_tried_again(lake: Path) -> None:
+    """A full disk is full for the whole run: each further one would cost as much, and fail as well."""
+    runs = Runs(lake, "e1", "g1")
+    runs.error = Fault("no space", code="storage_unavailable")
+    assert runs.faults()["e1"] == "storage_unavailable"
+    assert [each.targets for each in runs.requests].count(()) == 1
+    assert not any({"e1", "g1"} & set(each.targets) for each in runs.requests)
 
 
 def test_a_run_leaves_out_entities_that_wait_for_a_person(lake: Path) -> None:

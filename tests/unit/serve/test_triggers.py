@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import signal
 import time
@@ -141,7 +142,10 @@ def has_ended(world: World) -> bool:
     return state is not None and state.last is not None
 
 
-def test_a_slice_that_arrives_is_processed_by_a_request_in_the_name_of_the_trigger(world: World) -> None:
+def test_a_slice_that_arrives_is_processed_by_a_request_in_the_name_of_the_trigger(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "lakewright.serve.triggers")
     service = world.service()
     service.start()
     try:
@@ -160,6 +164,8 @@ def test_a_slice_that_arrives_is_processed_by_a_request_in_the_name_of_the_trigg
     assert state is not None
     assert state.last is not None
     assert state.last.result is Result.SUCCEEDED
+    own = [each.args for each in caplog.records if each.name == "lakewright.serve.triggers" and each.args]
+    assert [args[1] for args in own if isinstance(args, tuple)] == [0], "what the run logged is kept"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,6 +91,40 @@ def test_a_late_slice_goes_behind_those_after_it_alone(tmp_path: Path) -> None:
     found = [each for each in place.chain.order if each.name != "s2"]
     assert (replay(place, found).base, replay(place, found).slices) == (2, ())
     assert replay(place, found).changes_table is False
+
+
+def test_a_slice_that_was_applied_late_gets_a_later_time_once_those_before_it_are_others(
+    tmp_path: Path,
+) -> None:
+    """The table had no version of the time of the slice before it: without another one it has some."""
+    place = place_of(tmp_path, "s1", "s3", "s2")  # at days 1, 2 and 3
+    order = [
+        replace(each, content={**each.content, "strategy": "historic", "processingTime": f"2024-05-0{day}"})
+        for each, day in zip(place.chain.order, (1, 5, 4), strict=True)
+    ]
+    found = {}
+    for wanted in (order, order[1:]):
+        lasting = lasting_commits(place.chain, wanted)
+        plan = plan_replay(
+            place.bench, place.entity, wanted, lasting, is_whole=True, may_lose=lambda _: False
+        )
+        found[tuple(plan.names)] = [each.at.isoformat() for each in plan.slices]
+    assert found == {
+        ("s1", "s3", "s2"): [f"2024-05-0{day}T00:00:00+00:00" for day in (1, 5, 4)],
+        ("s3", "s2"): ["2024-05-05T00:00:00+00:00", "2024-05-05T00:00:00.000001+00:00"],
+    }
+    assert len(place.warnings) == 2, "the first one: that the manifest was lost"
+
+
+def test_a_slice_that_arrives_is_later_than_all_before_it(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s3", "s2")
+    at = datetime(2024, 5, 3, 12, tzinfo=UTC)
+    order = [
+        replace(each, content={**each.content, "processingTime": f"2024-05-0{day}T00:00:00+00:00"})
+        for each, day in zip(place.chain.order, (1, 5, 2), strict=True)
+    ]
+    (*_, last) = with_times(place.bench, [*order, Arriving("file:///s4", {}, (at,))], Strategy.HISTORIC)
+    assert last.at == datetime(2024, 5, 5, 0, 0, 1, tzinfo=UTC)
 
 
 def test_a_table_whose_base_is_not_whole_starts_over(tmp_path: Path) -> None:

@@ -227,6 +227,8 @@ def plan_replay(
     moved |= {each.item_id for each in taken_back}
     before = () if is_whole else (*held, *(each for each in chain.unlogged if each.item_id not in moved))
     past = past_fingerprint(context.lake, entity) if base is None else None
+    same = _in_place(chain, [*before, *chosen])
+    chosen = _timed_again(context, chosen, before, same=same, strategy=strategy)
     digest = _digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
     return RewindPlan(
         state,
@@ -263,6 +265,40 @@ def moved_slices(chain: SliceChain, wanted: Iterable[AppliedSlice], lasting: int
 def _digest(plan: Mapping[str, Any]) -> str:
     """Return a text that is the same for equal plans."""
     return hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _timed_again(
+    context: ProcessingContext,
+    slices: Iterable[AppliedSlice],
+    before: Iterable[AppliedSlice],
+    *,
+    same: Collection[str],
+    strategy: Strategy | None,
+) -> list[AppliedSlice]:
+    """Return slices that follow others, each with a time that is later if versions would go backwards.
+
+    A slice that was applied after another one with a later time, because no version was of that time, may
+    meet versions of it once the slices before it, or the declaration, are others.
+
+    Args:
+        context: The context of the processing.
+        slices: The slices.
+        before: Those before them, which the table holds.
+        same: Ids of the slices that follow the same ones as before.
+        strategy: The strategy by which all are applied as they are declared now; None for each by its own.
+    """
+    last, found = max(filter(None, (each.at for each in before)), default=None), []
+    for each in slices:
+        is_same = strategy is None and each.item_id in same
+        by = strategy or Strategy(each.content.get("strategy", Strategy.HISTORIC))
+        found.append(each if is_same else _after(last, each, by))
+        if found[-1] is not each:
+            context.warn(
+                f"{each.name}: its processing time {each.content['processingTime']} is not later than that "
+                f"of a slice before it: it gets {found[-1].content['processingTime']}"
+            )
+        last = max(filter(None, (last, found[-1].at)), default=None)
+    return found
 
 
 def _known_slices(
@@ -514,11 +550,14 @@ def with_times(
         strategy: The strategy by which those that arrive are applied.
     """
     found: list[AppliedSlice] = []
+    before: datetime | None = None
+    is_same = True
     for index, each in enumerate(slices):
+        before = max(filter(None, (before, found[-1].at if found else None)), default=None)
         if isinstance(each, AppliedSlice):
-            found.append(_after(found, each, strategy))
+            found.append(each if is_same else _after(before, each, strategy))
             continue
-        before = next((one.at for one in reversed(found) if one.at is not None), None)
+        is_same = False
         rest = (one.at for one in slices[index + 1 :] if isinstance(one, AppliedSlice))
         after = next(filter(None, rest), None)
         own = each.times or (() if after is not None else (context.clock(),))
@@ -538,12 +577,9 @@ def with_times(
     return found
 
 
-def _after(before: Sequence[AppliedSlice], each: AppliedSlice, strategy: Strategy) -> AppliedSlice:
-    """Return a slice that follows others with a later time, if one of these arrives and is a version."""
-    last = before[-1].at if before else None
-    if last is None or each.at is None or each.at > last:
-        return each
-    if strategy is not Strategy.HISTORIC or all(one.number for one in before):
+def _after(last: datetime | None, each: AppliedSlice, strategy: Strategy) -> AppliedSlice:
+    """Return a slice with a time later than the last one before it, which only versions need."""
+    if strategy is not Strategy.HISTORIC or last is None or each.at is None or each.at > last:
         return each
     return replace(each, content={**each.content, "processingTime": (last + TICK).isoformat()})
 

@@ -21,6 +21,9 @@ T = TypeVar("T")
 PATIENCE = 5.0
 """Seconds during which work is retried after a transient failure, such as a lost connection."""
 
+FIRST_PAUSE = 0.02
+"""Seconds before the first retry; each further pause is twice as long, up to a second."""
+
 
 class Collision(Exception):
     """Another transaction inserted the same key first; nothing was written."""
@@ -94,15 +97,17 @@ class Database(ABC):
 
     def _retry(self, work: Callable[[], T], patience: float) -> T:
         deadline = time.monotonic() + patience
-        pause = 0.02
+        pause = FIRST_PAUSE
         while True:
             try:
                 return work()
             except (IntegrityError, self.collisions) as error:
                 raise Collision from error
             except (DBAPIError, self.driver_errors) as error:
+                failure = self.translate(error)
                 if not self.is_transient(error) or time.monotonic() + pause > deadline:
-                    raise self.translate(error) from error
-                log.warning("%s: retrying after %s", self.where, error)
+                    raise failure from error
+                level = logging.WARNING if pause == FIRST_PAUSE else logging.DEBUG
+                log.log(level, "%s; it is tried again for up to %g s", failure.message, patience)
             time.sleep(pause)
             pause = min(2 * pause, 1.0)

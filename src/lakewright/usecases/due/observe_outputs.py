@@ -237,8 +237,8 @@ class OutputObserver:
 
     @cached_property
     def _last(self) -> Sequence[RecordedBuild]:
-        """The builds that count."""
-        return last_builds([*self._looked_at[1], *self.logged.values()])
+        """The builds that count; one that only a log has is later than the recorded one of its instance."""
+        return last_builds({**{each.key: each for each in self._looked_at[1]}, **self.logged}.values())
 
     @cached_property
     def _builds(self) -> Mapping[str, list[RecordedBuild]]:

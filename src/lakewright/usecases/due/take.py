@@ -161,6 +161,7 @@ class _Taker:
     Attributes:
         taken: The steps that were taken.
         plan: The plan whose steps are being taken.
+        before: The number of steps that were taken before this plan.
         faults: Why entities and instances of targets failed in runs that took slices.
     """
 
@@ -172,13 +173,14 @@ class _Taker:
     on_step: Callable[[Step], None]
     taken: list[Taken] = field(default_factory=list)
     plan: Plan = field(default_factory=lambda: Plan(()))
+    before: int = 0
     faults: dict[Subject, Fault] = field(default_factory=dict)
 
     def take(self, plan: Plan) -> bool:
         """Take the ready steps of a plan; return whether one is done."""
-        before, self.plan = len(self.taken), plan
+        self.before, self.plan = len(self.taken), plan
         for planned in plan.ready:
-            if any(each.step.id == planned.id for each in self.taken[before:]) or self._has_failed(planned):
+            if self._is_settled(planned):
                 continue
             if planned.reason.code is Code.REFRESH and any(each.step == planned for each in self.taken):
                 continue  # it is due at all times
@@ -191,7 +193,12 @@ class _Taker:
                     if isinstance(entity, Entity):
                         self.on_step(step)
                         self.taken.append(self._taken(step, entity))
-        return any(each.fault is None for each in self.taken[before:])
+        return any(each.fault is None for each in self.taken[self.before :])
+
+    def _is_settled(self, step: Step) -> bool:
+        """Return whether a step of the plan was taken, or must not be because one before it failed."""
+        now = self.taken[self.before :]
+        return any(each.step.id == step.id for each in now) or self._has_failed(step)
 
     def add_settled(self, before: Plan, after: Plan) -> None:
         """Add the ready steps of a plan that runs took with others: a job has several targets."""
@@ -385,16 +392,26 @@ class _Taker:
             result = self.run(self._request(run, {entity.name, *(each.subject.name for each, _ in along)}))
             faults = self._faults_of(result)
             self.faults |= faults
+            ended = {each.id for each, rest in along if not rest or _whole(each) in faults}
+            self._add_ended(ended, faults)
             if entity in faults:
                 result.check()
-            others = [(each, rest) for each, rest in others if _whole(each) not in faults]
+            others = [(each, rest) for each, rest in others if each.id not in ended]
         return alone
 
+    def _add_ended(self, ended: Collection[str], faults: Mapping[Subject, Fault]) -> None:
+        """Add the steps that a run took with another one, and those of targets that it tried in vain."""
+        for each in self.plan.ready:
+            fault = faults.get(_whole(each))
+            is_tried = each.subject.kind is Kind.TARGET and fault is not None and fault.code != UNDONE
+            if each.id in ended or (is_tried and each.action is Action.BUILD):
+                self.taken.append(Taken(each, fault))
+
     def _others(self, step: Step, jobs: Collection[str]) -> Iterator[tuple[Step, list[OtherRun | None]]]:
-        """Yield the other steps of the plan that process slices by some jobs, with the runs of them."""
+        """Yield the plan's other steps left that process slices by some jobs, with the runs of them."""
         for each in self.plan.ready:
             name = each.subject.name
-            if each.action is not Action.FORWARD or name == step.subject.name or self._has_failed(each):
+            if each.action is not Action.FORWARD or name == step.subject.name or self._is_settled(each):
                 continue
             if any(job.name in jobs for job, *_ in processing_jobs(self.app.project, name)):
                 with suppress(UsageError):  # the step itself reports it
