@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.clean_lake import write_clean_lake
+from tests.plain.engine import standing_in
+from tests.plain.session import plain_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DAYS = 3
 """Slices of each entity, and builds of each target."""
@@ -28,3 +35,10 @@ def lake(made: Path) -> Path:
     shutil.rmtree(made)
     shutil.copytree(kept, made)
     return made
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """A session that stands in for Spark's."""
+    with standing_in():
+        yield plain_session()
