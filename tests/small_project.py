@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
-from tests.plain.session import PlainSessions, is_plain
+from tests.plain.session import sessions_of
 from tests.sessions import no_session
 from tests.silver import rows_of
 from tests.unit.run.bench import Listening
@@ -19,7 +19,6 @@ from lakewright.due.plan import Code, Plan, State
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spark.connect import sessions_like
 from lakewright.spark.session import Sessions
 from lakewright.spec.grants import Grant
 from lakewright.usecases.due.decide import decide
@@ -106,7 +105,7 @@ class SmallProject:
     @property
     def sessions(self) -> Sessions:
         """Where its runs get their sessions from."""
-        return PlainSessions() if is_plain(self.spark) else sessions_like(self.spark)
+        return sessions_of(self.spark)
 
     def app(self, sessions: Sessions = no_session) -> App:
         """Return the project; Spark may not be started unless it is given."""

@@ -15,6 +15,7 @@ def standing_in() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in ("attempt", "slice_replay"):
             patch.setattr(f"lakewright.slices.{module}.commit_slices", slices.commit_slices)
+        patch.setattr("lakewright.usecases.rewinding.compare_beside", slices.compare_beside)
         patch.setattr("lakewright.slices.validation.read_slice", slices.read_slice)
         patch.setattr("lakewright.slices.validation.fit_slice", slices.fit_slice)
         patch.setattr("lakewright.targets.writing.RowTarget.outgoing", gold.outgoing)

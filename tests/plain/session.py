@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.spark.conf import SessionSettings
+from lakewright.spark.connect import sessions_like
 from lakewright.spark.session import Sessions
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ def plain_session() -> SparkSession:
 def is_plain(session: object) -> bool:
     """Return whether a session stands in for one of Spark."""
     return isinstance(session, PlainSession)
+
+
+def sessions_of(session: SparkSession) -> Sessions:
+    """Return where a project gets its sessions from that works with one of Spark, or with a stand-in."""
+    return PlainSessions() if is_plain(session) else sessions_like(session)
 
 
 # As a session of Spark Connect it has no JVM.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +16,7 @@ from tests.model.canonical import row_hash
 from tests.model.strategies import Model, Record, Refused
 from tests.model.strategies import Row as ModelRow
 from tests.plain.session import PlainSession
-from tests.plain.tables import Action, PlainTable, Row, column
+from tests.plain.tables import Action, PlainTable, Row, column, pq
 
 from lakewright.errors import DataLossError, DuplicateBusinesskeyException, TargetError
 from lakewright.lake.commit import FOLDED
@@ -21,6 +24,9 @@ from lakewright.lake.observation import observe_table
 from lakewright.schema.canonical import HASH_VERSION, CanonicalForm
 from lakewright.schema.types import Scalar, StructField
 from lakewright.slices import reading, slice_commit
+from lakewright.slices.rewind import execution
+from lakewright.slices.rewind.difference import TableDifference
+from lakewright.slices.rewind.side_table import side_of
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.entity_settings import DELETION_VECTORS
 from lakewright.strategies import schema_fit
@@ -34,17 +40,53 @@ from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.commit import Token
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
+    from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discovery import Slice
     from lakewright.spec.models.entity import Entity
 
 NAMES = {"bigint": "long", "int": "integer"}
 """Delta's names of types that Spark calls otherwise."""
 
-READERS: Mapping[str, Callable[[str], Any]] = {"string": str, "long": int, "integer": int, "double": float}
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "string": str,
+    "long": int,
+    "integer": int,
+    "double": float,
+    "boolean": bool,
+    "date": date.fromisoformat,
+}
+KINDS: Mapping[type, str] = {bool: "boolean", int: "long", float: "double", str: "string"}
+"""Delta's names of the types of values that a file of JSON or Parquet has."""
+
+Found = tuple[list[Row], dict[str, str]]
+"""The rows of a file, and the types of its columns."""
+
+
+def _of_csv(path: Path) -> Found:
+    with path.open(newline="") as file:
+        found = csv.DictReader(file)
+        return list(found), dict.fromkeys(found.fieldnames or (), "string")
+
+
+def _of_rows(rows: list[Row]) -> Found:
+    kinds: dict[str, str] = {}
+    for row in rows:
+        kinds |= {name: KINDS[type(value)] for name, value in row.items() if value is not None}
+    return [{name: row.get(name) for name in kinds} for row in rows], kinds
+
+
+READ: Mapping[str, Callable[[Path], Found]] = {
+    "csv": _of_csv,
+    "json": lambda path: _of_rows([json.loads(line) for line in path.read_text().splitlines()]),
+    "parquet": lambda path: _of_rows(pq.read_table(path).to_pylist()),
+}
+"""Reads a file, by its format."""
 
 _commit_slices = slice_commit.commit_slices
 _read_slice, _fit_slice = reading.read_slice, schema_fit.fit_slice
+_compare_beside = execution.compare_beside
 
 
 def read_slice(lake: Lake, session: Any, slice_: Slice, entity: Entity) -> Any:
@@ -58,6 +100,28 @@ def fit_slice(lake: Lake, session: Any, entity: Entity, frame: Any, *given: Any,
         return _fit_slice(lake, session, entity, frame, *given, **more)
     state = observe_table(lake, entity.places(lake.settings).silver)
     return SimpleNamespace(state=state, prepared=SimpleNamespace(frame=SimpleNamespace(columns=())))
+
+
+def compare_beside(context: ProcessingContext, entity: Entity, state: TableState) -> TableDifference | None:
+    """Return how a table differs from the one beside it; without Spark no rows of it."""
+    if not state.exists or not isinstance(context.lake.new_session(), PlainSession):
+        return _compare_beside(context, entity, state)
+    settings, side = context.lake.settings, side_of(entity, context.lake)
+    system = SystemColumns(settings.systemfield_prefix, entity.destination)
+    own, beside = (PlainTable(Path(str(each.places(settings).silver.location))) for each in (entity, side))
+    tables = own.rows(state.version), beside.rows()
+    hidden = {system.key, system.hash}
+    equal, total = _alike(*tables, hidden), _alike(*tables, {*hidden, system.last_seen})
+    return TableDifference(equal, len(tables[0]) - total, len(tables[1]) - total, seen=total - equal)
+
+
+def _alike(before: list[Row], after: list[Row], without: set[str]) -> int:
+    """Return how many rows two tables have in common."""
+    rows, others = (
+        Counter(repr(sorted(item for item in row.items() if item[0] not in without)) for row in each)
+        for each in (before, after)
+    )
+    return (rows & others).total()
 
 
 def commit_slices(
@@ -111,7 +175,7 @@ class _SilverTable:
         """Raise an error if the entity declares what is not stood in for."""
         entity, settings = self.entity, self.entity.settings
         unknown = {
-            "format": settings.slice_format.kind != "csv",
+            "format": settings.slice_format.kind not in READ,
             "watermarks": entity.watermarks,
             "partitions": entity.partition_columns,
             "transformations": entity.transformations,
@@ -196,24 +260,27 @@ class _SilverTable:
         )
 
     def _read(self, slice_: Slice) -> list[Row]:
-        """Return the rows of a file of CSV, in the types that are declared.
+        """Return the rows of a slice, in the types that are declared.
 
         Raises:
             TargetError: A value has not the type of its column.
         """
-        kinds = {
+        declared = {
             each.source: NAMES.get(each.type.ddl, each.type.ddl) for each in self.entity.columns if each.type
         }
-        with Path(slice_.path).open(newline="") as file:
-            found = csv.DictReader(file)
-            names = list(found.fieldnames or ())
-            self.columns = [column(name, kinds.get(name, "string")) for name in names]
-            try:
-                return [
-                    {name: READERS[kinds.get(name, "string")](row[name]) for name in names} for row in found
-                ]
-            except ValueError as error:
-                raise TargetError(f"a value does not fit its column: {error}") from error
+        rows, kinds = READ[self.entity.settings.slice_format.kind](Path(slice_.path))
+        kinds |= {name: kind for name, kind in declared.items() if name in kinds}
+        known = [each["name"] for each in self.columns]
+        if known and known != list(kinds):
+            raise NotImplementedError(f"columns of the table: {known}, of the slice: {list(kinds)}")
+        self.columns = [column(name, kind) for name, kind in kinds.items()]
+        try:
+            return [
+                {n: None if row[n] is None else READERS[kind](row[n]) for n, kind in kinds.items()}
+                for row in rows
+            ]
+        except ValueError as error:
+            raise TargetError(f"a value does not fit its column: {error}") from error
 
     def _record(self, row: Mapping[str, Any]) -> Record:
         own = {each["name"]: row[each["name"]] for each in self.columns}

@@ -114,9 +114,9 @@ class PlainTable:
                 found.add(json.loads(line))
         return found
 
-    def rows(self) -> list[Row]:
-        """Return the rows of the last version."""
-        return rows_of(self.folder)
+    def rows(self, version: int | None = None) -> list[Row]:
+        """Return the rows of a version; by default of the last one."""
+        return rows_of(self.folder, version)
 
     def insert(self, session: PlainSession, rows: Sequence[Row], fields: list[Action], **more: Any) -> int:
         """Commit rows beside those that are there; make the table if there is none."""

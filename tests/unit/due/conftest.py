@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.clean_lake import write_clean_lake
-from tests.plain.engine import standing_in
-from tests.plain.session import plain_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,8 +34,7 @@ def lake(made: Path) -> Path:
     return made
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+@pytest.fixture(scope="session")
+def spark(plain: SparkSession) -> SparkSession:
     """A session that stands in for Spark's."""
-    with standing_in():
-        yield plain_session()
+    return plain
