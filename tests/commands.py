@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 from tests.acceptance.command import Done, Lakewright
+from tests.plain.session import sessions_of
 from tests.sessions import no_session
 
 from lakewright.cli.call import Call, open_app
 from lakewright.cli.entry import answer
 from lakewright.cli.output import Output
-from lakewright.spark.connect import sessions_like
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ class InProcess(Lakewright):
         """Return how `lakewright ARGUMENTS` ended."""
         begin = time.monotonic()
         out, err = self.make_out(), self.make_err()
-        sessions = no_session if self.session is None else sessions_like(self.session)
+        sessions = no_session if self.session is None else sessions_of(self.session)
         with chdir(self.folder), mock.patch.dict(os.environ, environ):
             surroundings = dict(os.environ)
             opener = partial(open_app, sessions=sessions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -92,6 +93,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [items[n] for n in order]
 
 
+def pytest_collection_finish() -> None:
+    """Leave what was collected to no further collection of garbage: it is a million objects."""
+    gc.collect()
+    gc.freeze()
+
+
 # The tests' queries are interpreted: over a handful of rows they take a sixth less processor time, 144 s
 # instead of 172 s for the strategies' cases. `make nightly` and each test that starts a JVM of its own run
 # with what users have.
@@ -144,6 +151,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             patch.setattr(tuning, "TINY_TABLE", -1)
         yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def plain() -> Iterator[SparkSession]:
+    """A session that stands in for one of Spark, where a test is not about how rows are written."""
+    from tests.plain.engine import standing_in
+    from tests.plain.session import plain_session
+
+    with standing_in():
+        yield plain_session()
+
+
+@pytest.fixture(params=["plain", pytest.param("spark", marks=pytest.mark.nightly)])
+def either(request: pytest.FixtureRequest) -> SparkSession:
+    """The stand-in by day, and the session of Spark by night."""
+    session: SparkSession = request.getfixturevalue(request.param)
+    return session
 
 
 @pytest.fixture(scope="session")

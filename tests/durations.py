@@ -36,8 +36,6 @@ REASONS: Mapping[str, str] = {
     "tests/spark/strategies/test_crash.py": "each point at which a run may die",
     "tests/spark/strategies/test_defects.py": "a table for each of 22 defects",
     "tests/spark/test_cluster.py": "six JVMs: a master, two workers, two executors and a driver",
-    "tests/spark/due/test_apply.py": "a lake for each kind of step, and histories of lakes",
-    "tests/spark/due/test_gold.py": "a build for each way in which gold may not hold what it should",
     "tests/spark/test_rewind.py": "undos and rebuilds apply slices again, one after the other",
     "tests/spark/test_reading_cases.py": "a table, or several, for each kind of input that was misread",
     "tests/spark/test_two_drivers.py": "two rounds of two drivers, on an object store",

@@ -25,7 +25,7 @@ WHOLE = (
     *SHORT,
     "tests/spark/strategies/test_cases.py",
     "tests/spark/strategies/test_crash.py",
-    "tests/spark/due/test_apply.py",
+    "tests/spark/due/test_due.py",
     "tests/spark/due/test_histories.py",
     "tests/spark/mappings",
 )

@@ -49,11 +49,13 @@ def sign_last_commit(place: Path, application: str | None = None) -> None:
     log.write_text("\n".join(map(json.dumps, actions)))
 
 
-def rows_of(table: Path) -> list[dict[str, Any]]:
+def rows_of(table: Path, version: int | None = None) -> list[dict[str, Any]]:
     """Return the rows of a Delta table, in no order; none where it doesn't exist."""
     if not (table / "_delta_log").is_dir():
         return []
-    batches = QueryBuilder().register("t", DeltaTable(table)).execute("SELECT * FROM t").read_all()
+    batches = (
+        QueryBuilder().register("t", DeltaTable(table, version=version)).execute("SELECT * FROM t").read_all()
+    )
     names = batches.schema.names
     columns = (batches[name].to_pylist() for name in names)
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

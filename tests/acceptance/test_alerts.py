@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pytest
 from tests.acceptance.lake import SmallLake
 
 from lakewright.manifest.lease import Holder
@@ -18,8 +17,6 @@ from lakewright.stores.sqlite.database import SqliteStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOOK = """
     hooks:
@@ -56,9 +53,9 @@ def heard(lake: SmallLake) -> list[tuple[str, ...]]:
 
 
 def test_a_failed_slice_a_braked_delete_and_a_stale_lock_are_told(
-    tmp_path: Path, session: SparkSession
+    tmp_path: Path, either: SparkSession
 ) -> None:
-    lake = lake_with_hook(SmallLake.make(tmp_path / "lake", session))
+    lake = lake_with_hook(SmallLake.make(tmp_path / "lake", either))
     lake.slice("customers", "1", [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}])
     lake.slice("prices", "1", [{"id": number, "name": "a"} for number in range(30)])
     lake.slice("prices", "2", [{"id": 1, "name": "a"}])

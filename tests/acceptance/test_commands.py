@@ -70,7 +70,10 @@ def test_from_the_first_job_to_destroy(people: InProcess) -> None:
     assert not (people.folder / "lake" / "silver" / "people").exists()
 
 
-def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(people: InProcess) -> None:
+def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(
+    tmp_path: Path, either: SparkSession
+) -> None:
+    people = InProcess(write_people(tmp_path / "a lake"), either)
     deliver(people, "2022-01-01", "1,Ada,1815-12-10,London", "1,Ada,1815-12-10,Paris")
     failed = people.run(*BUILD, "-o", "json")
     assert failed.code == 1, failed.all

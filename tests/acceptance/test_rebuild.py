@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from tests.acceptance.lake import SmallLake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
 
 def test_what_was_destroyed_is_built_again_from_slices_that_landed_anew(
-    tmp_path: Path, session: SparkSession
+    tmp_path: Path, either: SparkSession
 ) -> None:
-    lake = SmallLake.make(tmp_path / "lake", session)
+    lake = SmallLake.make(tmp_path / "lake", either)
     rows = [{"id": 1, "name": "Anna"}, {"id": 2, "name": "Ben"}]
     chosen = ("-t", "customers")
     lake.slice("customers", "1", rows[:1])

@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.spark.due.gold import ages
-from tests.spark.due.small import SmallProject
+from tests.small_gold import ages
+from tests.small_project import SmallProject
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.record import Record

@@ -37,14 +37,14 @@ jobs:
 
 
 @pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path) -> InProcess:
+def shop(either: SparkSession, tmp_path: Path) -> InProcess:
     (tmp_path / "project.yml").write_text(PROJECT)
     (tmp_path / "model.yml").write_text(MODEL)
     bronze = tmp_path / "lake/bronze/orders"
     bronze.mkdir(parents=True)
     for day in range(1, 6):
         (bronze / f"2024-05-0{day}.json").write_text(f'{{"id": 1, "v": {day}}}\n')
-    return InProcess(tmp_path, spark)
+    return InProcess(tmp_path, either)
 
 
 def builds(document: Any) -> list[tuple[Any, ...]]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.clean_lake import write_clean_lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DAYS = 3
 """Slices of each entity, and builds of each target."""
@@ -28,3 +32,9 @@ def lake(made: Path) -> Path:
     shutil.rmtree(made)
     shutil.copytree(kept, made)
     return made
+
+
+@pytest.fixture(scope="session")
+def spark(plain: SparkSession) -> SparkSession:
+    """A session that stands in for Spark's."""
+    return plain

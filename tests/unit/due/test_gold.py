@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.spark.due.gold import SILVER, ages, by_day, delta
-from tests.spark.due.small import SmallProject
+from tests.small_gold import SILVER, ages, by_day, delta
+from tests.small_histories import lose_manifest
+from tests.small_project import SmallProject
 from tests.spark.kept import put_back
 
 from lakewright.due.facts import Kind
@@ -237,11 +238,6 @@ def test_a_chain_of_targets_is_built_in_its_order_and_those_of_other_jobs_are_st
     assert (project.built("ages"), project.built("top")) == ([(10, 3)], [(3,)])
 
 
-def lose_manifest(project: SmallProject) -> None:
-    for each in (project.folder / ".lakewright").glob("manifest.db*"):
-        each.unlink()
-
-
 def test_the_log_tells_what_was_built_if_the_manifest_is_lost(two_days: SmallProject) -> None:
     """Rules, "Gold: builds": a build is in the commit, and in the manifest."""
     days = two_days.gold["targets"]["days"]
@@ -281,20 +277,6 @@ def test_an_older_copy_of_the_manifest_learns_from_logs_what_was_built_since(
     assert set(ready.values()) == {Action.RECORD}
     two_days.done()
     assert (two_days.built("days"), two_days.plan().steps) == (rows, ())
-
-
-def test_what_was_built_before_the_manifest_was_lost_may_be_unknown(daily: SmallProject) -> None:
-    """A file, or a merge, has no log that tells it."""
-    place = "${project.basedir}/lake/gold/days.csv"
-    local = {"kind": "local", "mapping": "of_day", "filename": place}
-    daily.gold["targets"] = {"days": local}
-    daily.write()
-    daily.put("01", {1: 1})
-    daily.done()
-    lose_manifest(daily)
-    daily.done()
-    (finding,) = daily.plan().findings
-    assert (finding.reason.code, finding.subject.name) == (Code.UNRECORDED, "days")
 
 
 def test_gold_of_a_lake_that_was_moved_is_built_again(built: SmallProject) -> None:
@@ -387,38 +369,6 @@ def test_a_run_asks_for_single_builds_where_there_are_many(
     two_days.job("daily", "day=02").check()
     assert [row[1] for row in two_days.built("days")] == ["02", "02"]
     assert due(two_days.plan()) == [("days/day=01", Code.OUTPUT_GONE)]
-
-
-VERIFY = {
-    "kind": "verify",
-    "assertions": {"few": {"kind": "expression", "mapping": "read", "expected": "n < 2"}},
-}
-
-
-def test_a_check_is_done_again_once_its_input_has_changed_and_a_failed_one_may_be_waived(
-    built: SmallProject,
-) -> None:
-    """Rules, "Runs": VERIFY runs where its inputs changed since its last good check."""
-    built.gold["mappings"]["read"] = {"kind": "relation", "relation": delta("ages")}
-    built.gold["targets"]["few"] = VERIFY
-    built.write()
-    assert due(built.plan()) == [], "nobody has asked for the check"
-    built.job("daily", phase=Phase.VERIFY).check()
-    assert built.plan().steps == ()
-    built.put("03", {3: 10})
-    built.apply()
-    (step,) = built.plan().steps
-    assert (step.subject.text, step.reason.code, step.state) == (
-        "few",
-        Code.CHECK_FAILED,
-        State.NEEDS_DECISION,
-    )
-    assert [each.verb.value for each in step.choices] == ["waive"]
-    built.decide("few", "waive")
-    assert built.plan().steps == ()
-    built.put("04", {3: 30})
-    built.done()
-    assert built.plan().steps == ()
 
 
 def test_a_check_that_a_run_did_not_reach_is_done_by_apply(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
+from tests.plain.session import sessions_of
 from tests.sessions import no_session
 from tests.silver import rows_of
 from tests.unit.run.bench import Listening
@@ -18,7 +19,6 @@ from lakewright.due.plan import Code, Plan, State
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spark.connect import sessions_like
 from lakewright.spark.session import Sessions
 from lakewright.spec.grants import Grant
 from lakewright.usecases.due.decide import decide
@@ -39,6 +39,7 @@ class SmallProject:
     """A project of one entity, `people`, whose slices are CSV files.
 
     Attributes:
+        spark: The session of its runs, or one that stands in for it.
         gold: Further definitions by section: targets are added to those of the job `daily`.
     """
 
@@ -101,6 +102,11 @@ class SmallProject:
         lines = "".join(f"{key},{value}\n" for key, value in rows.items())
         (self.slices / f"{name}.csv").write_text(f"id,age\n{lines}")
 
+    @property
+    def sessions(self) -> Sessions:
+        """Where its runs get their sessions from."""
+        return sessions_of(self.spark)
+
     def app(self, sessions: Sessions = no_session) -> App:
         """Return the project; Spark may not be started unless it is given."""
         environ = {"XDG_STATE_HOME": str(self.folder / "state")}
@@ -110,7 +116,7 @@ class SmallProject:
         return plan_of_project(self.app(), grants=frozenset(grants))
 
     def apply(self, *grants: Grant, sessions: Sessions | None = None) -> Applied:
-        app, listening = self.app(sessions or sessions_like(self.spark)), Listening()
+        app, listening = self.app(sessions or self.sessions), Listening()
 
         def run(request: JobRequest) -> RunResult:
             return run_job(app, request, listener=listening, interruption=listening)
@@ -126,7 +132,7 @@ class SmallProject:
 
     def job(self, name: str, *arguments: str, phase: Phase = Phase.BUILD, **more: Any) -> RunResult:
         """Run a job as a person does."""
-        app, listening = self.app(sessions_like(self.spark)), Listening()
+        app, listening = self.app(self.sessions), Listening()
         request = JobRequest(name, phase, arguments, **more)
         return run_job(app, request, listener=listening, interruption=listening)
 

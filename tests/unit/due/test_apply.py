@@ -12,10 +12,9 @@ import pytest
 from deltalake import DeltaTable
 from tests.sessions import no_session
 from tests.silver import rows_of
-from tests.spark.due.small import SmallProject, delete, told
+from tests.small_project import SmallProject, delete, told
 from tests.spark.kept import put_back
 
-from lakewright import Project
 from lakewright.app import App
 from lakewright.due.facts import Verb
 from lakewright.due.plan import Action, Code, Plan, State
@@ -236,8 +235,7 @@ def test_a_slice_of_which_nothing_tells_the_run_is_left_to_a_person(
     project.put("01", {1: 10})
     assert told(project.plan()) == [(Code.UNCLAIMED, State.BLOCKED)]
     assert (project.apply().taken, project.rows()) == ((), {})
-    with Project.load(project.folder, spark=spark) as loaded:
-        loaded.run("daily", "build", day="01").check()
+    project.job("daily", "day=01").check()
     project.put("01", {1: 11})
     project.decide("people/01.csv", "take")
     # A replay needs no run of a job, and may be decided anew while it is due.
@@ -263,20 +261,6 @@ def test_rows_of_another_declaration_are_replayed_within_the_grants(settled: Sma
     assert settled.apply().needs_person
     settled.done(Grant.FOREIGN)
     assert DeltaTable(settled.table).count() == 3
-
-
-def test_python_plans_applies_and_decides(settled: SmallProject) -> None:
-    settled.put("04", {4: 4})
-    with Project.load(settled.folder, spark=settled.spark) as loaded:
-        assert [step.action for step in loaded.due("people").steps] == [Action.FORWARD]
-        assert [each.fault for each in loaded.apply().taken] == [None]
-        settled.put("02", {1: 20})
-        assert loaded.apply().needs_person
-        loaded.decide("people/02.csv", "skip", reason="a test")
-        assert loaded.apply(allow=["replay"]).left.steps == ()
-        with pytest.raises(UsageError):
-            loaded.due(allow="everything")
-    assert settled.rows() == {1: 30, 2: 20, 4: 4}
 
 
 def test_a_choice_that_is_not_offered_is_refused_and_nothing_is_recorded(settled: SmallProject) -> None:
