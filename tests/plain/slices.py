@@ -26,7 +26,7 @@ from lakewright.schema.types import Scalar, StructField
 from lakewright.slices import reading, slice_commit
 from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.difference import TableDifference
-from lakewright.slices.rewind.side_table import side_of
+from lakewright.slices.rewind.side_table import SUFFIX
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.entity_settings import DELETION_VECTORS
 from lakewright.strategies import schema_fit
@@ -106,7 +106,8 @@ def compare_beside(context: ProcessingContext, entity: Entity, state: TableState
     """Return how a table differs from the one beside it; without Spark no rows of it."""
     if not state.exists or not isinstance(context.lake.new_session(), PlainSession):
         return _compare_beside(context, entity, state)
-    settings, side = context.lake.settings, side_of(entity, context.lake)
+    settings = context.lake.settings
+    side = entity.beside(settings, SUFFIX)
     system = SystemColumns(settings.systemfield_prefix, entity.destination)
     own, beside = (PlainTable(Path(str(each.places(settings).silver.location))) for each in (entity, side))
     tables = own.rows(state.version), beside.rows()

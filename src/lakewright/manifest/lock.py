@@ -188,7 +188,7 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
         item: The item.
         name: What the command calls it, such as `entity/slice`; its id by default.
     """
-    typed, named = Phrase(recovery_command(item, name)), name or item.item_id
+    typed, named = recovery_command(item, name), name or item.item_id
     skip = Phrase(command("resolve", named), ", then ", command("skip", named))
     error = _recorded_error(item)
     remedy = remedy_of(error) or ""
@@ -199,7 +199,7 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     if item.failed is not None and not item.failed.application.is_of_entity:
         after = f", and run {item.failed.application} again"
     otherwise = Phrase(" Otherwise resolve and skip it: ", skip, ".") if error.get(MAY_SKIP) else ""
-    if typed in remedy:
+    if isinstance(remedy, Phrase) and typed in remedy.parts:
         return Phrase(remedy, otherwise)
     first = Phrase(remedy, " Then ") if remedy else Phrase("Fix the cause, then ")
     return Phrase(first, typed, f"{after}.", otherwise)

@@ -701,7 +701,10 @@ def test_the_suggested_command_fits_the_failure(error: Exception, holds_back: bo
             "Name a host that DNS can resolve. Then `{resolve}`.",
         ),
         (
-            LateSliceError("older", remedy="Apply it with `lakewright manifest requeue orders/1 --late`."),
+            LateSliceError(
+                "older",
+                remedy=Phrase("Apply it with ", Command("manifest", "requeue", "orders/1", "--late"), "."),
+            ),
             "Apply it with `lakewright manifest requeue orders/1 --late`.",
         ),
         (
