@@ -167,7 +167,7 @@ class RowTarget(OutputTarget):
 
     def updates_rows(self, defaults: TargetDefaults) -> bool:
         """Return whether a build keeps the rows that other instances have written into the same places."""
-        return self.mode_of(defaults) is OutputMode.UPDATE
+        return self.mode_of(defaults) in (OutputMode.UPDATE, OutputMode.OVERWRITE_DYNAMIC)
 
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         """Return whether the relation holds the rows of an append of that identity."""

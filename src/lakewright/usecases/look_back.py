@@ -448,13 +448,10 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
     table = PastTable.of(app, entity_name)
     columns = table.keys
     if not columns or len(columns) != len(key):
-        values = [name.upper() for name in columns]
-        wanted = " ".join(values) or "no key"
+        wanted = " ".join(name.upper() for name in columns) or "no key"
         raise UsageError(
             f"the business key of {table.entity.called} is {wanted}, not {counted(len(key), 'value')}",
-            remedy=Phrase("Write ", Command("history", "row", table.entity.called, *values), ".")
-            if columns
-            else None,
+            remedy=Phrase("Write ", _typed(table), ".") if columns else None,
         )
     named = dict(zip(columns, key, strict=True))
     versions: tuple[RecordVersion, ...]
@@ -467,6 +464,11 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
     if not versions:
         _check_types(table, frame, named)
     return RecordLife(table.entity.called, named, versions, oldest)
+
+
+def _typed(table: PastTable) -> Command:
+    """Return the command that shows a record, with the names of the business key for its values."""
+    return Command("history", "row", table.entity.called, *(name.upper() for name in table.keys))
 
 
 def _check_types(table: PastTable, frame: DataFrame, key: Mapping[str, str]) -> None:
@@ -484,7 +486,7 @@ def _check_types(table: PastTable, frame: DataFrame, key: Mapping[str, str]) -> 
             raise UsageError(
                 f"{text!r} is no value of the business key {name} of type "
                 f"{frame.schema[name].dataType.simpleString()}",
-                remedy="Write the key as the table has it.",
+                remedy=Phrase("Write ", _typed(table), " with values as the table has them."),
             )
 
 

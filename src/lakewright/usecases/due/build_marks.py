@@ -272,7 +272,7 @@ class BuildMarks:
                 continue
             was = version_of(mark)
             if was is None:
-                if not is_append:
+                if not is_append and self.now(place) not in self._left.get(place, ()):
                     return self.now(place)
             elif (history := self.histories.of(place)) is not None:
                 version = history.foreign_since(was[1], self._own_versions.get(history.id, frozenset()))
@@ -298,6 +298,14 @@ class BuildMarks:
         return tuple(
             Resource.file(e.places(settings).slices.folder) for e in self.app.project.entities.values()
         )
+
+    @cached_property
+    def _left(self) -> Mapping[Resource, set[str]]:
+        """The marks with which builds, of any instance, have left the places that they wrote."""
+        found: dict[Resource, set[str]] = {}
+        for place, mark in (each for build in self.builds() for each in build.output.items()):
+            found.setdefault(place, set()).add(mark)
+        return found
 
     @cached_property
     def _own_versions(self) -> Mapping[str, frozenset[int]]:
