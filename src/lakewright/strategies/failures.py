@@ -25,6 +25,7 @@ from lakewright.lake.spark_errors import (
     translated,
     unreadable_reason,
 )
+from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.causes import Cause, causes_of, raised_text, said_of
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
@@ -50,8 +51,10 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         return jvm_failure(slice_name, error)
     if isinstance(error, LakewrightError):
         return error
-    causes = causes_of(error)
     what = f"slice {slice_name} of {entity.name}"
+    if isinstance(error, OSError) and error.errno is not None:  # readers of damaged files give no number
+        return storage_error(error, f"the {what} could not be processed")
+    causes = causes_of(error)
     return (
         fault_error(raised_text(causes), rebuild_command(entity))
         or _expression_error(causes, entity)
