@@ -25,6 +25,7 @@ from lakewright.lake.spark_errors import (
     translated,
     unreadable_reason,
 )
+from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.causes import Cause, causes_of, raised_text, said_of
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
@@ -50,20 +51,23 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         return jvm_failure(slice_name, error)
     if isinstance(error, LakewrightError):
         return error
-    causes = causes_of(error)
+    what, causes = f"slice {slice_name} of {entity.name}", causes_of(error)
     found: LakewrightError | None = (
         fault_error(raised_text(causes), rebuild_command(entity))
         or _expression_error(causes, entity)
         or _table_error(causes, table, entity)
     )
-    if found is None:
-        what = f"slice {slice_name} of {entity.name}"
+    if found is not None:
+        return found
+    if isinstance(error, OSError) and error.errno is not None:  # readers of damaged files give no number
+        found = storage_error(error, f"the {what} could not be processed")
+    else:
         found = (
             translated(error, f"while the {what} was processed", EVERYWHERE)
             or translated(error, what, _OF_SLICES)
             or TargetError(f"the {what} could not be processed: {said_of(causes)}")
         )
-        found.subject = slice_name
+    found.subject = slice_name
     return found
 
 

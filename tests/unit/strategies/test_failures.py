@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gzip import BadGzipFile
+
 import pytest
 from pyspark.errors import PySparkException
 from tests.unit.schema.faults import raised
@@ -266,3 +268,21 @@ def test_a_full_disk_during_a_rewind_is_named_with_the_command() -> None:
     assert found.message == "the storage failed during `undo orders`: No space left on device"
     assert "Free space or repair the storage, then run again" in str(found.remedy)
     assert translated(RuntimeError("division by zero"), "during `undo orders`", EVERYWHERE) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (PermissionError(13, "Permission denied", "/lake/silver/.t.lock"), StorageUnavailable),
+        (OSError(28, "No space left on device", "/lake/quarantine/rows.json"), StorageUnavailable),
+        (FileNotFoundError(2, "No such file or directory", "/bronze/s1.csv"), StorageUnavailable),
+        (BadGzipFile("Not a gzipped file"), TargetError),
+    ],
+)
+def test_what_the_operating_system_refuses_is_no_fault_of_the_slice(
+    error: OSError, kind: type[Exception]
+) -> None:
+    """A slice that another user's folder or a full disk has stopped stays ready."""
+    found = translate_error(error, ENTITY, "s1")
+    assert type(found) is kind
+    assert error.filename is None or error.filename in found.message
