@@ -207,10 +207,6 @@ def _change(row: Row, old: StructType, new: StructType) -> RowChange:
     return RowChange(key or {}, row["change"], before, after)
 
 
-class OtherDeclaration(UsageError):
-    """A version of a table lacks columns that it would have under today's declaration."""
-
-
 @dataclass(frozen=True)
 class PastTable:
     """An entity's table with its log, oldest commit first."""
@@ -251,17 +247,18 @@ class PastTable:
         """Return the rows of the last version, or of an earlier one.
 
         Raises:
-            OtherDeclaration: It lacks columns by which records are followed.
+            UsageError: It lacks columns by which records are followed, which `lacks` of the details names.
         """
         frame = read_table(self.session, self.entity.places(self.app.project.lake).silver, version)
         needed = (*self.keys, self.system.deleted)
         lacking = [name for name in needed if find_name(frame.columns, name) is None]
         if lacking:
             which = "the table" if version is None else f"version {version} of the table"
-            raise OtherDeclaration(
+            raise UsageError(
                 f"{which} of {self.entity.called} lacks {', '.join(lacking)}: it was made under another "
                 "declaration",
                 remedy=Phrase(Command("plan"), " shows whether the table is made again."),
+                details={"lacks": lacking},
             )
         return frame
 
@@ -534,7 +531,9 @@ def _states(
     """Return the record in each of these versions, or None; versions whose files are gone are left out."""
     try:
         return _read_states(table, versions, key)
-    except OtherDeclaration:
+    except UsageError as error:
+        if "lacks" not in error.details:
+            raise
         if len(versions) == 1:
             return {}
     except spark_errors() as error:

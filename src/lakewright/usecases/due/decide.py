@@ -87,7 +87,8 @@ def _not_offered(subject: str, choice: str, offered: Sequence[str], subjects: Co
     """Return the error of a choice that is not offered, with what is offered now."""
     details = {"choices": list(dict.fromkeys(offered)), "subjects": [] if offered else sorted(subjects)}
     if not offered:
-        remedy = f"To be decided: {first_of(details['subjects'], MOST_NAMED)}." if subjects else ""
+        asked = f"To be decided: {first_of(details['subjects'], MOST_NAMED)}."
+        remedy = asked if subjects else Phrase(Command("plan"), " shows what is due.")
         return NotOffered(f"there is nothing to decide about {subject!r}", remedy=remedy, details=details)
     if choice in offered:
         return NotOffered(
