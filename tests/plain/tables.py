@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -171,8 +172,10 @@ class PlainTable:
         lines = map(json.dumps, [{"commitInfo": info}, *txn, *actions])
         place = self.folder / "_delta_log" / f"{log.version + 1:020}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("x") as file:
-            file.write("\n".join(lines))
+        whole = place.with_name(f".{uuid4()}")  # others never read a part of a commit
+        whole.write_text("\n".join(lines))
+        os.link(whole, place)
+        whole.unlink()
         return log.version + 1
 
     def clone(self, session: PlainSession, source: PlainTable, version: int) -> None:
