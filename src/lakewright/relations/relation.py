@@ -140,10 +140,8 @@ class Relation(Named):
         """
         found = workspace.relation(reference) if isinstance(reference, str) else reference
         if not isinstance(found, Relation):
-            label, remedy = (
-                f"relation {found.name!r}",
-                "Read it with a mapping; only its own project can write it.",
-            )
+            label = f"relation {found.name!r}"
+            remedy = "Read it with a mapping; only its own project can write it."
             raise SpecError([Fault(f"{label} belongs to another project", remedy=remedy, subject=label)])
         return found
 
