@@ -170,8 +170,8 @@ class PlainTable:
             info["userMetadata"] = text
         txn = [{"txn": {"appId": app, "version": number, "lastUpdated": info["timestamp"]}}] if app else []
         lines = map(json.dumps, [{"commitInfo": info}, *txn, *actions])
+        self.make_log_folder()
         place = self.folder / "_delta_log" / f"{log.version + 1:020}.json"
-        place.parent.mkdir(parents=True, exist_ok=True)
         whole = place.with_name(f".{uuid4()}")  # others never read a part of a commit
         whole.write_text("\n".join(lines))
         os.link(whole, place)
@@ -181,7 +181,7 @@ class PlainTable:
     def clone(self, session: PlainSession, source: PlainTable, version: int) -> None:
         """Make this a table with the files of a version of another one."""
         log = source.log(version)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.make_log_folder()
         for path in log.files:
             shutil.copy(source.folder / path, self.folder / path)
         meta = {"metaData": {**log.meta, "id": str(uuid4())}}
@@ -204,11 +204,15 @@ class PlainTable:
         gone = map(_removed, own.files.values())
         self.commit(session, "CREATE OR REPLACE TABLE AS SELECT", {}, [*made, *gone, *adds])
 
+    def make_log_folder(self) -> None:
+        """Make the folder of the log; as with Delta, it is there before files of rows are."""
+        (self.folder / "_delta_log").mkdir(parents=True, exist_ok=True)
+
     def _written(
         self, rows: Sequence[Row], fields: list[Action], partitions: Sequence[str]
     ) -> Iterator[Action]:
         """Write rows, a file for each partition; yield the actions that add them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.make_log_folder()
         kept = [each for each in fields if each["name"] not in partitions]
         schema = pa.schema([(each["name"], KINDS[each["type"]]) for each in kept])
         parts: dict[tuple[str, ...], list[Row]] = {} if partitions or not rows else {(): []}

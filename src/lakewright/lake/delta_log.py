@@ -93,8 +93,11 @@ class LocalLog:
             return None
 
     def holds_others(self) -> bool:
-        """Return whether the folder holds something other than the remains of a first write."""
-        return self.path.is_dir() and any(self.path.iterdir()) and not is_uncommitted(self.path)
+        """Return whether the folder holds something, but no log.
+
+        A first write makes the folder of the log before its files, so it's none of others while it goes on.
+        """
+        return self.path.is_dir() and any(self.path.iterdir()) and not (self.path / "_delta_log").is_dir()
 
     def holds_rows(self) -> bool:
         """Return whether the folder has files as Delta writes them for rows."""
