@@ -33,7 +33,7 @@ def running_server(folder: Path, conf: Mapping[str, str] | None = None) -> Itera
     settings = SessionSettings(folder, app_name="connect", master="local[2]", conf=dict(conf or {}))
     jars = fetch_jars(os.environ, delta_jars(installed_release()))
     keys = {
-        **session_conf(settings, jars=jars, jvm_options=archive_options(java), is_resident=True),
+        **session_conf(settings, jars=jars, jvm_options=archive_options(java, os.environ), is_resident=True),
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def test_a_session_with_the_jars_of_s3_starts_from_the_archive_of_classes(spark: SparkSession) -> None:
     """With another class path than that of the archive, Java leaves it without a word."""
-    archive = archive_path(find_java(os.environ))
+    archive = archive_path(find_java(os.environ), os.environ)
     if not archive.is_file():
         pytest.skip("this environment has no archive; `make setup` makes it")
     jvm: Any = spark._jvm

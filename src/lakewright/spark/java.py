@@ -6,8 +6,8 @@ uses the module, so Spark gets a launcher that drops this argument, and another 
 
 Much of a short run is spent on reading, verifying and linking ten thousand classes. A JVM can write them at
 exit to a file that later JVMs map into memory (class data sharing, JEP 350): with this archive, sessions
-start in 3 s instead of 7.5 s. The file is valid for one Java and one set of jars at their paths, so it is
-stored in the Python environment that has PySpark, and is removed with it. Without a matching archive,
+start in 3 s instead of 7.5 s. The file is valid for one Java and for jars that have not changed since, so it
+is stored in the Python environment that has PySpark, and is removed with it. Without a matching archive,
 sessions start normally. `warmup` creates it. Measured: docs/decisions/006-archive-of-classes.md.
 
     python -m lakewright.spark.java        prints the Java that sessions start on
@@ -30,7 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lakewright.errors import NotInstalled
-from lakewright.spark.jars import cache_folder
+from lakewright.spark.jars import cache_folder, fetch_store_jars, jars_folder
 from lakewright.spark.releases import delta_jars, installed_release, installed_version
 
 OLDEST = 17
@@ -175,28 +175,43 @@ USUAL_WORK = "2"
 """Names the work whose classes are in an archive (`warmup.do_usual_work`); changed together with it."""
 
 
-def archive_path(java: Java) -> Path:
-    """Return the path of the archive for this Java and this environment's jars; it need not exist."""
+def archive_path(java: Java, environ: Mapping[str, str]) -> Path:
+    """Return the path of the archive for this Java and these jars; it need not exist.
+
+    A JVM ignores an archive if a jar has another path, size or time than when the archive was made. Each of
+    them is a part of the name, so that a new archive is made after a jar has changed.
+    """
     try:
         release = (java.home / "release").read_text()
     except OSError:
         release = ""
-    spark = find_spec("pyspark")
-    parts = [
-        USUAL_WORK,
-        str(java.executable),
-        release,
-        str(spark and spark.origin),
-        installed_version(),
-        *(jar.sha256 for jar in delta_jars(installed_release())),
-    ]
+    jars = map(_stamp, _class_path(environ))
+    parts = (USUAL_WORK, str(java.executable), release, installed_version(), *jars)
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return Path(sys.prefix) / "share" / "lakewright" / f"classes-{key}.jsa"
 
 
-def archive_options(java: Java) -> tuple[str, ...]:
+def _class_path(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the jars of every local session: those of Delta, of Spark, and the package's own."""
+    release = installed_release()
+    yield from (jars_folder(environ) / jar.name for jar in delta_jars(release))
+    spark = find_spec("pyspark")
+    if spark is not None and spark.origin is not None:
+        yield from sorted(Path(spark.origin).with_name("jars").glob("*.jar"))
+    yield from fetch_store_jars(environ, release, ())
+
+
+def _stamp(jar: Path) -> str:
+    try:
+        status = jar.stat()
+    except OSError:
+        return str(jar)
+    return f"{jar} {status.st_size} {status.st_mtime_ns}"
+
+
+def archive_options(java: Java, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the JVM options that use the archive; none if it doesn't exist."""
-    archive = archive_path(java)
+    archive = archive_path(java, environ)
     return (f"-XX:SharedArchiveFile={archive}", QUIET) if archive.is_file() else ()
 
 

@@ -82,7 +82,7 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
         jars=fetch_jars(os.environ, delta_jars(release)),
         further_jars=further,
         drivers=_drivers(settings.drivers),
-        jvm_options=(*archive_options(java), f"-Djava.io.tmpdir={scratch_folder()}"),
+        jvm_options=(*archive_options(java, os.environ), f"-Djava.io.tmpdir={scratch_folder()}"),
         is_resident=is_resident,
     )
     settings.state_folder.mkdir(parents=True, exist_ok=True)

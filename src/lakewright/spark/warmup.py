@@ -33,7 +33,7 @@ def make_archive(java: Java) -> bool:
 
     If it fails, a file next to the archive marks the failure, so that `python -m` doesn't try again.
     """
-    archive = archive_path(java)
+    archive = archive_path(java, os.environ)
     archive.parent.mkdir(parents=True, exist_ok=True)
     part = archive.with_name(f".{archive.name}.{os.getpid()}")
     options = shlex.join([f"-XX:ArchiveClassesAtExit={part}", QUIET])
@@ -117,7 +117,7 @@ def main() -> int:
     """Create the archive if it is missing; return the exit code of the process."""
     try:
         java = find_java(os.environ)
-        archive = archive_path(java)
+        archive = archive_path(java, os.environ)
         if archive.exists() or _failure_mark(archive).exists():
             return 0
         print("creating the archive of the JVM's classes, once (about half a minute)", file=sys.stderr)

@@ -111,7 +111,7 @@ def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...]) -> str:
 
 
 def _archive(environ: Mapping[str, str]) -> str:
-    archive = archive_path(find_java(environ))
+    archive = archive_path(find_java(environ), environ)
     if archive.is_file():
         return str(archive)
     return Phrase(
@@ -456,7 +456,7 @@ def set_up(environ: Mapping[str, str]) -> SetUp:
     wanted = delta_jars(installed_release())
     missing = missing_jars(folder, wanted)
     fetch_jars(environ, wanted)
-    archive = archive_path(java)
+    archive = archive_path(java, environ)
     is_there = archive.is_file()
     if not is_there:
         # A former failure was marked; this time it is asked for.
