@@ -27,6 +27,7 @@ from benchmarks import (
     strategies,
 )
 from benchmarks.report import print_rows, write_page
+from lakewright.spark import warmup
 
 SUITES = {
     "Start-up": startup.run,
@@ -60,6 +61,7 @@ def main() -> None:
     parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; default: all but Large")
     parser.add_argument("--rounds", type=int, default=3, help="rounds in which each contestant takes a turn")
     chosen = parser.parse_args()
+    warmup.main()  # users have the archive of classes; it is made again after a jar has changed
     for title, run in SUITES.items():
         if title in chosen.suites or not (chosen.suites or title in ONLY_NAMED):
             with tempfile.TemporaryDirectory(prefix="lakewright-bench-") as folder:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.spark.java import Java, archive_options, archive_path
 from lakewright.spark.jars import jars_folder
+from lakewright.spark.java import Java, archive_options, archive_path
 from lakewright.spark.releases import delta_jars, installed_release
 
 
