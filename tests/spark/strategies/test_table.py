@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
@@ -11,6 +14,7 @@ from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.table import MigrationStep, alter_table, create_table, drop_table, truncate_table
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.places import Address
+from lakewright.strategies import tuning
 
 COLUMNS = (
     Field(name="the`id", type=parse_type("int"), nullable=False, description="It's the key"),
@@ -139,3 +143,26 @@ def test_a_slice_takes_few_spark_jobs(lake: SmallLake, strategy: str, most: int)
     jobs = lake.spark.sparkContext.statusTracker().getJobIdsForGroup(things.name)
     lake.spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # null clears it
     assert len(jobs) <= most
+
+
+@pytest.mark.parametrize("strategy", ["merge", "historic"])
+@pytest.mark.nightly  # another worker's queries in the same JVM would count
+def test_a_slice_like_the_one_before_compiles_no_java(
+    lake: SmallLake, strategy: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Spark compiles a query's Java again if a value in it is another, such as the processing time."""
+    monkeypatch.setattr(tuning, "TINY_TABLE", -1)
+    compiling = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
+    for key, value in compiling.items():
+        request.addfinalizer(partial(lake.lake.spark.conf.set, key, lake.lake.spark.conf.get(key) or ""))
+        lake.lake.spark.conf.set(key, value)
+    metrics: Any = lake.spark._jvm.org.apache.spark.metrics.source  # type: ignore[union-attr]
+    compiled = getattr(getattr(metrics, "CodegenMetrics$"), "MODULE$").METRIC_COMPILATION_TIME()
+    things = entity(strategy, name=f"compiled_{strategy}")
+    counts = []
+    for number in range(5):
+        lake.load(
+            things, f"s{number}", [{"id": n, "v": f"{number if n % 10 == 0 else n}"} for n in range(50)]
+        )
+        counts.append(compiled.getCount())
+    assert counts[0] < counts[-1] == counts[-2]
