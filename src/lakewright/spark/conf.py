@@ -142,6 +142,8 @@ def session_conf(
         "spark.ui.showConsoleProgress": "false",
         # By default Spark keeps 100 compiled queries. A slice has more, and would compile all of them again.
         "spark.sql.codegen.cache.maxEntries": "1000",
+        # Stages that differ in their number alone have the same Java: numbers vary as stages end.
+        "spark.sql.codegen.useIdInClassName": "false",
         # Targets that run in parallel share the session; by Spark's default the first one's jobs go first.
         "spark.scheduler.mode": "FAIR",
         **results_conf(),

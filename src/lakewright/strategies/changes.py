@@ -36,7 +36,7 @@ from lakewright.strategies.rules import (
 )
 from lakewright.strategies.tuning import broadcast_limit
 from lakewright.transform.sequence import is_outdated_sql
-from lakewright.transform.steps import instant_sql, with_columns
+from lakewright.transform.steps import instant_column_sql, with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -396,7 +396,7 @@ def _patched(load: SliceLoad) -> dict[str, str]:
     found = {
         deleted: deleted,
         name_sql(system.last_seen): name_sql(system.last_seen),
-        name_sql(system.valid_to): instant_sql(load.request.at),
+        name_sql(system.valid_to): name_sql(system.valid_from),
     }
     if load.sequence is not None:
         found[name_sql(load.sequence)] = f"if({deleted}, {name_sql(load.sequence)}, null)"
@@ -413,12 +413,11 @@ def _action_sql(load: SliceLoad, action: str, key: str) -> str:
 def _missing_rows(load: SliceLoad, missing: DataFrame) -> DataFrame:
     """Return the rows that are missing from the slice as rows of the write."""
     system = load.system
-    values = {system.deleted: "true"}
-    if load.request.strategy is Strategy.HISTORIC:
-        values[system.valid_to] = instant_sql(load.request.at)
+    is_historic = load.request.strategy is Strategy.HISTORIC
     return missing.selectExpr(
         f"{text_sql(PATCH)} as {ACTION}",
         f"{name_sql(system.key)} as {MATCH}",
         *place_of(load),
-        *(f"{sql} as {name_sql(name)}" for name, sql in values.items()),
+        f"true as {name_sql(system.deleted)}",
+        *([instant_column_sql(system.valid_to, load.request.at)] if is_historic else ()),
     )

@@ -188,7 +188,7 @@ def prepare(
     if typed_before == "names":
         frame = typed.applied(frame, has_faults=not puts_aside)
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
-    frame = steps.with_columns(frame, {system.last_seen: steps.instant_sql(at)})
+    frame = frame.selectExpr("*", steps.instant_column_sql(system.last_seen, at))
     left_out = frozenset(_left_out(entity, source.names, table, lacking, typeless=typeless, unasked=unasked))
     has_key = source.has_own_key or bool(key_fields)
     sequence = _sequence(frame, entity, source.names, delivered) if has_key else None

@@ -115,12 +115,17 @@ def hashed_fields(
 
 def open_versions(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
     """Return the frame with each row as a version that is valid from `at` on (step 4, Historic)."""
-    columns = {
-        system.valid_from: instant_sql(at),
-        system.valid_to: "cast(null as timestamp)",
-        system.is_current: "true",
-    }
-    return with_columns(frame, columns)
+    columns = {system.valid_to: "cast(null as timestamp)", system.is_current: "true"}
+    return with_columns(frame.selectExpr("*", instant_column_sql(system.valid_from, at)), columns)
+
+
+def instant_column_sql(column: str, at: datetime) -> str:
+    """Return SQL of a column, with its name, that has the same instant in all rows.
+
+    Spark writes a literal into the Java of a query, and compiles that again for each slice, as each has its
+    own time. An array is data: the Java is the same for all slices.
+    """
+    return f"inline(array(struct({instant_sql(at)} as {name_sql(column)})))"
 
 
 def key_rows(
