@@ -72,15 +72,22 @@ class Dirtiness:
 
 def create_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether a target must run in CREATE: its output is missing or must be migrated."""
+    absent = _absent(observation)
+    if absent.is_to_run:
+        return absent
+    if observation.changes:
+        return Dirtiness.yes(*map(change_reason, observation.changes))
+    return Dirtiness.no(Reason(Code.CONFORMS))
+
+
+def _absent(observation: Observation) -> Dirtiness:
     if observation.error is not None:
         return Dirtiness.unknown(Reason(Code.UNOBSERVED, {"why": observation.error}))
     if observation.exists is Answer.NO:
         return Dirtiness.yes(Reason(Code.ABSENT))
     if observation.exists is Answer.UNKNOWN:
         return Dirtiness.unknown(Reason(Code.MAY_EXIST))
-    if observation.changes:
-        return Dirtiness.yes(*map(change_reason, observation.changes))
-    return Dirtiness.no(Reason(Code.CONFORMS))
+    return Dirtiness.no(Reason(Code.PRESENT))
 
 
 def build_dirtiness(
@@ -115,10 +122,8 @@ def build_dirtiness(
 
 
 def _empty(observation: Observation) -> Dirtiness:
-    if observation.error is not None:
-        return Dirtiness.unknown(Reason(Code.UNOBSERVED, {"why": observation.error}))
-    if observation.exists is Answer.NO:
-        return Dirtiness.yes(Reason(Code.ABSENT))
+    if observation.error is not None or observation.exists is Answer.NO:
+        return _absent(observation)
     if observation.filled is Answer.NO:
         return Dirtiness.yes(Reason(Code.EMPTY))
     if observation.filled is Answer.UNKNOWN:
@@ -165,17 +170,14 @@ def left_slices(names: Sequence[str]) -> Reason:
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether a target must run in TRUNCATE: its output contains rows."""
-    empty = _empty(observation)
-    opposite = {Answer.YES: Answer.NO, Answer.NO: Answer.YES}
-    return Dirtiness(opposite.get(empty.verdict, empty.verdict), empty.reasons)
+    return _opposite(_empty(observation))
 
 
 def destroy_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether a target must run in DESTROY: its output exists."""
-    if observation.error is not None:
-        return Dirtiness.unknown(Reason(Code.UNOBSERVED, {"why": observation.error}))
-    if observation.exists is Answer.NO:
-        return Dirtiness.no(Reason(Code.ABSENT))
-    if observation.exists is Answer.UNKNOWN:
-        return Dirtiness.unknown(Reason(Code.MAY_EXIST))
-    return Dirtiness.yes(Reason(Code.PRESENT))
+    return _opposite(_absent(observation))
+
+
+def _opposite(found: Dirtiness) -> Dirtiness:
+    opposite = {Answer.YES: Answer.NO, Answer.NO: Answer.YES}
+    return replace(found, verdict=opposite.get(found.verdict, found.verdict))

@@ -208,13 +208,9 @@ class Progress:
             number, phase, name = step.relies_on
             earlier = self._result_of(step.relies_on)
             if earlier.status.is_failure:
-                relied = {
-                    "phase": phase.value,
-                    "target": name,
-                    "instance": _named(self.plan.instances[number]),
-                    "ended": _ended(earlier),
-                }
-                reasons.append(Reason(Code.RELIED_UNDONE, relied))
+                of, ended = _named(self.plan.instances[number]), _ended(earlier)
+                params = {"phase": phase.value, "target": name, "instance": of, "ended": ended}
+                reasons.append(Reason(Code.RELIED_UNDONE, params))
         return tuple(reasons)
 
 

@@ -134,20 +134,14 @@ def _with_stale_locks(outcome: Outcome, found: Sequence[Lock]) -> Outcome:
     """Return the outcome of BUILD with the stale locks that it found added to metrics and reasons."""
     if not found:
         return outcome
-    reasons = (
-        Reason(
-            Code.STALE_LOCK,
-            {
-                "item": lock.item_id,
-                "holder": str(lock.holder),
-                "since": format_instant(lock.processing.since),
-                "why": lock.stale_reason,
-            },
-        )
-        for lock in found
-    )
     metrics = {**outcome.metrics, STALE_LOCKS: [lock.as_json() for lock in found]}
-    return replace(outcome, metrics=metrics, reasons=(*outcome.reasons, *reasons))
+    return replace(outcome, metrics=metrics, reasons=(*outcome.reasons, *map(_stale_reason, found)))
+
+
+def _stale_reason(lock: Lock) -> Reason:
+    since, holder = format_instant(lock.processing.since), str(lock.holder)
+    params = {"item": lock.item_id, "holder": holder, "since": since, "why": lock.stale_reason}
+    return Reason(Code.STALE_LOCK, params)
 
 
 def _process(work: EntityWork) -> Outcome:
