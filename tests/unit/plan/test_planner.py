@@ -200,7 +200,12 @@ def test_a_held_entity_is_blocked_and_so_is_what_reads_it() -> None:
     plan = plan_of(entity, target("gold", filled=True, requires="/silver"))
 
     assert verdicts(plan) == {"entity": Planned.BLOCKED, "gold": Planned.BLOCKED}
-    assert plan.as_json()["instances"][0]["phases"][0]["targets"][0]["error"]["code"] == "item_failed"
+    entity_json, gold = plan.as_json()["instances"][0]["phases"][0]["targets"]
+    assert entity_json["error"]["code"] == "item_failed"
+    assert (gold["reasons"], gold["reason_codes"]) == (
+        ["entity is blocked"],
+        [{"code": "blocked", "params": {"target": "entity"}}],
+    )
 
 
 HELD = Observation(
