@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from lakewright.due.plan import Code
-from lakewright.due.words import template_of
 from lakewright.errors import LakewrightError
 
 _DECIDE = "[Decide](applying.md#what-a-person-decides)"
@@ -118,7 +117,7 @@ ERRORS: Mapping[str, str] = {
 def codes_of_plan() -> str:
     """Return an entry for each code of plans: what it says, and the advice."""
     advice = {code: f": {text}" if text else "" for code, text in PLAN.items()}
-    return "\n".join(f"- `{code.value}` ({_quoted(template_of(code))}){advice[code]}" for code in Code)
+    return "\n".join(f"- `{code.value}` ({_quoted(code.template)}){advice[code]}" for code in Code)
 
 
 def codes_of_errors() -> str:

@@ -1,17 +1,15 @@
-"""A plan: the steps that make a lake as it should be, and findings, as values.
-
-Codes are an API: they never change their meaning.
-"""
+"""A plan: the steps that make a lake as it should be, and findings, as values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from lakewright.due.facts import Decision, Slice, SliceTime, Subject, Unknown, Verb
+from lakewright.spec import reason
 from lakewright.spec.grants import Grant
+from lakewright.spec.reason import ReasonCode
 
 
 class Action(StrEnum):
@@ -54,59 +52,74 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-class Code(StrEnum):
+class Code(ReasonCode):
     """Why a step is due, or what was noticed."""
 
-    HELD_UNRECORDED = "held_unrecorded"
-    SUPERSEDED = "superseded"
-    NEW_SLICES = "new_slices"
-    LATE_SLICE = "late_slice"
-    LATE_SKIPPED = "late_skipped"
-    CHANGED_SLICE = "changed_slice"
-    FAILED_SLICE = "failed_slice"
-    FAILED_BEFORE = "failed_before"
-    OTHER_ORDER = "other_order"
-    REDECLARED = "redeclared"
-    TABLE_GONE = "table_gone"
-    TABLE_OLDER = "table_older"
-    FILES_GONE = "files_gone"
-    UNCLAIMED = "unclaimed"
-    LOCKED = "locked"
-    DEAD_LOCK = "dead_lock"
-    FOREIGN_ROWS = "foreign_rows"
-    NO_BUILD = "no_build"
-    CUT_OFF = "cut_off"
-    REDEFINED = "redefined"
-    INPUT_MOVED = "input_moved"
-    INPUT_MISSING = "input_missing"
-    INPUT_DUE = "input_due"
-    OUTPUT_CHANGED = "output_changed"
-    OUTPUT_GONE = "output_gone"
-    WITHDRAWN = "withdrawn"
-    WAIVED = "waived"
-    KEPT_AS_FILLED = "kept_as_filled"
-    APPENDED_BEFORE = "appended_before"
-    UNSEEN = "unseen"
-    REFRESH = "refresh"
-    UNCHECKED = "unchecked"
-    CHECK_FAILED = "check_failed"
-    SLICE_GONE = "slice_gone"
-    SKIPPED_CHANGED = "skipped_changed"
-    INCOMPLETE = "incomplete"
-    UNREADABLE = "unreadable"
-    VANISHED = "vanished"
-    UNDATED = "undated"
-    TAKEN_OVER = "taken_over"
-    NO_FILES = "no_files"
-    ELSEWHERE = "elsewhere"
-    BAD_ROWS = "bad_rows"
-    DISABLED = "disabled"
-    UNDECLARED = "undeclared"
-    UNRECORDED = "unrecorded"
-    FAILED_ITEM = "failed_item"
-    LEFT_ITEM = "left_item"
-    BROKEN = "broken"
-    UNKNOWN = "unknown"
+    HELD_UNRECORDED = "held_unrecorded", "the table holds what the manifest does not know"
+    SUPERSEDED = "superseded", "a later slice has replaced all rows"
+    NEW_SLICES = "new_slices", "new in bronze"
+    LATE_SLICE = "late_slice", "{slice} is older than slices that the table holds"
+    LATE_SKIPPED = "late_skipped", "`late_slices: skip` leaves out {slices}"
+    CHANGED_SLICE = "changed_slice", "the files of {slice} have changed since it was processed"
+    FAILED_SLICE = "failed_slice", "{slice} failed: {why}"
+    FAILED_BEFORE = "failed_before", "{slices} must follow a slice that is held"
+    OTHER_ORDER = "other_order", "{skipped} is skipped, and the table holds it"
+    REDECLARED = "redeclared", "the rows are of another declaration: {why}"
+    TABLE_GONE = "table_gone", "the table is gone"
+    TABLE_OLDER = "table_older", "the table is an older copy, which lacks slices that were processed"
+    FILES_GONE = "files_gone", "files that must be read are gone or have changed: {slices}"
+    UNCLAIMED = (
+        "unclaimed",
+        "the job that takes {slice} needs {parameters}, which no `slices` of its target gives",
+    )
+    LOCKED = "locked", "held by {holder}"
+    DEAD_LOCK = "dead_lock", "{holder} has ended"
+    FOREIGN_ROWS = "foreign_rows", "another writer changed rows in version {version}"
+    NO_BUILD = "no_build", "it was never built"
+    CUT_OFF = "cut_off", "a run did not finish building it"
+    REDEFINED = "redefined", "its definition has changed"
+    INPUT_MOVED = "input_moved", "what it reads has changed: {places}"
+    INPUT_MISSING = "input_missing", "what it reads does not exist: {places}"
+    INPUT_DUE = "input_due", "what it reads is about to change"
+    OUTPUT_CHANGED = "output_changed", "another writer changed what it wrote"
+    OUTPUT_GONE = "output_gone", "what it wrote is gone"
+    WITHDRAWN = "withdrawn", "a person emptied it"
+    WAIVED = "waived", "a person does not want it any more"
+    KEPT_AS_FILLED = "kept_as_filled", "it is only built while it is empty"
+    APPENDED_BEFORE = "appended_before", "its rows are in the table already"
+    UNSEEN = (
+        "unseen",
+        "nobody knows whether these have changed, and it is only built when a job asks: {places}",
+    )
+    REFRESH = (
+        "refresh",
+        "nobody knows whether these have changed, and `refresh` says to build it again: {places}",
+    )
+    UNCHECKED = "unchecked", "it was not checked since it was built"
+    CHECK_FAILED = "check_failed", "a check failed"
+    SLICE_GONE = "slice_gone", "{slice} is to be processed, and is gone from bronze"
+    SKIPPED_CHANGED = "skipped_changed", "{slice} is skipped, and its files have changed since"
+    INCOMPLETE = "incomplete", "not complete yet: {slices}"
+    UNREADABLE = "unreadable", "{slice} can't be read: {why}"
+    VANISHED = "vanished", "processed, but no longer in bronze: {slices}"
+    UNDATED = "undated", "no date in the names of {slices}: their versions would begin when they are loaded"
+    TAKEN_OVER = "taken_over", "with the next slice: {what}"
+    NO_FILES = "no_files", "no file is {place}"
+    ELSEWHERE = "elsewhere", "open slices were recorded in {place}, which no run reads: {slices}"
+    BAD_ROWS = "bad_rows", "bad rows of {slices} were put aside in {folder}: {rows}"
+    DISABLED = "disabled", "the entity is disabled, so that nothing processes {slices}"
+    UNDECLARED = (
+        "undeclared",
+        "it is not declared; slices that it has processed: {processed}, others: {others}",
+    )
+    UNRECORDED = (
+        "unrecorded",
+        "no build of it is recorded, and something is there: run its job to build what is stale",
+    )
+    FAILED_ITEM = "failed_item", "{item} failed"
+    LEFT_ITEM = "left_item", "{item} is locked, and {holder} has ended"
+    BROKEN = "broken", "{why}"
+    UNKNOWN = "unknown", "{why}"
 
 
 _ERRORS = frozenset(
@@ -140,11 +153,10 @@ _WARNINGS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why, as a code with parameters."""
+class Reason(reason.Reason):
+    """Why a step is due, or what was noticed."""
 
     code: Code
-    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def severity(self) -> Severity:

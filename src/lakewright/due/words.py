@@ -1,4 +1,4 @@
-"""A plan of what is due as text and as JSON: one template for each code.
+"""A plan of what is due as text and as JSON.
 
 Source: the form `lakewright/plan/2` is described in `docs/reference/json.md`.
 """
@@ -15,7 +15,7 @@ from lakewright.due.plan import Action, Code, Finding, Severity, State, Step
 from lakewright.errors import Fault
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.plain_values import document_of
-from lakewright.spec.words import counted, first_of
+from lakewright.spec.words import MOST_NAMED, counted, first_of
 
 if TYPE_CHECKING:
     from lakewright.due.plan import Choice, Plan, Reason
@@ -25,61 +25,6 @@ SCHEMA = "lakewright/plan/2"
 
 WORTH_KNOWING = "Worth knowing"
 """The part of a plan that has its findings."""
-
-MOST_NAMED = 5
-
-_TEXTS: Mapping[Code, str] = {
-    Code.HELD_UNRECORDED: "the table holds what the manifest does not know",
-    Code.SUPERSEDED: "a later slice has replaced all rows",
-    Code.NEW_SLICES: "new in bronze",
-    Code.LATE_SLICE: "{slice} is older than slices that the table holds",
-    Code.LATE_SKIPPED: "`late_slices: skip` leaves out {slices}",
-    Code.CHANGED_SLICE: "the files of {slice} have changed since it was processed",
-    Code.FAILED_SLICE: "{slice} failed: {why}",
-    Code.FAILED_BEFORE: "{slices} must follow a slice that is held",
-    Code.OTHER_ORDER: "{skipped} is skipped, and the table holds it",
-    Code.REDECLARED: "the rows are of another declaration: {why}",
-    Code.TABLE_GONE: "the table is gone",
-    Code.TABLE_OLDER: "the table is an older copy, which lacks slices that were processed",
-    Code.FILES_GONE: "files that must be read are gone or have changed: {slices}",
-    Code.UNCLAIMED: "the job that takes {slice} needs {parameters}, which no `slices` of its target gives",
-    Code.LOCKED: "held by {holder}",
-    Code.DEAD_LOCK: "{holder} has ended",
-    Code.FOREIGN_ROWS: "another writer changed rows in version {version}",
-    Code.NO_BUILD: "it was never built",
-    Code.CUT_OFF: "a run did not finish building it",
-    Code.REDEFINED: "its definition has changed",
-    Code.INPUT_MOVED: "what it reads has changed: {places}",
-    Code.INPUT_MISSING: "what it reads does not exist: {places}",
-    Code.INPUT_DUE: "what it reads is about to change",
-    Code.OUTPUT_CHANGED: "another writer changed what it wrote",
-    Code.OUTPUT_GONE: "what it wrote is gone",
-    Code.WITHDRAWN: "a person emptied it",
-    Code.WAIVED: "a person does not want it any more",
-    Code.KEPT_AS_FILLED: "it is only built while it is empty",
-    Code.APPENDED_BEFORE: "its rows are in the table already",
-    Code.UNSEEN: "nobody knows whether these have changed, and it is only built when a job asks: {places}",
-    Code.REFRESH: "nobody knows whether these have changed, and `refresh` says to build it again: {places}",
-    Code.UNCHECKED: "it was not checked since it was built",
-    Code.CHECK_FAILED: "a check failed",
-    Code.SLICE_GONE: "{slice} is to be processed, and is gone from bronze",
-    Code.SKIPPED_CHANGED: "{slice} is skipped, and its files have changed since",
-    Code.INCOMPLETE: "not complete yet: {slices}",
-    Code.UNREADABLE: "{slice} can't be read: {why}",
-    Code.NO_FILES: "no file is {place}",
-    Code.UNDATED: "no date in the names of {slices}: their versions would begin when they are loaded",
-    Code.TAKEN_OVER: "with the next slice: {what}",
-    Code.VANISHED: "processed, but no longer in bronze: {slices}",
-    Code.ELSEWHERE: "open slices were recorded in {place}, which no run reads: {slices}",
-    Code.BAD_ROWS: "bad rows of {slices} were put aside in {folder}: {rows}",
-    Code.DISABLED: "the entity is disabled, so that nothing processes {slices}",
-    Code.UNRECORDED: "no build of it is recorded, and something is there: run its job to build what is stale",
-    Code.UNDECLARED: "it is not declared; slices that it has processed: {processed}, others: {others}",
-    Code.FAILED_ITEM: "{item} failed",
-    Code.LEFT_ITEM: "{item} is locked, and {holder} has ended",
-    Code.BROKEN: "{why}",
-    Code.UNKNOWN: "{why}",
-}
 
 _LOOKS: Mapping[Code, tuple[str, ...]] = {
     Code.VANISHED: ("manifest", "discover"),
@@ -131,22 +76,6 @@ _CHOICES: Mapping[Verb, str] = {
 }
 
 
-def template_of(code: Code) -> str:
-    """Return the text of a code, with the names of its parameters in braces."""
-    return _TEXTS[code]
-
-
-def reason_text(reason: Reason) -> str:
-    """Return a reason as a part of a sentence.
-
-    Example:
-        >>> from lakewright.due.plan import Code, Reason
-        >>> reason_text(Reason(Code.LATE_SLICE, {"slice": "2024-05-02"}))
-        '2024-05-02 is older than slices that the table holds'
-    """
-    return _TEXTS[reason.code].format_map({name: _shown(value) for name, value in reason.params.items()})
-
-
 def step_text(step: Step) -> str:
     """Return what a step does.
 
@@ -160,9 +89,9 @@ def step_text(step: Step) -> str:
     if step.action is Action.RECORD and step.subject.kind is Kind.TARGET:
         return "record the build"
     if step.action is Action.REPLAY and not step.slices:
-        without = f", without {_shown(step.removes)}" if step.removes else ""
+        without = f", without {first_of(step.removes, MOST_NAMED)}" if step.removes else ""
         return f"go back to what the slices make{without}"
-    names = _shown([each.name for each in step.slices])
+    names = first_of([each.name for each in step.slices], MOST_NAMED)
     does = _DOES[step.action].format(slices=f"{counted(len(step.slices), 'slice')}: {names}")
     return f"{does} (stamped {_stamped(step.times.values())})" if step.times else does
 
@@ -204,7 +133,7 @@ def _range(times: Sequence[datetime]) -> str:
 def step_words(step: Step) -> str:
     """Return what a step does, and why."""
     does = "" if step.action is Action.HOLD else f"{step_text(step)}, because "
-    return f"{does}{reason_text(step.reason)}"
+    return f"{does}{step.reason.text}"
 
 
 def consent_argv(step: Step) -> list[str]:
@@ -231,7 +160,7 @@ def advice(choices: Sequence[Choice]) -> str:
 def finding_words(finding: Finding) -> str:
     """Return what was noticed, and what to type."""
     more = [advice(finding.choices)] if finding.choices else looks(finding.reason)
-    return Phrase.joined(". ", [reason_text(finding.reason), *more])
+    return Phrase.joined(". ", [finding.reason.text, *more])
 
 
 def plan_faults(plan: Plan) -> Iterator[Fault]:
@@ -241,7 +170,7 @@ def plan_faults(plan: Plan) -> Iterator[Fault]:
     for each in chain[Step | Finding](plan.asked, errors):
         found.setdefault(each.reason.code, []).append(each)
     for code, alike in found.items():
-        first, texts = alike[0], [reason_text(each.reason) for each in alike]
+        first, texts = alike[0], [each.reason.text for each in alike]
         yield Fault(
             f"{first.subject.name}: {first_of(texts, MOST_NAMED, '; ')}",
             remedy=advice(first.choices) if isinstance(first, Step) else "Make it readable, or remove it.",
@@ -262,7 +191,7 @@ def plan_rows(plan: Plan) -> Iterator[tuple[str, str, str, str]]:
             yield title, step.subject.text, step_words(step), _typed(step.choices)
     for each in plan.findings:
         typed = _typed(each.choices, looks(each.reason))
-        yield WORTH_KNOWING, each.subject.text, reason_text(each.reason), typed
+        yield WORTH_KNOWING, each.subject.text, each.reason.text, typed
 
 
 def _typed(choices: Iterable[Choice], more: Iterable[Command] = ()) -> str:
@@ -336,7 +265,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _reason(reason: Reason) -> dict[str, Any]:
-    return {"code": reason.code.value, "params": dict(reason.params), "text": reason_text(reason)}
+    return {"code": reason.code.value, "params": dict(reason.params), "text": reason.text}
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
@@ -346,9 +275,3 @@ def _choice(choice: Choice) -> dict[str, Any]:
         "argv": choice_argv(choice),
         "text": choice_words(choice),
     }
-
-
-def _shown(value: object) -> str:
-    return (
-        first_of([str(each) for each in value], MOST_NAMED) if isinstance(value, list | tuple) else str(value)
-    )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lakewright.plan.reason import Code
+from lakewright.spec.reason import Reason
+
 
 @dataclass(frozen=True, slots=True)
 class LastBuild:
     """How the last build of an instance stands.
 
     Attributes:
-        stale: Why it is to be built again whatever its build policy, as text; None if it is not.
-        changed: Why it is not built from what is declared and there now, as text; None if it is.
+        stale: Why it is to be built again whatever its build policy, None if it is not.
+        changed: Why it is not built from what is declared and there now, None if it is.
         is_redefined: Whether its definition has changed since.
         begun: The identity of an append that has begun, and of which no end is recorded.
         holds_rows: Whether what it has written is there.
@@ -19,8 +22,8 @@ class LastBuild:
         order: When it was recorded, as a text that sorts with the keys of runs.
     """
 
-    stale: str | None = None
-    changed: str | None = None
+    stale: Reason | None = None
+    changed: Reason | None = None
     is_redefined: bool = False
     begun: str | None = None
     holds_rows: bool = False
@@ -28,5 +31,5 @@ class LastBuild:
     order: str = ""
 
 
-NOTHING = LastBuild(changed="no successful build is recorded")
+NOTHING = LastBuild(changed=Reason(Code.NO_BUILD))
 """Of what was never built."""

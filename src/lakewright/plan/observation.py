@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from lakewright.errors import Fault
 from lakewright.plan.phase import Phase
+from lakewright.spec.reason import Reason
 
 
 class Answer(StrEnum):
@@ -21,28 +22,6 @@ class Answer(StrEnum):
     def of(cls, value: bool | None) -> Answer:
         """Return the answer for a truth value. None means unknown."""
         return cls.UNKNOWN if value is None else (cls.YES if value else cls.NO)
-
-
-class OutputState(StrEnum):
-    """A state of a target's output that is the reason of a step, and which the step changes."""
-
-    MISSING = "does not exist"
-    EMPTY = "is empty"
-    FILLED = "is filled"
-    PRESENT = "exists"
-
-    @property
-    def past(self) -> str:
-        """The same in the past tense."""
-        return _PAST[self]
-
-
-_PAST = {
-    OutputState.MISSING: "did not exist",
-    OutputState.EMPTY: "was empty",
-    OutputState.FILLED: "was filled",
-    OutputState.PRESENT: "existed",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +44,10 @@ class Hold:
     """The obstacle to an entity's slices: a lock or an unresolved failure.
 
     Attributes:
-        message: The obstacle, as a reason of the entity's step.
-        error: The same as a fault; its remedy is the command to run.
+        error: What it is; its remedy is the command to run.
         is_locked: Whether another run has locked the item, in contrast to a failure.
     """
 
-    message: str
     error: Fault
     is_locked: bool
 
@@ -87,16 +64,16 @@ class Observation:
         refusal: Why CREATE would refuse to make them, or None.
         pending: The entity's slices that can be processed, in order.
         waiting: The entity's slices that wait for a locked or failed one, or for another application.
-        waits_for: The applications that slices wait for, as text; None if they wait for none.
+        waits_for: What slices wait for; empty if they wait for no application.
         others: Slices that the target leaves to other targets and instances.
         late: That others are late, so that every run refuses them, with what to type; None if none is.
         recovered: Slices that are in the output's log and not in the manifest; the run first records it.
-        unrecorded: What the run records of the output before it processes slices, as text.
+        unrecorded: What the run records of the output before it processes slices.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         hold: The lock or failure that blocks the entity.
         idle: Why an entity has no slice to process, or None for the usual reason.
         is_disabled: Whether the entity is disabled, so that no phase does anything.
-        notes: Further effects of the next slice, and what else a user may want to know, as text.
+        notes: Further effects of the next slice, and what else a user may want to know.
         warning: What an operator should look at although nothing fails, or None.
         error: Why the observation failed. Everything else is then unknown.
     """
@@ -108,16 +85,16 @@ class Observation:
     refusal: Fault | None = None
     pending: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
-    waits_for: str | None = None
+    waits_for: tuple[Reason, ...] = ()
     others: tuple[str, ...] = ()
-    late: str | None = None
+    late: Reason | None = None
     recovered: tuple[str, ...] = ()
-    unrecorded: tuple[str, ...] = ()
+    unrecorded: tuple[Reason, ...] = ()
     overtaken: tuple[str, ...] = ()
     hold: Hold | None = None
-    idle: str | None = None
+    idle: Reason | None = None
     is_disabled: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     warning: Fault | None = None
     error: str | None = None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lakewright.errors import Fault
 from lakewright.plan.status import Status
+from lakewright.spec.reason import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,6 @@ class Outcome:
 
     status: Status = Status.SUCCESS
     metrics: Mapping[str, Any] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     error: Fault | None = None
     warnings: tuple[str, ...] = ()

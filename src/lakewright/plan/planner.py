@@ -18,23 +18,22 @@ from lakewright.errors import Fault
 from lakewright.plan.dirtiness import Dirtiness, left_slices
 from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.last_build import NOTHING, LastBuild
-from lakewright.plan.observation import Answer, Observation, OutputState
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code, error_reason
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
 from lakewright.plan.selectors import Selectable
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Added, Append, InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
+from lakewright.spec.reason import Reason
 
 _ENTITY = "entity"
 """The kind of targets that process slices of entities."""
 
 MAY_BE_ADDED = "may_be_added"
 """The code of the warning that a target may add rows which are there."""
-
-REDEFINED = "its definition has changed since it was built: --force builds it again"
-"""The reason of a step that is clean although its definition has changed."""
 
 _BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
 
@@ -76,8 +75,8 @@ class Candidate:
     lost: Callable[[Phase, Observation], Fault | None] = lambda *_: None
     lacks: Callable[[Phase, Callable[[Resource], bool]], Fault | None] = lambda *_: None
     added: Callable[[], Added | None] = lambda: None
-    appended: Callable[[], str | None] = lambda: None
-    landed: Callable[[], str | None] = lambda: None
+    appended: Callable[[], Reason | None] = lambda: None
+    landed: Callable[[], Reason | None] = lambda: None
     last_build: Callable[[], LastBuild] = lambda: NOTHING
     is_compared: bool = False
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
@@ -274,7 +273,7 @@ class _Planner:
     request: PlanRequest
     count: int
     expected: Expectations = field(default_factory=Expectations)
-    obstacle: str | None = None
+    obstacle: Reason | None = None
     warned: set[Fault | str | None] = field(default_factory=set)
 
     def instance(self, index: int, instance: Instance) -> InstancePlan:
@@ -335,7 +334,7 @@ class _InstancePlanning:
             self.blocked.setdefault(step.target, phase)
         blocked = [step.target for step in found if not step.is_withheld]
         if blocked and not self.planner.request.keep_going and self.planner.obstacle is None:
-            self.planner.obstacle = f"not reached while {blocked[0]} is blocked in {phase}"
+            self.planner.obstacle = Reason(Code.BLOCKED_BEFORE, {"target": blocked[0], "phase": phase.value})
 
     def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
         expected = self.planner.expected
@@ -354,7 +353,7 @@ class _InstancePlanning:
                 return replace(step, reasons=blocked)
             if hold is not None:
                 notice = self._new(observation.warning, observation.subject)
-                return replace(step, reasons=(hold.message,), hold=hold, notice=notice)
+                return replace(step, reasons=(error_reason(hold.error.message),), hold=hold, notice=notice)
         if is_build:
             step = replace(step, notice=self._new(observation.warning, observation.subject))
         own = candidate.dirtiness(phase, observation)
@@ -362,7 +361,7 @@ class _InstancePlanning:
             step = _with_losses(step, candidate, observation)
         forced = self._forced(phase, candidate, upstream)
         left = self._left(phase, candidate, observation)
-        stale: tuple[str, ...] = ()
+        stale: tuple[Reason, ...] = ()
         relies_on = None
         if is_build and not (own.is_to_run or forced or blocked or hold):
             stale, noted, relies_on = self._stale(candidate)
@@ -403,14 +402,14 @@ class _InstancePlanning:
             updates_rows=candidate.updates_rows,
         )
 
-    def _stale(self, candidate: Candidate) -> tuple[tuple[str, ...], tuple[str, ...], StepKey | None]:
+    def _stale(self, candidate: Candidate) -> tuple[tuple[Reason, ...], tuple[Reason, ...], StepKey | None]:
         """Return why a target is stale, what is noted of it, and a step before that builds it."""
         last = candidate.last_build()
         reason = last.changed if candidate.is_compared else last.stale
         before = None if reason is None else self.planner.expected.built_by(candidate)
         if reason is not None:
             return (() if before else (reason,)), (), before
-        return (), ((REDEFINED,) if last.is_redefined else ()), None
+        return (), ((Reason(Code.REDEFINED),) if last.is_redefined else ()), None
 
     def _with_effects(self, step: Step, candidate: Candidate, observation: Observation) -> Step:
         """Return a step that builds a target with what it does to rows that are there."""
@@ -440,18 +439,19 @@ class _InstancePlanning:
         name, fault = candidate.name, candidate.fault
         is_new = name not in self.withheld
         if not is_new:
-            reasons: tuple[str, ...] = ("it waits for a fault in the project's files",)
+            reasons: tuple[Reason, ...] = (Reason(Code.WITHHELD),)
         elif fault is not None:
-            reasons = (f"it waits for a fault in the project's files: {fault.message}",)
+            reasons = (Reason(Code.FAULTY, {"why": fault.message}),)
         else:
-            reasons = tuple(f"{each.target} waits for a fault" for each in upstream if each.is_withheld)
+            sources = (each.target for each in upstream if each.is_withheld)
+            reasons = tuple(Reason(Code.SOURCE_WITHHELD, {"target": name}) for name in sources)
             reasons = reasons or self._may_need(step.phase, candidate)
         if not reasons:
             return None
         self.withheld.add(name)
         return replace(step, reasons=reasons, is_withheld=True, fault=fault if is_new else None)
 
-    def _may_need(self, phase: Phase, candidate: Candidate) -> tuple[str, ...]:
+    def _may_need(self, phase: Phase, candidate: Candidate) -> tuple[Reason, ...]:
         """Return the faulty targets of which nobody knows whether they write what this one reads.
 
         The slices of an entity wait in bronze: one that comes later is processed by the next run.
@@ -459,7 +459,7 @@ class _InstancePlanning:
         if candidate.kind == _ENTITY or not candidate.nodes[phase].requires:
             return ()
         unknown = (each.name for each in self.planned.candidates if each.may_write_all)
-        return tuple(f"it may need what {name} writes, which waits for a fault" for name in unknown)
+        return tuple(Reason(Code.MAY_NEED, {"target": name}) for name in unknown)
 
     def _missing(self, candidate: Candidate) -> Fault | None:
         """Return the warning of an input that does not exist, which only the first instance has."""
@@ -473,13 +473,14 @@ class _InstancePlanning:
         warned.add(key)
         return found
 
-    def _blocked(self, name: str, upstream: Iterable[Step]) -> tuple[str, ...]:
+    def _blocked(self, name: str, upstream: Iterable[Step]) -> tuple[Reason, ...]:
         """Return why a target cannot run: it was blocked in an earlier phase, or a dependency is blocked."""
-        own = (f"its {self.blocked[name]} is blocked",) if name in self.blocked else ()
-        others = (f"{step.target} is blocked" for step in upstream if step.status is Planned.BLOCKED)
-        return (*own, *others)
+        phase = self.blocked.get(name)
+        own = () if phase is None else (Reason(Code.OWN_BLOCKED, {"phase": phase.value}),)
+        others = (step.target for step in upstream if step.status is Planned.BLOCKED)
+        return (*own, *(Reason(Code.BLOCKED, {"target": other}) for other in others))
 
-    def _left(self, phase: Phase, candidate: Candidate, observation: Observation) -> tuple[str, ...]:
+    def _left(self, phase: Phase, candidate: Candidate, observation: Observation) -> tuple[Reason, ...]:
         """Return which slices the run leaves to others; only its last instance says so, for all of them."""
         count = self.planner.count
         if phase is not Phase.BUILD or not (observation.others or observation.late):
@@ -490,21 +491,22 @@ class _InstancePlanning:
         others, late = observation.others, filter(None, (observation.late,))
         return (*((left_slices(others),) if others else ()), *late)
 
-    def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
+    def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[Reason, ...]:
         """Return why a target must run regardless of its own verdict."""
         request = self.planner.request
-        reasons: list[str] = []
+        reasons: list[Reason] = []
         if request.is_forced:
-            reasons.append("--force")
+            reasons.append(Reason(Code.FORCED))
         if _matches(candidate.name, request.dirty):
-            reasons.append("--dirty")
+            reasons.append(Reason(Code.DIRTY))
         if phase in _TAINTING:
             ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
-            reasons.extend(f"tainted by {name}" for name in ran)
+            reasons.extend(Reason(Code.TAINTED, {"target": name}) for name in ran)
         # Only such a target is built again for changed inputs; others are filled once their rows are there.
         if phase is Phase.BUILD and not reasons and candidate.is_compared:
             written = self.planner.expected.written_before(self.index, candidate)
-            reasons.extend([] if written is None else [f"tainted by {written[2]} of an earlier instance"])
+            if written is not None:
+                reasons.append(Reason(Code.TAINTED_BEFORE, {"target": written[2]}))
         return tuple(reasons)
 
 
@@ -517,11 +519,12 @@ def _with_losses(step: Step, candidate: Candidate, observation: Observation) -> 
     return replace(step, notice=refused, lost=lost)
 
 
-def _own_reasons(phase: Phase, observation: Observation, own: Dirtiness) -> tuple[str, ...]:
+def _own_reasons(phase: Phase, observation: Observation, own: Dirtiness) -> tuple[Reason, ...]:
     """Return why a target runs by its own state; what waits for inputs may be created with them."""
     if own.is_to_run:
         return own.reasons
-    return (OutputState.MISSING,) if phase is Phase.CREATE and observation.exists is Answer.NO else ()
+    is_made = phase is Phase.CREATE and observation.exists is Answer.NO
+    return (Reason(Code.ABSENT),) if is_made else ()
 
 
 def _refused(observation: Observation) -> Fault | None:

@@ -11,11 +11,13 @@ from typing import Any, Protocol
 from lakewright.errors import Fault
 from lakewright.manifest.plain_values import document_of
 from lakewright.notebook import html_table
-from lakewright.plan.observation import Hold, OutputState, TableChange
+from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
+from lakewright.spec.reason import Reason, ReasonCode, reasons_document, reasons_text
 
 StepKey = tuple[int, Phase, str]
 """Identifies a step: the index of its instance, its phase and its target."""
@@ -75,7 +77,7 @@ class Step:
     target: str
     kind: str
     status: Planned
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     slices: tuple[str, ...] = ()
     hold: Hold | None = None
     notice: Fault | None = None
@@ -93,7 +95,7 @@ class Step:
     is_reached: bool = True
 
     def __repr__(self) -> str:
-        return f"<Step {self.phase} {self.target} {self.status.value}: {'; '.join(self.reasons)}>"
+        return f"<Step {self.phase} {self.target} {self.status.value}: {reasons_text(self.reasons)}>"
 
     @property
     def error(self) -> Fault | None:
@@ -120,8 +122,8 @@ class Step:
     def as_json(self) -> dict[str, Any]:
         """Return the step as `plan -o json` prints it."""
         changes = [{"description": each.description, "loses": each.loses} for each in self.changes]
-        named = ("kind", "status", "reasons", "error", "warning")
-        return {"name": self.target, **document_of(self, *named, changes=changes)}
+        named, reasons = ("kind", "status", "error", "warning"), reasons_document(self.reasons)
+        return {"name": self.target, **document_of(self, *named, changes=changes, **reasons)}
 
 
 _DONE = {
@@ -131,10 +133,16 @@ _DONE = {
     Phase.DESTROY: "removed",
 }
 
-_MOST_NAMED = 3
+_PAST: Mapping[ReasonCode, Code] = {
+    Code.ABSENT: Code.WAS_ABSENT,
+    Code.EMPTY: Code.WAS_EMPTY,
+    Code.FILLED: Code.WAS_FILLED,
+    Code.PRESENT: Code.WAS_PRESENT,
+}
+"""The states that a step changes, and what they are called afterwards."""
 
 
-def done_reasons(step: Step, slices: Sequence[str] = ()) -> tuple[str, ...]:
+def done_reasons(step: Step, slices: Sequence[str] = ()) -> tuple[Reason, ...]:
     """Return the reasons of a step that has run, in the past tense where it has changed them.
 
     Args:
@@ -142,35 +150,18 @@ def done_reasons(step: Step, slices: Sequence[str] = ()) -> tuple[str, ...]:
         slices: The slices that it has processed: some may have come since it was planned.
 
     Example:
-        >>> done_reasons(Step(Phase.CREATE, "t", "relation", Planned.WOULD_RUN, (OutputState.MISSING,)))
-        ('created: did not exist',)
+        >>> step = Step(Phase.CREATE, "t", "relation", Planned.WOULD_RUN, (Reason(Code.ABSENT),))
+        >>> [str(each) for each in done_reasons(step)]
+        ['created: did not exist']
     """
     done = _DONE.get(step.phase)
     if done is None:
         return step.reasons
     if slices and step.slices:
-        return slices_text(slices, "processed"), *step.reasons[1:]
-    return tuple(f"{done}: {each.past}" if isinstance(each, OutputState) else each for each in step.reasons)
-
-
-def slices_text(names: Sequence[str], what: str) -> str:
-    """Return how many slices there are, what is done with them, and the names of the first.
-
-    Example:
-        >>> slices_text(["a", "b"], "to process")
-        '2 slices to process: a, b'
-    """
-    return f"{len(names)} {'slice' if len(names) == 1 else 'slices'} {what}: {named_slices(names)}"
-
-
-def named_slices(names: Sequence[str]) -> str:
-    """Return the names of the first slices.
-
-    Example:
-        >>> named_slices("abcd")
-        'a, b, c, …'
-    """
-    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+        return Reason(Code.PROCESSED, {"slices": slices}), *step.reasons[1:]
+    return tuple(
+        Reason(_PAST[each.code], {"done": done}) if each.code in _PAST else each for each in step.reasons
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +251,7 @@ class Plan:
                 step.phase,
                 step.target,
                 step.status.value,
-                "; ".join(step.reasons),
+                reasons_text(step.reasons),
             )
             for instance in self.instances
             for phase in instance.phases

@@ -358,7 +358,7 @@ def _open_questions(profile: EntityProfile) -> Iterator[Reason]:
     elif not profile.key.columns:
         yield profile.key.reason
     if profile.key.columns and not profile.key.is_sure:
-        yield Reason.of(Code.UNSURE_KEY, columns=[*profile.key.columns], **profile.key.reason.given)
+        yield Reason.of(Code.UNSURE_KEY, columns=[*profile.key.columns], **profile.key.reason.params)
     if profile.key.columns and profile.why_load.code in _ORDER:
         yield profile.why_load
     if profile.why_strategy.code is Code.NO_DATES:
@@ -369,5 +369,5 @@ def _open_questions(profile: EntityProfile) -> Iterator[Reason]:
         by_code.setdefault(guess.reason.code, []).append((name, guess))
     for code in (Code.DAY_OR_MONTH, Code.DECIMAL_COMMA, Code.MIXED):
         if found := by_code.get(code):
-            example = found[0][1].reason.given.get("example")
+            example = found[0][1].reason.params.get("example")
             yield Reason.of(code, columns=[name for name, _ in found], example=example)

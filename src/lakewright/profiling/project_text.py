@@ -11,7 +11,7 @@ from typing import Any
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.paths import is_stored, local_path, store_of
 from lakewright.profiling.profile import EntityProfile, Profile
-from lakewright.profiling.reason import Code, Reason, question_text, reason_text
+from lakewright.profiling.reason import Code, Reason, question_text
 
 _PLAIN = re.compile(r"(?!.*(?:: | #))(?:[^\W\d][\w.-]*|[\w./][\w./:*=@+ -]*[\w./*])")
 _NUMBER = re.compile(r"\d+|[0-9.+-][0-9.eE+:_-]*")
@@ -53,11 +53,11 @@ def _entities(profile: Profile, folder: Path) -> Iterator[str]:
 
 def _entity(profile: EntityProfile, folder: Path) -> Iterator[str]:
     reasons = {
-        "format": reason_text(Reason.of(Code.AS_WRITTEN, files=profile.looked_at)),
-        "from": reason_text(slices_reason(profile)),
-        "key": reason_text(profile.key.reason),
-        "strategy": reason_text(profile.why_strategy),
-        "deletes": reason_text(profile.why_load),
+        "format": Reason.of(Code.AS_WRITTEN, files=profile.looked_at).text,
+        "from": slices_reason(profile).text,
+        "key": profile.key.reason.text,
+        "strategy": profile.why_strategy.text,
+        "deletes": profile.why_load.text,
     }
     if profile.why_strategy.code is Code.WITHOUT_HISTORY:
         reasons["strategy"] = reasons["deletes"]
@@ -86,7 +86,7 @@ def slices_reason(profile: EntityProfile) -> Reason:
 def _columns(profile: EntityProfile) -> Iterator[str]:
     has_types = any(map(profile.is_declared, profile.types))
     if has_types:
-        why = reason_text(Reason.of(Code.ALL_FIT, files=profile.looked_at))
+        why = Reason.of(Code.ALL_FIT, files=profile.looked_at).text
         yield _commented("columns:", why)
     yield from (f"  {line}" if has_types else line for line in _column_lines(profile))
 
@@ -94,12 +94,12 @@ def _columns(profile: EntityProfile) -> Iterator[str]:
 def _column_lines(profile: EntityProfile) -> Iterator[str]:
     for name, guess in profile.types.items():
         if profile.is_declared(name):
-            why = None if guess.reason.code is Code.ALL_FIT else reason_text(guess.reason)
+            why = None if guess.reason.code is Code.ALL_FIT else guess.reason.text
             yield _commented(f"{scalar_text(name)}: {_flow(profile.declared(guess))}", why)
         elif guess.reason.code in _COMMENTED_TEXTS:
-            yield f"# {_one_line(name)} stays {_one_line(reason_text(guess.reason))}"
+            yield f"# {_one_line(name)} stays {_one_line(guess.reason.text)}"
         elif guess.reason.code is Code.NESTED:
-            yield f"# {_one_line(name)} is {_one_line(reason_text(guess.reason))}"
+            yield f"# {_one_line(name)} is {_one_line(guess.reason.text)}"
 
 
 def _questions(profile: Profile) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pydantic import Field as Declared
 from lakewright.errors import Fault, SpecError, TargetError
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.schema.shape import lost_fields
 from lakewright.schema.sql import name_sql
@@ -20,6 +21,7 @@ from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Named, RefersTo
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.spec.reason import Reason
 from lakewright.spec.suggestions import one_of
 
 if TYPE_CHECKING:
@@ -41,10 +43,10 @@ class OutputMode(StrEnum):
     ERROR_IF_EXISTS = "ERROR_IF_EXISTS"
 
     @property
-    def each_build(self) -> str | None:
+    def each_build(self) -> Reason | None:
         """What each build does to rows that are there, so that a filled target is built again; or None."""
-        does = {"APPEND": "adds rows", "UPDATE": "updates rows and adds new ones"}.get(self.value)
-        return None if does is None else f"output mode {self} {does} in every build"
+        code = {"APPEND": Code.ADDS_ROWS, "UPDATE": Code.UPDATES_ROWS}.get(self.value)
+        return None if code is None else Reason(code, {"mode": self.value})
 
 
 read_mode = one_of(

@@ -24,6 +24,7 @@ from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.payload import text_of
 from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
+from lakewright.plan.reason import Code, error_reason
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step, done_reasons
 from lakewright.run.result import RunResult, TargetResult
@@ -35,6 +36,7 @@ from lakewright.run.scheduler import (
     unreached,
 )
 from lakewright.spec.models.job import Execution
+from lakewright.spec.reason import Reason
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +46,7 @@ PATIENCE = 5.0
 CANCEL_INTERVAL = 0.2
 """Seconds between two attempts to cancel work: it may have started another Spark job since the last one."""
 
-_INTERRUPTED = Outcome(Status.ABORTED, reasons=("interrupted",))
+_INTERRUPTED = Outcome(Status.ABORTED, reasons=(Reason(Code.INTERRUPTED),))
 
 
 class Interruption(Protocol):
@@ -214,7 +216,7 @@ class _Execution:
     def _give_up(self, error: Exception) -> None:
         """Wait for the running steps, and report them and those that are not reached."""
         self.schedule, self.unreported = Schedule((), {}), None
-        reason = f"not reached: the run ended with an error: {text_of(error)}"
+        reason = Reason(Code.RUN_ENDED, {"why": text_of(error)})
         is_listening = True
         for scheduled, result in self._rest(reason):
             try:
@@ -224,7 +226,7 @@ class _Execution:
                 log.warning("the results of the other steps are not recorded: %s", text_of(again))
                 is_listening = False
 
-    def _rest(self, reason: str) -> Iterator[tuple[ScheduledStep, TargetResult]]:
+    def _rest(self, reason: Reason) -> Iterator[tuple[ScheduledStep, TargetResult]]:
         """Yield the running steps as they end, then those without a result."""
         while self.workers.running:
             if done := self.workers.next_done():
@@ -262,7 +264,7 @@ class _Execution:
             if self.is_cut_off or isinstance(error, KeyboardInterrupt):
                 return _INTERRUPTED
             if isinstance(error, OperatorError):
-                return Outcome(Status.BLOCKED, reasons=(error.message,), error=error.as_fault())
+                return Outcome(Status.BLOCKED, reasons=(error_reason(error.message),), error=error.as_fault())
             if isinstance(error, LakewrightError):
                 failed = Outcome(Status.FAILED, error=error.as_fault())
                 return _INTERRUPTED if self._is_interrupted(failed) else failed

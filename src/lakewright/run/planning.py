@@ -29,6 +29,7 @@ from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.plan.selectors import select
 from lakewright.plan.status import Planned
@@ -43,6 +44,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context
 from lakewright.targets.definition import definition_of
 from lakewright.targets.lease import table_resource
@@ -274,7 +276,7 @@ class _Observer:
         self.faults.update(dict.fromkeys(error.placed(f"target {target!r}", where).faults))
 
 
-def _landed(target: Target, context: Context, last_build: LastBuild) -> str | None:
+def _landed(target: Target, context: Context, last_build: LastBuild) -> Reason | None:
     """Return that the rows of an append are there which was begun, and of which no end is recorded."""
     if last_build.begun is None:
         return None
@@ -321,7 +323,7 @@ def withheld_candidate(workspace: Workspace, name: str, fault: Fault) -> Candida
         kind=kind,
         nodes=dict.fromkeys(Phase, node),
         observe=lambda: Observation(f"target:{name}"),
-        dirtiness=lambda *_: Dirtiness.no(fault.message),
+        dirtiness=lambda *_: Dirtiness.no(Reason(Code.FAULTY, {"why": fault.message})),
         fault=fault,
         may_write_all=written is None,
     )
@@ -369,8 +371,7 @@ def name_other_jobs(plan: Plan, project: Project) -> Plan:
         others = {job for thing in _shared_things(project, step.target) for job in users.get(thing, ())}
         if step.status is not Planned.WOULD_RUN or not others:
             return step
-        jobs = "job" if len(others) == 1 else "jobs"
-        return replace(step, reasons=(*step.reasons, f"also of {jobs} {', '.join(sorted(others))}"))
+        return replace(step, reasons=(*step.reasons, Reason(Code.SHARED, {"jobs": sorted(others)})))
 
     return plan.with_steps(named)
 

@@ -15,6 +15,7 @@ from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall
 from lakewright.plan.step import instances_as_json, parameters_text
+from lakewright.spec.reason import Reason, reasons_document, reasons_text
 
 _HELD = frozenset({ItemFailed.code, ItemLocked.code, LakeMoved.code, LeaseHeld.code})
 
@@ -33,7 +34,7 @@ class TargetResult:
     kind: str
     phase: Phase
     status: Status
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     seconds: float = 0.0
     metrics: Mapping[str, Any] = field(default_factory=dict)
     error: Fault | None = None
@@ -60,13 +61,14 @@ class TargetResult:
         return self.status is Status.BLOCKED and self.error is not None and self.error.code in _HELD
 
     def __repr__(self) -> str:
-        why = "; ".join(self.reasons) if self.error is None else self.error.message
+        why = reasons_text(self.reasons) if self.error is None else self.error.message
         return f"<TargetResult {self.phase} {self.name} {self.status.value}{why and ': ' + why}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the target as `job -o json` prints it."""
-        named = ("name", "kind", "status", "reasons", "seconds", "metrics", "error", "warnings", "is_reached")
-        return document_of(self, *named, seconds=round(self.seconds, 3), metrics=finite(dict(self.metrics)))
+        named = ("name", "kind", "status", "seconds", "metrics", "error", "warnings", "is_reached")
+        exact = {"seconds": round(self.seconds, 3), "metrics": finite(dict(self.metrics))}
+        return document_of(self, *named, **exact, **reasons_document(self.reasons))
 
 
 def status_of_part(targets: Sequence[TargetResult]) -> Status:
@@ -179,7 +181,7 @@ class RunResult:
                 target.name,
                 target.status.value,
                 f"{target.seconds:.1f}",
-                "; ".join(target.reasons) if target.error is None else target.error.message,
+                reasons_text(target.reasons) if target.error is None else target.error.message,
             )
             for instance in self.instances
             for phase in instance.phases

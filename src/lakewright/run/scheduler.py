@@ -19,9 +19,11 @@ from typing import Generic, TypeVar
 
 from lakewright.plan.dependencies import PhaseEnd
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.run.result import InstanceResult, PhaseResult, TargetResult
+from lakewright.spec.reason import Reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +64,7 @@ class _InstanceState:
 
     phases: dict[Phase, _PhaseState] = field(default_factory=dict)
     failed: dict[str, Phase] = field(default_factory=dict)
-    stopped: tuple[Phase, str] | None = None
+    stopped: tuple[Phase, Reason] | None = None
 
 
 _ISOLATED = frozenset({"entity"})
@@ -146,7 +148,7 @@ class Progress:
         self._first_failed = min(scheduled.instance, earlier)
         is_isolated = result.kind in _ISOLATED or result.status is Status.BLOCKED
         if not is_isolated and instance.stopped is None:
-            instance.stopped = (result.phase, f"not reached: {result.name} failed")
+            instance.stopped = (result.phase, Reason(Code.TARGET_FAILED, {"target": result.name}))
 
     def is_settled(self, scheduled: ScheduledStep) -> bool:
         """Return whether a step has a result."""
@@ -166,44 +168,49 @@ class Progress:
             for plan, state in zip(self.plan.instances, self._instances, strict=True)
         )
 
-    def _obstacle(self, scheduled: ScheduledStep) -> str | None:
+    def _obstacle(self, scheduled: ScheduledStep) -> Reason | None:
         """Return why a step is not reached, other than failed dependencies; None if it is reached."""
         if self._is_interrupted():
-            return "not reached: the run was interrupted"
+            return Reason(Code.RUN_INTERRUPTED)
         if self._keep_going:
             return None
         if self._first_failed is not None and self._first_failed < scheduled.instance:
-            return f"not reached: the instance {_named(self.plan.instances[self._first_failed])} failed"
+            named = _named(self.plan.instances[self._first_failed])
+            return Reason(Code.INSTANCE_FAILED, {"instance": named})
         instance = self._instances[scheduled.instance]
         for phase, state in instance.phases.items():
             if phase is scheduled.step.phase:
                 break
             if state.failed:
                 worst = next((each for each in state.failed if each.status is Status.FAILED), state.failed[0])
-                return f"not reached: {phase} {_ended(worst)}"
+                return Reason(Code.PHASE_UNDONE, {"phase": phase.value, "ended": _ended(worst)})
         is_stopped = instance.stopped is not None and instance.stopped[0] is scheduled.step.phase
         return instance.stopped[1] if instance.stopped and is_stopped else None
 
-    def _failed_sources(self, scheduled: ScheduledStep) -> tuple[str, ...]:
+    def _failed_sources(self, scheduled: ScheduledStep) -> tuple[Reason, ...]:
         """Return a reason for each target that the step depends on and that failed in the same phase."""
         sources = scheduled.phase.sources.get(scheduled.step.target, frozenset())
         failed = self._instances[scheduled.instance].phases[scheduled.step.phase].failed
         return tuple(
-            f"depends on {each.name}, which {_ended(each)}" for each in failed if each.name in sources
+            Reason(Code.SOURCE_UNDONE, {"target": each.name, "ended": _ended(each)})
+            for each in failed
+            if each.name in sources
         )
 
-    def _failed_before(self, scheduled: ScheduledStep) -> tuple[str, ...]:
+    def _failed_before(self, scheduled: ScheduledStep) -> tuple[Reason, ...]:
         """Return a reason for each failed step of an earlier phase or instance that this one needs."""
         instance, step = self._instances[scheduled.instance], scheduled.step
-        reasons: list[str] = []
+        reasons: list[Reason] = []
         if (phase := instance.failed.get(step.target)) is not None:
-            reasons.append(f"its {phase} {_ended(instance.phases[phase].results[step.target])}")
+            ended = _ended(instance.phases[phase].results[step.target])
+            reasons.append(Reason(Code.OWN_UNDONE, {"phase": phase.value, "ended": ended}))
         if step.relies_on is not None:
             number, phase, name = step.relies_on
             earlier = self._result_of(step.relies_on)
             if earlier.status.is_failure:
-                of = _named(self.plan.instances[number])
-                reasons.append(f"{phase} of {name} for {of}, on which it relies, {_ended(earlier)}")
+                of, ended = _named(self.plan.instances[number]), _ended(earlier)
+                params = {"phase": phase.value, "target": name, "instance": of, "ended": ended}
+                reasons.append(Reason(Code.RELIED_UNDONE, params))
         return tuple(reasons)
 
 
@@ -226,11 +233,11 @@ def _clean(step: Step) -> TargetResult:
     return replace(_result(step, Status.SUCCESS_WITH_ERRORS, step.reasons), error=step.warning)
 
 
-def _result(step: Step, status: Status, reasons: tuple[str, ...]) -> TargetResult:
+def _result(step: Step, status: Status, reasons: tuple[Reason, ...]) -> TargetResult:
     return TargetResult(step.target, step.kind, step.phase, status, reasons)
 
 
-def unreached(step: Step, *reasons: str) -> TargetResult:
+def unreached(step: Step, *reasons: Reason) -> TargetResult:
     """Return the result of a step to which the run does not come."""
     return replace(_result(step, Status.SKIPPED, reasons), is_reached=False)
 

@@ -23,11 +23,13 @@ from lakewright.lake.lake import Lake, cancel_quietly
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.tracing import span
 from lakewright.plan.outcome import Outcome
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.run.plan_warnings import with_warning
 from lakewright.run.planning import Contexts
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context
 from lakewright.targets.registration import register_tables
 from lakewright.targets.target import Target
@@ -121,7 +123,7 @@ class StepRunner:
         return outcome
 
     def _run_with_retries(self, target: Target, context: Context, step: Step) -> Outcome:
-        failures: list[str] = []
+        failures: list[Reason] = []
         for attempt in count(1):
             is_last = attempt > target.retries
             try:
@@ -133,11 +135,12 @@ class StepRunner:
                 if is_last or context.is_stopping() or not _is_temporary(error):
                     raise
                 message = str(error)
-            failures.append(f"attempt {attempt} of {target.retries + 1} failed: {message}")
+            tried = {"attempt": attempt, "attempts": target.retries + 1, "why": message}
+            failures.append(Reason(Code.ATTEMPT_FAILED, tried))
             self._pause(min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE), context, step, failures[-1])
         raise AssertionError("the last attempt returns or raises")
 
-    def _pause(self, seconds: float, context: Context, step: Step, why: str) -> None:
+    def _pause(self, seconds: float, context: Context, step: Step, why: Reason) -> None:
         about = {"run_id": self.run_id, "phase": step.phase.value, "target": step.target}
         log.warning("%s; trying again in %.0f s", why, seconds, extra=about)
         left = seconds

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from lakewright.due import facts as due
 from lakewright.due.plan import Code, Plan, choices_of
 from lakewright.due.slices import CHANGED, LATE, entity_plan
-from lakewright.due.words import advice, finding_words, plan_faults, reason_text
+from lakewright.due.words import advice, finding_words, plan_faults
 from lakewright.errors import Fault, LateSliceError
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.store import Query
 from lakewright.manifest.verdict import Verdict
+from lakewright.plan.reason import Code as StepCode
 from lakewright.slices.chain import continued_in
 from lakewright.slices.discovery import (
     BRONZE_UNREADABLE,
@@ -34,6 +35,7 @@ from lakewright.slices.discovery import (
 )
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.slice_folder import SliceFolder
+from lakewright.spec.reason import Reason
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
@@ -79,13 +81,13 @@ class Deviations:
         """What a user may want to know: slices that are being written, or were removed."""
         notes = self.noticed(Code.SKIPPED_CHANGED, *(() if self.lost else (Code.VANISHED,)))
         written = (each for each in self.plan.waiting if each.reason.code is Code.INCOMPLETE)
-        return (*notes, *(reason_text(each.reason) for each in written))
+        return (*notes, *(each.reason.text for each in written))
 
     def noticed(self, *codes: Code) -> tuple[str, ...]:
         """Return the findings with one of these codes, as text."""
         return tuple(finding_words(each) for each in self.plan.findings if each.reason.code in codes)
 
-    def idle_reason(self, takes: Callable[[str], bool], limits: str) -> str | None:
+    def idle_reason(self, takes: Callable[[str], bool], limits: str) -> Reason | None:
         """Return why a target has no slice to process; None if it has processed every slice that it takes.
 
         Args:
@@ -94,22 +96,15 @@ class Deviations:
         """
         number = sum(takes(each.name) for each in self.listing.slices)
         if self.listing.slices and not number:
-            return f"bronze has no slice that it takes ({limits})"
-        that = "" if number == len(self.listing.slices) else " that it takes"
-        if self.skipped and self.skipped == number:
-            return (
-                f"the only slice{that} is skipped"
-                if number == 1
-                else f"all {number} slices{that} are skipped"
-            )
+            return Reason(StepCode.NONE_TAKEN, {"limits": limits})
+        of = {"number": self.skipped, "is_part": number != len(self.listing.slices)}
         if self.skipped:
-            are = "one that is" if self.skipped == 1 else f"{self.skipped} that are"
-            return f"every slice{that} has been processed, except {are} skipped"
+            return Reason(StepCode.ALL_SKIPPED if self.skipped == number else StepCode.OTHERS_SKIPPED, of)
         if self.listing.slices or self.lost or self is NOTHING:
             return None
         if not self.listing.exists:
-            return f"no slice has arrived: there is no folder {self.bronze.folder}"
-        return f"no slice has arrived in {self.bronze.pattern}"
+            return Reason(StepCode.NO_FOLDER, {"folder": self.bronze.folder})
+        return Reason(StepCode.NO_SLICES, {"pattern": str(self.bronze.pattern)})
 
 
 NOTHING = Deviations(SliceFolder(""), Listing(), Plan())

@@ -21,6 +21,7 @@ from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict
+from lakewright.plan.reason import Code, note
 from lakewright.slices.application import applications_before, awaited_of
 from lakewright.slices.chain import OPEN, Place, place_of, processed_items
 from lakewright.slices.deviations import NOTHING, Deviations, effect_of, find_deviations
@@ -35,6 +36,7 @@ from lakewright.slices.discovery import (
 from lakewright.slices.log_recovery import record_log, unrecorded_items
 from lakewright.slices.lost_table import former_name_error, moved_lake_error
 from lakewright.slices.time_check import is_late_allowed
+from lakewright.spec.reason import Reason
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
@@ -66,7 +68,7 @@ class Pending:
         others: Items that are left to other targets and instances, and are ready or wait.
         awaited: The first item that another application must process before the entity; it and those after
             it are among `waiting`.
-        waits_for: What is awaited, as text; None if nothing is.
+        waits_for: What is awaited; empty if nothing is.
         unrecorded: Items as a run first records them from the table's log, as the manifest lacks slices or
             rewinds of the table; empty if that was done.
     """
@@ -78,7 +80,7 @@ class Pending:
     deviations: Deviations = NOTHING
     others: tuple[Item, ...] = ()
     awaited: Item | None = None
-    waits_for: str | None = None
+    waits_for: tuple[Reason, ...] = ()
     unrecorded: tuple[Item, ...] = ()
 
     def taken_by(self, selection: SliceSelection) -> Pending:
@@ -174,7 +176,7 @@ def find_pending(
     )
     pending = pending.taken_by(selection)
     if pending.awaited is not None:
-        pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))
+        pending = replace(pending, waits_for=_awaited_reasons(context, pending, pending.awaited, before))
     sizes = ((item.fingerprint or {}).get("size") for item in pending.ready)
     size = sum(int(size or 0) for size in sizes)
     is_compared = len(pending.ready) == 1 and chain.first_processed is not None
@@ -210,17 +212,16 @@ def _left_to_apply(context: ProcessingContext, entity: Entity, pending: Pending)
     return replace(pending, ready=tuple(item for item in pending.ready if item not in left), others=left)
 
 
-def _awaited_text(
+def _awaited_reasons(
     context: ProcessingContext, pending: Pending, awaited: Item, after: tuple[Application, ...]
-) -> str:
+) -> tuple[Reason, ...]:
     """Return what slices wait for; an application without any record may be misspelt, so that is said."""
     missing = awaited_of(awaited, after)
     number = len(pending.waiting)
-    first = slice_name(pending.waiting[0])
-    who = first if number == 1 else f"{number} slices, from {first} on,"
-    text = f"{who} {'waits' if number == 1 else 'wait'} for {', '.join(map(str, missing))}"
+    first, applications = slice_name(pending.waiting[0]), list(map(str, missing))
+    params = {"number": number, "slice": first, "applications": applications}
     warnings = unknown_warnings(missing, known_names(context.ledger.store.standings()))
-    return "; ".join((text, *warnings))
+    return Reason(Code.WAITS_FOR if number == 1 else Code.WAIT_FOR, params), *map(note, warnings)
 
 
 def sort_pending(

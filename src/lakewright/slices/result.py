@@ -28,10 +28,12 @@ from lakewright.errors.fault import BRIEF
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.notebook import html_table
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Status
 from lakewright.slices.deviations import NOTHING, Deviations
 from lakewright.slices.discovery import slice_of_id
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.reason import Reason
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
@@ -130,7 +132,7 @@ class ProcessResult:
         errors: Their errors in the same order; the last may instead say what holds the next slice.
         waiting: Names of the slices that wait.
         others: Names of the slices that are left to other targets and instances.
-        waits_for: Which applications they wait for, as text; None if they wait for none.
+        waits_for: Which applications they wait for; empty if they wait for none.
         is_stopped: Whether the run was asked to stop before all slices were processed.
         warnings: Warnings about the processing time.
         notes: Which processing times the slices got if a job declares some, and which were folded into one
@@ -145,7 +147,7 @@ class ProcessResult:
     errors: tuple[LakewrightError, ...] = ()
     waiting: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-    waits_for: str | None = None
+    waits_for: tuple[Reason, ...] = ()
     is_stopped: bool = False
     warnings: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = ()
@@ -170,16 +172,9 @@ class ProcessResult:
         return any(isinstance(error, StoreUnavailable) for error in self.errors)
 
     @property
-    def unrecorded_text(self) -> str | None:
-        """Which slices have no end in the manifest, as text; None if all have."""
-        if not self.unrecorded:
-            return None
-        many = len(self.unrecorded) > 1
-        ends = "ends of the slices" if many else "end of the slice"
-        return (
-            f"the {ends} {', '.join(self.unrecorded)} could not be recorded; "
-            f"the next run finds out whether {'they are' if many else 'it is'} in the table"
-        )
+    def unsettled(self) -> Reason | None:
+        """Which slices have no end in the manifest; None if all have."""
+        return Reason(Code.UNSETTLED, {"slices": self.unrecorded}) if self.unrecorded else None
 
     @property
     def warning(self) -> Fault | None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from string import Formatter
+from typing import Any
 
 from lakewright.errors.phrase import Phrase
+
+MOST_NAMED = 5
+"""Values of a list that a text of a template names."""
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -33,6 +38,35 @@ def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
     more = len(texts) - most
     shown = Phrase.joined(separator, texts[:most])
     return Phrase(shown, f" and {more:,} more") if more > 0 else shown
+
+
+def filled(template: str, values: Mapping[str, Any]) -> Phrase:
+    """Return a template with values in the place of their names.
+
+    A list is shown by its first values. `{names:slice}` is a number or the length of a list with a noun, and
+    `{names:is|are}` the word for it, in which `#` stands for the number; `{share:%}` is a percentage.
+
+    Example:
+        >>> filled("{names:slice} {names:is|are} late: {names}", {"names": ["a", "b"]})
+        '2 slices are late: a, b'
+    """
+    parts = []
+    for literal, name, form, _ in Formatter().parse(template):
+        parts += [literal] if name is None else [literal, _shown(values[name], form or "")]
+    return Phrase(*parts)
+
+
+def _shown(value: Any, form: str) -> str:
+    listed = value if isinstance(value, list | tuple) else [value]
+    if not form:
+        return first_of([each if isinstance(each, str) else str(each) for each in listed], MOST_NAMED)
+    if form == "%":
+        return f"{int(value * 100)} %"
+    number = len(value) if listed is value else int(value)
+    if "|" not in form:
+        return counted(number, form)
+    one, several = form.split("|")
+    return (one if number == 1 else several).replace("#", f"{number:,}")
 
 
 def duration(seconds: float) -> str:

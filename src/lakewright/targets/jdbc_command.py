@@ -18,7 +18,9 @@ from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.spec.models.base import Model, TextMap, Texts
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.target import Target
 
@@ -51,7 +53,7 @@ class ConditionObservation(Observation):
         return replace(self, conditions=dict.fromkeys(self.conditions, _UNKNOWN_LATER))
 
 
-_UNKNOWN_LATER = Dirtiness.unknown("its condition may change when earlier steps have run")
+_UNKNOWN_LATER = Dirtiness.unknown(Reason(Code.MAY_HOLD))
 
 
 _KEYS = {Phase.VALIDATE: "validate_"}
@@ -109,20 +111,20 @@ class JdbcCommandTarget(Target):
         try:
             rows = self._dialect(context.workspace).database.query(action.condition or "", most=1)
         except LakewrightError as error:
-            return Dirtiness.unknown(f"its condition cannot be evaluated: {error.message}")
+            return Dirtiness.unknown(Reason(Code.NOT_EVALUATED, {"why": error.message}))
         value = rows[0][0] if rows else None
         try:
             holds = value is not None and int(value) >= 1
         except (TypeError, ValueError):
-            return Dirtiness.unknown(f"its condition returns {value!r}, which is not a number")
-        return Dirtiness.yes("its condition holds") if holds else Dirtiness.no("its condition does not hold")
+            return Dirtiness.unknown(Reason(Code.NO_NUMBER, {"value": repr(value)}))
+        return Dirtiness.yes(Reason(Code.HOLDS)) if holds else Dirtiness.no(Reason(Code.HOLDS_NOT))
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the phase's condition holds; without a condition the target always runs."""
         if observation.error is not None:
-            return Dirtiness.unknown(observation.error)
+            return Dirtiness.unknown(Reason(Code.UNOBSERVED, {"why": observation.error}))
         conditions = observation.conditions if isinstance(observation, ConditionObservation) else {}
-        return conditions.get(phase, Dirtiness.yes("has no condition"))
+        return conditions.get(phase, Dirtiness.yes(Reason(Code.NO_CONDITION)))
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Run the phase's statements, unless its condition no longer holds.
@@ -131,10 +133,8 @@ class JdbcCommandTarget(Target):
             TargetError: The database rejects a statement.
         """
         action = self.actions()[phase]
-        if action.condition is not None:
-            answer = self._evaluate(context, action)
-            if answer.verdict is Answer.NO:
-                return Outcome(reasons=(f"nothing was run: {answer.reasons[0]}",))
+        if action.condition is not None and self._evaluate(context, action).verdict is Answer.NO:
+            return Outcome(reasons=(Reason(Code.NOTHING_RUN),))
         database = self._dialect(context.workspace).database
         try:
             database.run(action.sql, is_atomic=action.transactional)

@@ -13,8 +13,10 @@ from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import KindOf, RefersTo, Texts
+from lakewright.spec.reason import Reason
 from lakewright.spec.words import counted
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.datasets import Dataset
@@ -113,7 +115,7 @@ class EmptyTarget(Target):
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target never runs."""
-        return Dirtiness.no("is never dirty")
+        return Dirtiness.no(Reason(Code.NEVER_RUNS))
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Do nothing."""

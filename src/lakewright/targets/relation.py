@@ -14,6 +14,7 @@ from lakewright.plan.dirtiness import Dirtiness, create_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.relations.catalog import ViewRelation, WaitingView
@@ -24,6 +25,7 @@ from lakewright.schema.types import Scalar
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, lower
 from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.text_marks import SqlText
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.readable_parts import RelationReference
@@ -64,8 +66,9 @@ class RelationTarget(WritingTarget):
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run; a view waits until its inputs exist."""
         if isinstance(observation, WaitingView) and observation.inputs and phase is Phase.CREATE:
-            made = "created" if observation.exists is Answer.NO else "made anew"
-            return Dirtiness.no(f"is {made} in BUILD, when {', '.join(observation.inputs)} exists")
+            is_new = observation.exists is Answer.NO
+            made = Reason(Code.MADE_IN_BUILD, {"is_new": is_new, "inputs": observation.inputs})
+            return Dirtiness.no(made)
         if self.mapping is None and phase is Phase.BUILD:
             return create_dirtiness(observation)
         return super().dirtiness(phase, observation, defaults)
@@ -75,7 +78,7 @@ class RelationTarget(WritingTarget):
         relation = self.managed(workspace)
         observed = relation.observe(workspace) if isinstance(relation, ViewRelation) else None
         if isinstance(observed, WaitingView) and observed.inputs:
-            return Outcome(Status.SKIPPED, reasons=(f"{', '.join(observed.inputs)} does not exist yet",))
+            return Outcome(Status.SKIPPED, reasons=(Reason(Code.INPUTS_ABSENT, {"inputs": observed.inputs}),))
         return super()._create(context)
 
     def _build(self, context: Context) -> Outcome:
@@ -160,7 +163,7 @@ class MergeTarget(RelationTarget):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs, because only the merge itself shows whether rows change."""
-        return Dirtiness.yes("a merge always runs")
+        return Dirtiness.yes(Reason(Code.KIND_ALWAYS_RUNS, {"kind": self.kind}))
 
     def _build(self, context: Context) -> Outcome:
         relation, workspace = self.output(context.workspace), context.workspace

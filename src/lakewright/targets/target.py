@@ -27,10 +27,12 @@ from lakewright.plan.dirtiness import (
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
+from lakewright.spec.reason import Reason
 from lakewright.spec.suggestions import one_of
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy, read_verify_policy
 from lakewright.targets.lease import hold_leases
@@ -184,7 +186,7 @@ class Target(Named):
             return truncate_dirtiness(observation)
         if phase is Phase.DESTROY:
             return destroy_dirtiness(observation)
-        return Dirtiness.yes(f"{phase} always runs")
+        return Dirtiness.yes(Reason(Code.ALWAYS_RUNS, {"phase": phase.value}))
 
     @property
     def is_built_always(self) -> bool:
@@ -198,7 +200,7 @@ class Target(Named):
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy or the default one."""
         if self.always_builds:
-            return Dirtiness.yes(f"a {self.kind} target always runs")
+            return Dirtiness.yes(Reason(Code.KIND_ALWAYS_RUNS, {"kind": self.kind}))
         return build_dirtiness(self.policy(defaults), observation, is_partitioned=False)
 
     def builds_rows(self, workspace: Workspace) -> bool:

@@ -26,6 +26,7 @@ from lakewright.plan.dirtiness import Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.plan.step import Append
@@ -41,6 +42,7 @@ from lakewright.relations.relation import (
 )
 from lakewright.spark.causes import causes_of, raised_text
 from lakewright.spec.models.base import RefersTo, TextMap, from_text
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context, TargetDefaults, VerifyPolicy
 from lakewright.targets.target import OutputTarget
 from lakewright.transform.fault_words import fault_error
@@ -55,7 +57,6 @@ OutputModeText = Annotated[OutputMode, from_text(read_mode)]
 
 _WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
-_FIRST_WRITE = "its columns are not known yet: the first write creates it"
 
 
 def effective_mode(
@@ -83,7 +84,9 @@ def effective_mode(
             f"{label}: {present.subject} already holds rows",
             remedy="Remove them, or choose another mode: APPEND, OVERWRITE or IGNORE_IF_EXISTS.",
         )
-    return mode, Outcome(Status.SKIPPED, reasons=(f"{present.subject} already holds rows ({mode})",))
+    return mode, Outcome(
+        Status.SKIPPED, reasons=(Reason(Code.HAS_ROWS, {"subject": present.subject, "mode": mode.value}),)
+    )
 
 
 def _with_loss(relation: Relation, observation: Observation, context: Context) -> Observation:
@@ -296,8 +299,8 @@ class WritingTarget(RowTarget):
         """Return whether the target must run; differences that `NEVER` tolerates do not make it dirty."""
         changes = observation.changes
         if phase is Phase.CREATE and changes and all(isinstance(change, Tolerated) for change in changes):
-            named = (f"{change.description}: left unchanged (migrationStrategy NEVER)" for change in changes)
-            return Dirtiness.no("exists", *named)
+            named = (Reason(Code.TOLERATED, {"change": change.description}) for change in changes)
+            return Dirtiness.no(Reason(Code.PRESENT), *named)
         return super().dirtiness(phase, observation, defaults)
 
     def builds_rows(self, workspace: Workspace) -> bool:
@@ -322,7 +325,7 @@ class WritingTarget(RowTarget):
         if relation.observe(workspace).exists is Answer.NO:
             relation.create(workspace)
             if relation.observe(workspace).exists is Answer.NO:
-                return Outcome(Status.SKIPPED, reasons=(_FIRST_WRITE,))
+                return Outcome(Status.SKIPPED, reasons=(Reason(Code.MADE_BY_WRITE),))
         else:
             relation.migrate(workspace, allow_data_loss=context.options.permissions.allow_data_loss)
         return Outcome()
@@ -339,7 +342,7 @@ class WritingTarget(RowTarget):
         if policy is VerifyPolicy.EMPTY_AS_FAILURE:
             raise VerificationError(f"{self.label}: {message}", remedy=_MAY_BE_EMPTY)
         if policy is VerifyPolicy.EMPTY_AS_SUCCESS:
-            return Outcome(reasons=(message,))
+            return Outcome(reasons=(Reason(Code.NO_ROWS, {"subject": found.subject}),))
         error = Fault(f"{self.label}: {message}", remedy="Run BUILD.", code=VerificationError.code)
         return Outcome(Status.SUCCESS_WITH_ERRORS, error=error)
 
@@ -398,7 +401,7 @@ def observed_measures(workspace: Workspace, mapping: str) -> dict[str, Any]:
     return found
 
 
-ADDED_ALREADY = "an earlier attempt has added its rows already"
+ADDED_ALREADY = Reason(Code.ADDED_ALREADY)
 """The reason of a build that adds none."""
 
 
@@ -445,9 +448,5 @@ def with_refusal(found: Dirtiness, mode: OutputMode, observation: Observation) -
     """
     if mode is not OutputMode.ERROR_IF_EXISTS or observation.filled is not Answer.YES:
         return found
-    if found.is_to_run:
-        return replace(
-            found, reasons=(*found.reasons, f"the build fails: rows are there (mode {mode.value})")
-        )
-    reason = f"mode {mode.value} does not fail, as the build policy leaves it: `buildPolicy: ALWAYS` would"
-    return replace(found, reasons=(*found.reasons, reason))
+    code = Code.FAILS_ON_ROWS if found.is_to_run else Code.LEAVES_ROWS
+    return found.plus(Reason(code, {"mode": mode.value}))

@@ -15,7 +15,6 @@ from lakewright.lake.paths import is_stored, local_path
 from lakewright.profiling.places import Skipped, look_at_place
 from lakewright.profiling.profile import Profile, profile_places
 from lakewright.profiling.project_text import project_text
-from lakewright.profiling.reason import reason_text
 from lakewright.slices.discovery import item_id
 from lakewright.spec.reading.files import PROJECT_FILE, PROJECT_FILES
 from lakewright.spec.words import first_of
@@ -94,7 +93,7 @@ def _refusal(why: str) -> UsageError:
 
 
 def _without_entities(places: Sequence[str], skipped: Sequence[Skipped]) -> UsageError:
-    reasons = [f"{each.name}: {reason_text(each.reason)}" for each in skipped]
+    reasons = [f"{each.name}: {each.reason.text}" for each in skipped]
     why = f" ({first_of(reasons, _MOST_NAMED, '; ')})" if reasons else ", which is empty"
     return UsageError(
         f"no file with rows was found at {', '.join(places)}{why}; nothing was written",

@@ -13,8 +13,10 @@ from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.manifest import run_comparison
 from lakewright.manifest.journal import ABORTED, RUNNING, Run
 from lakewright.manifest.lock import FAILED_ITEMS
+from lakewright.manifest.plain_values import json_of
 from lakewright.manifest.run_comparison import TargetDifference
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import error_reason, note
 from lakewright.plan.status import Status
 from lakewright.run.wants import read_wants
 from lakewright.spec.expressions.secrets import HIDDEN
@@ -186,9 +188,24 @@ _LEFT_OUT = ("phase", "instance", "writes", "table", "append")
 
 
 def _without_place(target: Any) -> dict[str, Any]:
-    # Results that earlier versions recorded have no warnings.
     kept = {key: value for key, value in target.items() if key not in _LEFT_OUT}
-    return {"warnings": [], **kept}
+    return {"warnings": [], **kept, "reason_codes": _reason_codes(target)}  # earlier versions had no warnings
+
+
+def _reason_codes(target: Any) -> list[Any]:
+    """Return the codes of a result's reasons, also if an earlier version recorded only texts.
+
+    An error reason is then one that the message of the error contains.
+    """
+    found = target.get("reason_codes")
+    if isinstance(found, list) and all(isinstance(each, Mapping) for each in found):
+        return found
+    message = target["error"]["message"].splitlines() if target["error"] else []
+    made = (
+        error_reason(text) if text.splitlines()[:1] and text.splitlines()[0] in message else note(text)
+        for text in target["reasons"]
+    )
+    return list(map(json_of, made))
 
 
 UNDO, REBUILD, REPLAY = "UNDO", "REBUILD", "REPLAY"

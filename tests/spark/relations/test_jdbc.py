@@ -27,10 +27,12 @@ from lakewright.errors import (
 )
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Status
 from lakewright.relations.jdbc import JdbcTableRelation
 from lakewright.relations.migration import MigrationPolicy, Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation
+from lakewright.spec.reason import Reason
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
@@ -473,7 +475,7 @@ def test_commands_run_where_their_condition_holds(postgres_server: str, schema: 
         assert answers() == {Phase.CREATE: Answer.NO, Phase.BUILD: Answer.YES, **always}
         again = target.execute(context, Phase.CREATE)
         assert again.status is Status.SUCCESS
-        assert again.reasons == ("nothing was run: its condition does not hold",)
+        assert again.reasons == (Reason(Code.NOTHING_RUN),)
         with pytest.raises(TargetError, match=r"target 'role': .*invalid input syntax"):
             target.execute(context, Phase.BUILD)
         count = connection.execute(f"SELECT count(*) FROM {schema}.t".encode()).fetchone()

@@ -9,6 +9,7 @@ from typing import Any, cast
 import lakewright
 from lakewright.errors import Fault
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import note
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import TargetResult
@@ -109,12 +110,12 @@ def test_the_life_of_a_record_shows_each_version_without_its_key() -> None:
 
 
 def test_targets_and_steps_are_shown_in_one_line_each() -> None:
-    done = TargetResult("orders", "entity", Phase.BUILD, Status.SUCCESS, ("1 slice",))
+    done = TargetResult("orders", "entity", Phase.BUILD, Status.SUCCESS, (note("1 slice"),))
     assert repr(done) == "<TargetResult BUILD orders SUCCESS: 1 slice>"
     assert repr(TargetResult("orders", "entity", Phase.BUILD, Status.SKIPPED)) == (
         "<TargetResult BUILD orders SKIPPED>"
     )
-    step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, ("1 slice", "forced"))
+    step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, (note("1 slice"), note("forced")))
     assert repr(step) == "<Step BUILD orders WOULD_RUN: 1 slice; forced>"
 
 
@@ -124,7 +125,9 @@ def test_the_package_lists_its_public_names_before_they_are_used() -> None:
 
 def test_a_plan_shows_what_an_operator_should_look_at() -> None:
     warning = Fault("rows of <m> were changed by another program", remedy="Build it again.")
-    found = Step(Phase.BUILD, "m", "entity", Planned.CLEAN, ("every slice was processed",), notice=warning)
+    found = Step(
+        Phase.BUILD, "m", "entity", Planned.CLEAN, (note("every slice was processed"),), notice=warning
+    )
     instances = tuple(
         InstancePlan({"day": day}, (PhasePlan(Phase.BUILD, (found,)),))
         for day in ("2024-05-01", "2024-05-02")

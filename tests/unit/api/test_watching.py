@@ -15,13 +15,14 @@ from lakewright.api.open_project import RunEvent, Watcher
 from lakewright.errors import Fault, RunFailed, SliceError
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import note
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 from lakewright.slices.result import ProcessResult, SliceReport
 
-STEP = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, ("<b>1</b> slice",))
-DONE = TargetResult("orders", "entity", Phase.BUILD, Status.SUCCESS, ("1 slice",), seconds=1.25)
+STEP = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, (note("<b>1</b> slice"),))
+DONE = TargetResult("orders", "entity", Phase.BUILD, Status.SUCCESS, (note("1 slice"),), seconds=1.25)
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 
 
@@ -77,7 +78,7 @@ def test_check_returns_a_success_and_raises_the_first_error_of_a_failure() -> No
     assert result(DONE).check().is_success
     fault = Fault("a key is double", remedy="Mend it.")
     failed = replace(DONE, name="prices", status=Status.FAILED, error=fault)
-    undone = replace(DONE, name="gold", status=Status.BLOCKED, reasons=("prices failed",))
+    undone = replace(DONE, name="gold", status=Status.BLOCKED, reasons=(note("prices failed"),))
     with pytest.raises(RunFailed) as raised:
         result(DONE, undone, failed).check()
     assert raised.value.message == "daily build ended FAILED: prices in BUILD: a key is double"

@@ -29,6 +29,7 @@ from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Store
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code, note
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
@@ -43,6 +44,7 @@ from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.models.slice_folder import SliceFolder
 from lakewright.spec.models.watermark import Watermark
+from lakewright.spec.reason import Reason
 from lakewright.stores.process import is_dead, this_process
 from lakewright.testing import MemoryStore
 
@@ -194,7 +196,9 @@ class FakeApp:
         for index, instance in enumerate(self.result.instances):
             for phase in instance.phases:
                 for target in phase.targets:
-                    step = Step(phase.phase, target.name, target.kind, Planned.WOULD_RUN, ("is empty",))
+                    step = Step(
+                        phase.phase, target.name, target.kind, Planned.WOULD_RUN, (Reason(Code.EMPTY),)
+                    )
                     listener.step_started(index, step)
                     listener.step_finished(index, step, target)
         return self.result
@@ -281,7 +285,7 @@ def step(
     reasons: Sequence[str] = ("the partition is empty",),
     **more: Any,
 ) -> Step:
-    return Step(phase, target, "relation", status, tuple(reasons), **more)
+    return Step(phase, target, "relation", status, tuple(map(note, reasons)), **more)
 
 
 def plan_of(*steps: Step, months: Sequence[str] = ("2022-01",)) -> Plan:
@@ -292,9 +296,14 @@ def plan_of(*steps: Step, months: Sequence[str] = ("2022-01",)) -> Plan:
 
 
 def ended(
-    name: str = "regions", status: Status = Status.SUCCESS, phase: Phase = Phase.BUILD, **more: Any
+    name: str = "regions",
+    status: Status = Status.SUCCESS,
+    phase: Phase = Phase.BUILD,
+    reasons: Sequence[str | Reason] = (),
+    **more: Any,
 ) -> TargetResult:
-    return TargetResult(name, "relation", phase, status, seconds=1.25, **more)
+    listed = tuple(note(each) if isinstance(each, str) else each for each in reasons)
+    return TargetResult(name, "relation", phase, status, listed, seconds=1.25, **more)
 
 
 def result_of(*targets: TargetResult, interrupted_by: int | None = None) -> RunResult:

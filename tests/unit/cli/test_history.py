@@ -88,6 +88,20 @@ def test_its_page_is_a_tree() -> None:
     assert "    SUCCESS regions (relation) 1.2 s: empty" in page.splitlines()
 
 
+def test_a_reason_that_an_earlier_version_recorded_is_left_out_if_the_error_has_it() -> None:
+    app = a_history()
+    (run,) = (each for each in app.journal.runs() if each.run_id == "a0-run")
+    error = Fault("column b is gone\nsample: 1").as_json()
+    old = {**ended(reasons=("empty", "column b is gone", "")).as_json(), "error": error, "phase": "BUILD"}
+    old = {name: value for name, value in old.items() if name != "reason_codes"}
+    app.journal.record_targets(run, {1: {**old, "instance": {"month": "2022-01"}}})
+    shown = json.loads(call_with(app, "history", "show", "a0", "-o", "json").out)
+    (target,) = shown["instances"][0]["phases"][0]["targets"]
+    assert [each["code"] for each in target["reason_codes"]] == ["note", "error", "note"]
+    page = call_with(app, "history", "show", "a0").out
+    assert page.count("column b is gone") == 1
+
+
 @pytest.mark.parametrize("run", ["zzz", ""])
 def test_an_unknown_run_is_wrong_usage(run: str) -> None:
     assert call_with(a_history(), "history", "show", run).code == 2

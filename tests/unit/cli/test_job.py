@@ -17,9 +17,11 @@ from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Instance, PlanRequest, build_plan
+from lakewright.plan.reason import Code, error_reason, note
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
 from lakewright.run.result import PhaseResult, RunResult, TargetResult
+from lakewright.spec.reason import Reason
 
 BUILD = ("job", "daily", "build", "month=2022-01")
 HELD = Fault("it is locked", code=ItemLocked.code, remedy="lakewright manifest release x")
@@ -35,7 +37,7 @@ def test_a_plan_is_a_tree_with_reasons_and_losses() -> None:
             Phase.CREATE,
             changes=(TableChange("add column a"), TableChange("drop column b", "12 values")),
         ),
-        step("gold", Phase.BUILD, Planned.BLOCKED, ["locked"], hold=Hold("locked", HELD, is_locked=True)),
+        step("gold", Phase.BUILD, Planned.BLOCKED, ["locked"], hold=Hold(HELD, is_locked=True)),
     )
     answered = call_with(FakeApp(planned=planned), "plan", "daily", "build", "month=2022-01")
     assert answered.out.splitlines() == [
@@ -142,7 +144,9 @@ def test_a_run_is_a_tree_whose_last_line_can_be_found_by_grep() -> None:
 
 def test_without_a_terminal_a_failure_is_told_once_on_stderr() -> None:
     """A tree in a file refers to stderr, where scripts and schedulers look for errors."""
-    failed = ended(status=Status.FAILED, error=BROKEN, reasons=("1 slice is pending", "column b is gone"))
+    failed = ended(
+        status=Status.FAILED, error=BROKEN, reasons=("1 slice is pending", error_reason("column b is gone"))
+    )
     answered = call_with(FakeApp(result=result_of(failed)), *BUILD)
     assert answered.code == 1
     assert answered.err.splitlines()[-4:] == [
@@ -283,7 +287,9 @@ def range_of(*statuses: Status) -> RunResult:
     (phase,) = instance.phases
     instances = []
     for day, one in enumerate(statuses, 1):
-        targets = tuple(replace(target, status=one, reasons=("is filled",)) for target in phase.targets)
+        targets = tuple(
+            replace(target, status=one, reasons=(Reason(Code.FILLED),)) for target in phase.targets
+        )
         phases = (replace(phase, targets=targets),)
         instances.append(replace(instance, parameters={"day": f"2024-05-{day:02}"}, phases=phases))
     return replace(found, instances=tuple(instances))
@@ -381,7 +387,9 @@ def test_the_error_of_a_slice_that_validate_found_is_repeated_once_after_a_long_
     told = replace(told, details={BRIEF: brief})
     checked = TargetResult("orders", "entity", Phase.VALIDATE, Status.SUCCESS_WITH_ERRORS, error=found)
     built = TargetResult("orders", "entity", Phase.BUILD, Status.FAILED, error=told)
-    verified = TargetResult("orders", "entity", Phase.VERIFY, Status.BLOCKED, reasons=("failed in BUILD",))
+    verified = TargetResult(
+        "orders", "entity", Phase.VERIFY, Status.BLOCKED, reasons=(note("failed in BUILD"),)
+    )
     result = result_of(checked, built, verified)
     lines = [text for each in failure_lines(result) for text in plain(each)]
     assert [text for text in lines if "lacks the column" in text] == [

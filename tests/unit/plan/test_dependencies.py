@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from lakewright.plan.dependencies import PhaseEnd, step_dependencies
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
+from lakewright.spec.reason import Reason
 
 Node = StepKey | PhaseEnd
 
@@ -32,7 +34,7 @@ def step(
         target,
         "relation",
         status,
-        ("is empty",),
+        (Reason(Code.EMPTY),),
         requires=frozenset({Resource.file(reads)} if reads else ()),
         provides=frozenset({Resource.file(writes)} if writes else ()),
         relies_on=relies_on,

@@ -14,6 +14,8 @@ from lakewright.plan.dirtiness import (
     truncate_dirtiness,
 )
 from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.reason import Code
+from lakewright.spec.reason import Reason
 
 YES, NO, UNKNOWN = Answer.YES, Answer.NO, Answer.UNKNOWN
 
@@ -45,11 +47,11 @@ def found(filled: Answer, **more: object) -> Observation:
 def test_build_follows_the_policy(
     policy: BuildPolicy, filled: Answer, is_append: bool, is_partitioned: bool, verdict: Answer
 ) -> None:
-    each_build = "each build adds rows" if is_append else None
+    each_build = Reason(Code.ADDS_ROWS, {"mode": "APPEND"}) if is_append else None
     dirtiness = build_dirtiness(policy, found(filled), each_build=each_build, is_partitioned=is_partitioned)
 
     assert dirtiness.verdict is verdict
-    assert all(dirtiness.reasons)
+    assert dirtiness.reasons
 
 
 @pytest.mark.parametrize("spelling", ["IF_EMPTY", "ifEmpty", "if_empty", "IfEmpty"])
@@ -85,5 +87,5 @@ def test_an_entity_is_dirty_while_it_has_slices() -> None:
     many = entity_dirtiness(Observation("e", pending=("1", "2", "3", "4")))
 
     assert many.verdict is YES
-    assert many.reasons == ("4 slices to process: 1, 2, 3, …",)
+    assert many.reasons == (Reason(Code.PENDING, {"slices": ("1", "2", "3", "4")}),)
     assert entity_dirtiness(Observation("e")).verdict is NO

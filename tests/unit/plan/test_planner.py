@@ -10,19 +10,22 @@ from lakewright.errors import Fault
 from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
+    all_processed,
     build_dirtiness,
     create_dirtiness,
     entity_dirtiness,
 )
 from lakewright.plan.graph import Node
-from lakewright.plan.last_build import LastBuild
+from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import MAY_BE_ADDED, Candidate, Instance, PlanRequest, build_plan
+from lakewright.plan.reason import Code, note
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Added, Append, Plan, done_reasons
 from lakewright.spec.models.job import Execution
+from lakewright.spec.reason import Reason
 
 BUILD_ONLY = PlanRequest(phases=(Phase.BUILD,))
 
@@ -32,7 +35,7 @@ def dirty(phase: Phase, observation: Observation) -> Dirtiness:
         return create_dirtiness(observation)
     if phase is Phase.BUILD:
         return build_dirtiness(BuildPolicy.IF_EMPTY, observation, is_partitioned=False)
-    return Dirtiness.yes(f"{phase} always runs")
+    return Dirtiness.yes(Reason(Code.ALWAYS_RUNS, {"phase": phase}))
 
 
 def compared(phase: Phase, observation: Observation) -> Dirtiness:
@@ -64,7 +67,7 @@ def target(
         dict.fromkeys(phases, place),
         lambda: found,
         dirty,
-        last_build=lambda: LastBuild(stale=leftover or None),
+        last_build=lambda: LastBuild(stale=note(leftover) if leftover else None),
     )
 
 
@@ -97,7 +100,9 @@ def test_a_dirty_target_taints_what_reads_it_and_leaves_others_clean() -> None:
         "other": Planned.CLEAN,
         "last": Planned.WOULD_RUN,
     }
-    assert [step.reasons for step in plan.steps() if step.target == "last"] == [("tainted by reader",)]
+    assert [step.reasons for step in plan.steps() if step.target == "last"] == [
+        (Reason(Code.TAINTED, {"target": "reader"}),)
+    ]
 
 
 def test_force_and_dirty_and_leftovers_run_what_is_clean() -> None:
@@ -107,7 +112,7 @@ def test_force_and_dirty_and_leftovers_run_what_is_clean() -> None:
     assert plan_of(clean, selection=PlanRequest((Phase.BUILD,), is_forced=True)).has_work
     assert plan_of(clean, selection=PlanRequest((Phase.BUILD,), dirty=(re.compile("cl.*"),))).has_work
     left = plan_of(target("clean", filled=True, leftover="failed in the run before"))
-    assert left.steps()[0].reasons == ("failed in the run before",)
+    assert left.steps()[0].reasons == (note("failed in the run before"),)
 
 
 def test_a_resumed_run_creates_again_what_does_not_conform_any_more() -> None:
@@ -133,7 +138,7 @@ def test_two_targets_of_one_place_are_not_clean_because_of_the_other() -> None:
             target(name, provides="/log"),
             observe=lambda: found,
             dirtiness=compared,
-            last_build=lambda: LastBuild(changed="no successful build is recorded"),
+            last_build=lambda: NOTHING,
             is_compared=True,
         )
 
@@ -182,7 +187,7 @@ def test_a_phase_without_targets_says_so() -> None:
 
 
 def test_a_held_entity_is_blocked_and_so_is_what_reads_it() -> None:
-    hold = Hold("slice 2 has failed", Fault("slice 2 has failed", code="item_failed"), is_locked=False)
+    hold = Hold(Fault("slice 2 has failed", code="item_failed"), is_locked=False)
     place = Node("entity", provides=frozenset({Resource.file("/silver")}))
     entity = Candidate(
         "entity",
@@ -195,12 +200,17 @@ def test_a_held_entity_is_blocked_and_so_is_what_reads_it() -> None:
     plan = plan_of(entity, target("gold", filled=True, requires="/silver"))
 
     assert verdicts(plan) == {"entity": Planned.BLOCKED, "gold": Planned.BLOCKED}
-    assert plan.as_json()["instances"][0]["phases"][0]["targets"][0]["error"]["code"] == "item_failed"
+    entity_json, gold = plan.as_json()["instances"][0]["phases"][0]["targets"]
+    assert entity_json["error"]["code"] == "item_failed"
+    assert (gold["reasons"], gold["reason_codes"]) == (
+        ["entity is blocked"],
+        [{"code": "blocked", "params": {"target": "entity"}}],
+    )
 
 
 HELD = Observation(
     "held",
-    hold=Hold("slice 2 has failed", Fault("slice 2 has failed", code="item_failed"), is_locked=False),
+    hold=Hold(Fault("slice 2 has failed", code="item_failed"), is_locked=False),
 )
 
 
@@ -212,7 +222,7 @@ def held(name: str = "held") -> Candidate:
 
 def told(plan: Plan) -> list[tuple[str, str, Planned, str]]:
     return [
-        (instance.parameters["day"], f"{step.phase} {step.target}", step.status, step.reasons[0])
+        (instance.parameters["day"], f"{step.phase} {step.target}", step.status, str(step.reasons[0]))
         for instance in plan.instances
         for phase in instance.phases
         for step in phase.steps
@@ -345,7 +355,7 @@ def entity(pending: str, others: str, *, overtaken: str = "") -> Candidate:
 def reasons_of(*candidates: Candidate) -> list[tuple[str, ...]]:
     instances = [Instance({"day": str(n)}, (each,)) for n, each in enumerate(candidates)]
     plan = build_plan("p", "j", instances, BUILD_ONLY, count=len(instances))
-    return [(step.status.value, *step.reasons) for step in plan.steps()]
+    return [(step.status.value, *map(str, step.reasons)) for step in plan.steps()]
 
 
 def test_instances_take_their_own_slices_and_the_last_one_tells_what_is_left() -> None:
@@ -373,7 +383,7 @@ def test_an_instance_whose_slices_an_earlier_one_processes_is_clean() -> None:
         count=2,
     )
     first, second = plan.steps()
-    assert (second.status, second.reasons) == (Planned.CLEAN, ("every slice has been processed",))
+    assert (second.status, second.reasons) == (Planned.CLEAN, (all_processed(is_part=False),))
     assert second.relies_on == (0, Phase.BUILD, "orders")
     assert first.status is Planned.WOULD_RUN
 
@@ -381,14 +391,14 @@ def test_an_instance_whose_slices_an_earlier_one_processes_is_clean() -> None:
 def test_a_slice_that_is_processed_before_an_older_one_is_said() -> None:
     """D1: what a pattern overtakes is late afterwards."""
     assert reasons_of(entity("b", "a", overtaken="a"), entity("a", "b")) == [
-        ("WOULD_RUN", "1 slice to process: b", "a is older and is late afterwards"),
+        ("WOULD_RUN", "1 slice to process: b", "a is older, and late afterwards"),
         ("WOULD_RUN", "1 slice to process: a"),
     ]
     assert reasons_of(entity("", "a b c d")) == [
         (
             "CLEAN",
             "every slice that it takes has been processed",
-            "leaves 4 slices to other runs: a, b, c, …; `lakewright apply` takes them",
+            "leaves 4 slices to other runs: a, b, c, d; `lakewright apply` takes them",
         )
     ]
 
@@ -404,7 +414,7 @@ def day_of_total(day: int, *, is_dirty: bool) -> Instance:
         exists=Answer.YES,
         filled=Answer.YES,
     )
-    changed, same = LastBuild(changed="what it reads has changed: in"), LastBuild()
+    changed, same = LastBuild(changed=note("what it reads has changed: in")), LastBuild()
     total = Candidate(
         "total",
         "relation",
@@ -433,7 +443,7 @@ def test_what_an_earlier_instance_changes_makes_a_target_dirty_that_compares_its
     days = [day_of_total(day, is_dirty=day == 2) for day in (1, 2, 3, 4)]
     plan = build_plan("shop", "daily", days, BUILD_ONLY, count=4)
     found = [
-        (instance.parameters["day"], step.target, step.reasons[0])
+        (instance.parameters["day"], step.target, str(step.reasons[0]))
         for instance in plan.instances
         for phase in instance.phases
         for step in phase.steps
@@ -497,13 +507,13 @@ def test_what_waits_for_a_table_that_is_made_in_the_same_phase_is_created() -> N
     """It was `tainted by base`, which is said of what exists."""
 
     def waits(phase: Phase, observation: Observation) -> Dirtiness:
-        return Dirtiness.no("is created in BUILD, when /base exists")
+        return Dirtiness.no(Reason(Code.MADE_IN_BUILD, {"is_new": True, "inputs": ["/base"]}))
 
     view = replace(target("view", requires="/base", provides="/view"), dirtiness=waits)
     plan = plan_of(view, target("base", provides="/base"), selection=PlanRequest((Phase.CREATE,)))
     (step,) = (each for each in plan.steps() if each.target == "view")
-    assert step.reasons == ("does not exist", "tainted by base")
-    assert done_reasons(step)[0] == "created: did not exist"
+    assert step.reasons == (Reason(Code.ABSENT), Reason(Code.TAINTED, {"target": "base"}))
+    assert done_reasons(step)[0] == Reason(Code.WAS_ABSENT, {"done": "created"})
 
 
 def test_a_migration_that_create_refuses_is_said() -> None:
@@ -547,22 +557,23 @@ def test_a_build_whose_rows_an_earlier_attempt_has_added_adds_none() -> None:
     )
     (step,) = plan_of(adding).steps()
     assert (step.status, step.warning) == (Planned.WOULD_RUN, warning)
-    again = replace(adding, landed=lambda: "has added its rows already")
+    again = replace(adding, landed=lambda: Reason(Code.ADDED_ALREADY))
     (step,) = plan_of(again).steps()
-    assert (step.warning, step.reasons) == (None, ("has added its rows already",))
+    assert (step.warning, step.reasons) == (None, (Reason(Code.ADDED_ALREADY),))
 
 
 def test_rows_that_a_step_of_the_plan_empties_are_added_again() -> None:
     adding = replace(
         target("log", filled=True, provides="/log"),
-        landed=lambda: "has added its rows already",
-        dirtiness=lambda *_: Dirtiness.yes("adds rows"),
+        landed=lambda: Reason(Code.ADDED_ALREADY),
+        dirtiness=lambda *_: Dirtiness.yes(Reason(Code.ADDS_ROWS, {"mode": "APPEND"})),
     )
     nodes = {**adding.nodes, Phase.TRUNCATE: adding.nodes[Phase.BUILD]}
     found = replace(adding.observation, changes=(TableChange("replace it", empties=True),))
     emptied = replace(adding, nodes=nodes, observe=lambda: found)
     plan = plan_of(emptied, selection=PlanRequest((Phase.CREATE, Phase.BUILD)))
-    assert [step.reasons[0] for step in plan.steps() if step.phase is Phase.BUILD] == ["adds rows"]
+    built = (step for step in plan.steps() if step.phase is Phase.BUILD)
+    assert [step.reasons[0].code for step in built] == [Code.ADDS_ROWS]
 
 
 def test_rows_may_be_there_if_the_manifest_lacks_what_tables_hold() -> None:

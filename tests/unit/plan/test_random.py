@@ -19,6 +19,7 @@ from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
+from lakewright.plan.reason import note
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.job import Execution
 
@@ -141,7 +142,7 @@ def test_only_what_is_active_and_chosen_is_planned_in_the_order_of_all(
             "fake",
             dict.fromkeys(phases, node),
             lambda name=node.name: Observation(name),  # type: ignore[misc]  # a default binds the name
-            lambda phase, found: Dirtiness.yes("always"),
+            lambda phase, found: Dirtiness.yes(note("always")),
         )
         for node in nodes
     )

@@ -13,10 +13,12 @@ from lakewright.lake.table import CatalogEntry
 from lakewright.plan.graph import build_graph
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Status
 from lakewright.relations import catalog as view_module
 from lakewright.relations.catalog import WaitingView
 from lakewright.run.planning import node_of
+from lakewright.spec.reason import Reason
 from lakewright.targets.target import Target
 
 PROJECT = """
@@ -38,7 +40,8 @@ def test_a_view_waits_for_what_it_reads_and_is_made_in_build(tmp_path: Path) -> 
     assert isinstance(found, WaitingView)
     assert found.inputs == (str(tmp_path / "table"),)
     create = target.dirtiness(Phase.CREATE, found, context.defaults)
-    assert create.reasons == (f"is created in BUILD, when {tmp_path / 'table'} exists",)
+    waits = Reason(Code.MADE_IN_BUILD, {"is_new": True, "inputs": (str(tmp_path / "table"),)})
+    assert create.reasons == (waits,)
     assert target.dirtiness(Phase.BUILD, found, context.defaults).is_to_run
     assert not target.dirtiness(Phase.BUILD, found.after(Phase.CREATE), context.defaults).is_to_run
     assert target.requires(workspace, Phase.BUILD) == workspace.relation("table").resources(workspace)
@@ -66,10 +69,8 @@ def test_a_view_whose_table_is_gone_waits_until_it_is_built_again(
 
     assert isinstance(found, WaitingView)
     create = target.dirtiness(Phase.CREATE, found, context.defaults)
-    assert (create.is_to_run, create.reasons) == (
-        False,
-        (f"is made anew in BUILD, when {tmp_path / 'table'} exists",),
-    )
+    waits = Reason(Code.MADE_IN_BUILD, {"is_new": False, "inputs": (str(tmp_path / "table"),)})
+    assert (create.is_to_run, create.reasons) == (False, (waits,))
     assert target.dirtiness(Phase.BUILD, found, context.defaults).is_to_run
     assert target.execute(context, Phase.BUILD).status is Status.SKIPPED
 

@@ -26,6 +26,7 @@ from lakewright.plan.last_build import NOTHING, LastBuild
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import note
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Append, Plan, Step
@@ -40,6 +41,7 @@ from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.settings import LoadOptions
 from lakewright.spec.models.base import Texts
 from lakewright.spec.models.job import Job
+from lakewright.spec.reason import Reason
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.target import Target
@@ -142,9 +144,7 @@ class FakeTarget(Target):
         world = self.world
         hold = None
         if self.name in world.held:
-            hold = Hold(
-                "a slice has failed", Fault("a slice has failed", code="item_failed"), is_locked=False
-            )
+            hold = Hold(Fault("a slice has failed", code="item_failed"), is_locked=False)
         return Observation(
             self.writes or self.name,
             exists=Answer.of(any(is_within(path, self.whole) for path in world.versions)),
@@ -217,7 +217,7 @@ class FakeBuilds(LastBuilds):
     def of(self, job: Job, target: str, parameters: Mapping[str, str], *asked: Any) -> LastBuild:
         return replace(self._recorded(target, parameters), changed=self._changed(job, target, parameters))
 
-    def _changed(self, job: Job, target: str, parameters: Mapping[str, str]) -> str | None:
+    def _changed(self, job: Job, target: str, parameters: Mapping[str, str]) -> Reason | None:
         project = self.bench.project
         scope = project.job_scope(job, parameters)
         fake = Target.named(Workspace(project.within(scope), scope, self.bench.lake), target)
@@ -226,7 +226,7 @@ class FakeBuilds(LastBuilds):
         if built is None:
             return NOTHING.changed
         changed = sorted(name for name in {*now, *built} if now.get(name) != built.get(name))
-        return f"{changed[0]} has changed since the last build" if changed else None
+        return note(f"{changed[0]} has changed since the last build") if changed else None
 
     def _recorded(self, target: str, parameters: Mapping[str, str]) -> LastBuild:
         key = build_key("fake", target, self.journal.hide_secrets(parameters))
@@ -237,7 +237,7 @@ class FakeBuilds(LastBuilds):
         if build.state is BuildState.DONE:
             return LastBuild(holds_rows=True, order=build.order)
         is_unsure = build.is_append and build.append is None and build.state is BuildState.BEGUN
-        return LastBuild("left undone", begun=build.append, is_unsure=is_unsure)
+        return LastBuild(note("left undone"), begun=build.append, is_unsure=is_unsure)
 
     def within(self, places: Collection[Resource]) -> Mapping[str, list[Mapping[str, str]]]:
         return {}

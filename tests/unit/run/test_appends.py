@@ -10,12 +10,13 @@ from lakewright.errors import TargetError
 from lakewright.manifest.journal import BUILD
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
 from lakewright.run.builds import BuildState, RecordedBuild
 from lakewright.run.plan_warnings import ROWS_ADDED_AGAIN
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context
-from lakewright.targets.writing import ADDED_ALREADY
 
 TARGETS = {
     "once": {"writes": "/once", "adds": "once", "buildPolicy": "ALWAYS"},
@@ -43,7 +44,7 @@ class Appending:
             self.bench.world.appended.append(context.append_id)
         if self.ends is Status.FAILED:
             raise TargetError("it is broken")
-        return None if self.ends is None else Outcome(self.ends, reasons=("interrupted",))
+        return None if self.ends is None else Outcome(self.ends, reasons=(Reason(Code.INTERRUPTED),))
 
 
 def builds(bench: Bench) -> dict[str, RecordedBuild]:
@@ -109,7 +110,7 @@ def test_a_scheduler_s_next_try_adds_no_rows_that_the_failed_one_has_added(tmp_p
     bench.world.broken.clear()
     plan = bench.plan(Phase.BUILD, retry=True)
     reasons = {step.target: step.reasons for step in plan.steps()}
-    assert (reasons["once"], reasons["again"]) == ((ADDED_ALREADY,), (ADDED_ALREADY,))
+    assert (reasons["once"], reasons["again"]) == ((Reason(Code.ADDED_ALREADY),),) * 2
     assert would_run(plan) == ["other", "last"]
     bench.run(Phase.BUILD, retry=True)
     assert "once" in would_run(bench.plan(Phase.BUILD, retry=True)), "the last run succeeded: all is run"

@@ -15,11 +15,13 @@ import pytest
 from lakewright.errors import ItemLocked, JvmEnded, LakeMoved, VerificationError
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code, note
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status, overall
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.execution import ExecutionOptions, execute
 from lakewright.run.result import RunResult, TargetResult
+from lakewright.spec.reason import Reason
 
 NOW = datetime(2022, 1, 1, tzinfo=UTC)
 
@@ -39,7 +41,7 @@ class Recorder:
 def step(
     target: str, phase: Phase = Phase.BUILD, status: Planned = Planned.WOULD_RUN, kind: str = "relation"
 ) -> Step:
-    return Step(phase, target, kind, status, ("is empty",))
+    return Step(phase, target, kind, status, (Reason(Code.EMPTY),))
 
 
 def plan_of(*phases: PhasePlan, instances: int = 1) -> Plan:
@@ -90,12 +92,14 @@ def test_clean_targets_are_skipped_with_their_reason() -> None:
 
 
 def test_what_the_plan_has_noted_is_said_once() -> None:
-    noted = replace(step("a"), reasons=("is empty", "a note"))
+    noted = replace(step("a"), reasons=(Reason(Code.EMPTY), note("a note")))
 
-    result, _ = run(plan_of(PhasePlan(Phase.BUILD, (noted,))), lambda *_: Outcome(reasons=("a note", "done")))
+    outcome = Outcome(reasons=(note("a note"), note("done")))
+
+    result, _ = run(plan_of(PhasePlan(Phase.BUILD, (noted,))), lambda *_: outcome)
 
     (target,) = result.targets()
-    assert target.reasons[1:] == ("a note", "done")
+    assert target.reasons[1:] == (note("a note"), note("done"))
 
 
 def test_dependents_of_a_failure_are_blocked_and_the_rest_is_not_reached() -> None:
@@ -158,8 +162,8 @@ def test_phases_and_instances_after_a_failure_are_listed_as_not_reached() -> Non
     assert performed == ["0 BUILD a"]
     assert [status for _, status in statuses(result)] == [Status.FAILED, *[Status.SKIPPED] * 3]
     reasons = [target.reasons[0] for target in result.targets()]
-    assert "BUILD failed" in reasons[1]
-    assert "day=0 failed" in reasons[2]
+    assert reasons[1] == Reason(Code.PHASE_UNDONE, {"phase": "BUILD", "ended": "failed"})
+    assert reasons[2] == Reason(Code.INSTANCE_FAILED, {"instance": "day=0"})
 
 
 def test_a_target_that_failed_is_blocked_in_later_phases_and_so_is_what_depends_on_it() -> None:
@@ -175,8 +179,8 @@ def test_a_target_that_failed_is_blocked_in_later_phases_and_so_is_what_depends_
 
     assert performed == ["0 CREATE a", "0 BUILD other"]
     assert [target.reasons for target in result.targets()][1:3] == [
-        ("its CREATE failed",),
-        ("depends on a, which is blocked",),
+        (Reason(Code.OWN_UNDONE, {"phase": "CREATE", "ended": "failed"}),),
+        (Reason(Code.SOURCE_UNDONE, {"target": "a", "ended": "is blocked"}),),
     ]
 
 
@@ -191,7 +195,12 @@ def test_what_is_clean_only_by_an_earlier_instance_is_blocked_if_that_one_failed
     result, _ = run(Plan("p", "j", Phase.CREATE, instances), failing("a"), keep_going=True)
 
     assert statuses(result) == [("a", Status.FAILED), ("a", Status.BLOCKED)]
-    assert "CREATE of a for day=0, on which it relies, failed" in list(result.targets())[1].reasons
+    (reason,) = result.targets()[1].reasons
+    assert (reason.code, reason.params["target"], reason.params["instance"]) == (
+        Code.RELIED_UNDONE,
+        "a",
+        "day=0",
+    )
 
 
 def test_a_failed_instance_stops_later_ones_and_leaves_earlier_ones_to_end() -> None:
@@ -242,7 +251,7 @@ def test_what_somebody_else_holds_is_blocked_and_exits_with_4() -> None:
 
     create = PhasePlan(Phase.CREATE, (step("a", Phase.CREATE),))
     result, _ = run(plan_of(create, CHAIN), locked)
-    assert {target.reasons[-1] for target in result.targets()[1:]} == {"not reached: CREATE is blocked"}
+    assert {str(target.reasons[-1]) for target in result.targets()[1:]} == {"not reached: CREATE is blocked"}
 
 
 def test_a_failed_verification_alone_exits_with_5() -> None:
@@ -333,7 +342,7 @@ def test_a_second_interruption_cuts_off_what_threads_wait_for(jobs: int) -> None
     assert aborted is Status.ABORTED
     assert set(rest) <= {Status.ABORTED, Status.SKIPPED}
     assert result.exit_code == 130
-    assert [target.reasons[-1] for target in result.targets()][-1] == "not reached: the run was interrupted"
+    assert result.targets()[-1].reasons[-1].code is Code.RUN_INTERRUPTED
 
 
 class TimeOut(BaseException):

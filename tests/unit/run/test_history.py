@@ -16,6 +16,7 @@ from lakewright.manifest.redaction import Redactor
 from lakewright.manifest.store import Write, Written
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import note
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
@@ -187,7 +188,9 @@ def test_what_only_a_taint_makes_dirty_is_not_forgotten_by_a_killed_run(tmp_path
 def test_a_target_that_itself_finds_nothing_to_do_is_not_dirty_for_ever(tmp_path: Path) -> None:
     bench, _ = bench_of(tmp_path, a={"writes": "/a", "phases": "build"})
     bench.world.versions["/a"] = 1
-    bench.world.act = lambda target, context, phase: Outcome(Status.SKIPPED, reasons=("holds rows already",))
+    bench.world.act = lambda target, context, phase: Outcome(
+        Status.SKIPPED, reasons=(note("holds rows already"),)
+    )
 
     bench.run(Phase.BUILD, dirty=("a",))
 
@@ -212,7 +215,7 @@ def test_an_input_that_changed_is_built_anew_and_nothing_else(tmp_path: Path) ->
     changed = bench.run(Phase.BUILD)
     assert ended(changed) == {**clean, "BUILD a": Status.SUCCESS, "BUILD b": Status.SUCCESS}
     reasons = {target.name: target.reasons for target in changed.targets()}
-    assert reasons["a"][-1] == "/source has changed since the last build"
+    assert str(reasons["a"][-1]) == "/source has changed since the last build"
     assert ended(bench.run(Phase.BUILD)) == clean
 
     bench.write(
@@ -228,7 +231,7 @@ def test_an_input_that_changed_is_built_anew_and_nothing_else(tmp_path: Path) ->
     )
     redefined = bench.run(Phase.BUILD)
     assert ended(redefined) == {"BUILD c": Status.SUCCESS}
-    assert redefined.targets()[0].reasons[-1] == "definition has changed since the last build"
+    assert str(redefined.targets()[0].reasons[-1]) == "definition has changed since the last build"
 
 
 def test_what_failed_is_still_changed_the_next_time(tmp_path: Path) -> None:

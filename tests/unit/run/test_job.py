@@ -11,6 +11,7 @@ from tests.unit.run.bench import Bench, FakeTarget, ended, would_run
 from lakewright.errors import SpecError
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Status
 
 TARGETS = {
@@ -59,7 +60,8 @@ def test_what_spark_says_of_a_target_that_can_not_be_observed_is_told_in_one_lin
 
     monkeypatch.setattr(FakeTarget, "observe", observe)
     (reason, *_) = bench.plan(Phase.BUILD).steps()[0].reasons
-    assert reason == (
+    assert reason.code is Code.UNOBSERVED
+    assert reason.params["why"] == (
         "Spark failed while target 'a' was observed: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `note` "
         "cannot be resolved."
     )

@@ -13,12 +13,13 @@ from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance
+from lakewright.plan.reason import note
 from lakewright.run.planning import observed_ahead
 
 
 def candidate(name: str, observe: Callable[[], Observation]) -> Candidate:
     node = Node(name)
-    return Candidate(name, "relation", {Phase.BUILD: node}, observe, lambda *_: Dirtiness.no("clean"))
+    return Candidate(name, "relation", {Phase.BUILD: node}, observe, lambda *_: Dirtiness.no(note("clean")))
 
 
 def test_targets_are_observed_at_the_same_time_and_keep_their_own_observation() -> None:

@@ -18,6 +18,7 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Step, done_reasons
 from lakewright.run.result import TargetResult
 from lakewright.run.scheduler import Workers
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context
 
 pytestmark = pytest.mark.timeout(60)
@@ -50,7 +51,7 @@ def recorded(bench: Bench) -> dict[str, str]:
 def test_an_error_at_the_end_of_a_target_fails_it_and_the_run_ends(
     bench: Bench, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def reasons(step: Step, slices: Sequence[str] = ()) -> tuple[str, ...]:
+    def reasons(step: Step, slices: Sequence[str] = ()) -> tuple[Reason, ...]:
         if step.target == "bad":
             raise KeyError("slice")
         return done_reasons(step, slices)

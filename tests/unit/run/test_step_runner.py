@@ -19,9 +19,11 @@ from lakewright.errors import CommitConflict, Fault, LeaseHeld, SpecError, Store
 from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Status
 from lakewright.run.result import RunResult
 from lakewright.run.step_runner import StepRunner
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context
 
 
@@ -84,7 +86,7 @@ def test_what_passes_by_itself_is_tried_again_and_each_attempt_is_told(
 
     assert ended(result) == {"BUILD a": Status.SUCCESS}
     assert len(bench.world.performed) == 3
-    assert [reason.partition(":")[0] for reason in only(result).reasons[1:]] == [
+    assert [str(reason).partition(":")[0] for reason in only(result).reasons[1:]] == [
         "attempt 1 of 3 failed",
         "attempt 2 of 3 failed",
     ]
@@ -188,7 +190,7 @@ def test_a_target_that_stops_between_two_commits_for_its_time_fails_with_what_it
     def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome | None:
         while not context.is_stopping():
             threading.Event().wait(0.01)
-        return Outcome(Status.ABORTED, metrics={"slices": 3}, reasons=("the run was asked to stop",))
+        return Outcome(Status.ABORTED, metrics={"slices": 3}, reasons=(Reason(Code.STOPPED),))
 
     bench.world.act = act
 

@@ -143,7 +143,9 @@ def test_a_plan_tells_narrower_types_from_the_one_look_at_the_table(
     monkeypatch.setattr(observation, "state_of", look)
     with context.workspace.lake.observing():
         found = Target.named(context.workspace, "orders").observe(context)
-    assert any(note.startswith("column 'total' is declared as int, but the table") for note in found.notes)
+    assert any(
+        str(each).startswith("column 'total' is declared as int, but the table") for each in found.notes
+    )
     assert len(looks) == 1
 
 

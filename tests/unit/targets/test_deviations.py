@@ -23,6 +23,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
+from lakewright.plan.reason import Code, note
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Step, done_reasons
 from lakewright.run.execution import ExecutionOptions, execute
@@ -34,6 +35,7 @@ from lakewright.slices.discovery import BRONZE_UNREADABLE, discovered, list_slic
 from lakewright.slices.pending_slices import find_pending
 from lakewright.slices.result import SliceReport
 from lakewright.spec.models.slice_folder import SliceFolder
+from lakewright.spec.reason import Reason as StepReason
 from lakewright.strategies.bad_rows import BadRow, message_with_rows, rows_text
 from lakewright.targets.context import Context
 from lakewright.targets.entity.work import EntityWork
@@ -222,9 +224,9 @@ def test_a_fresh_project_waits_for_its_first_slice_a2(tmp_path: Path) -> None:
     assert found.warning is None
     orders = Target.named(workspace, "orders")
     clean = orders.dirtiness(Phase.BUILD, found, context.defaults)
-    assert clean.reasons == (f"no slice has arrived: there is no folder {bronze}",)
+    assert clean.reasons == (StepReason(Code.NO_FOLDER, {"folder": str(bronze)}),)
     bronze.mkdir(parents=True)
-    assert observed(context).idle == f"no slice has arrived in {bronze}"
+    assert str(observed(context).idle) == f"no slice has arrived in {bronze}"
 
 
 def test_a_skipped_slice_that_was_corrected_is_told_by_the_plan_a2(tmp_path: Path) -> None:
@@ -236,17 +238,18 @@ def test_a_skipped_slice_that_was_corrected_is_told_by_the_plan_a2(tmp_path: Pat
     found = discovered(list_slices(SliceFolder(str(bronze)), context.workspace.lake), application, "orders")
     context.ledger.discover(found)
     context.ledger.skip((bronze / "2022-11").as_uri(), "wrong rows")
-    idle = "every slice has been processed, except one that is skipped"
+    idle = StepReason(Code.OTHERS_SKIPPED, {"number": 1, "is_part": False})
+    assert str(idle) == "every slice has been processed, except one that is skipped"
     assert observed(context).idle == idle
     assert observed(context).notes == ()
     assert built(context).reasons == (idle,)
     write(bronze, "2022-11", 1, 2)
-    (note,) = observed(context).notes
-    assert note == (
+    (noted,) = observed(context).notes
+    assert str(noted) == (
         "2022-11 is skipped, and its files have changed since. Choose `take` or `keep`: "
         "`lakewright decide orders/2022-11 take`, then `lakewright apply`."
     )
-    assert note in built(context).reasons
+    assert noted in built(context).reasons
 
 
 def test_a_target_whose_slices_have_not_arrived_says_so(tmp_path: Path) -> None:
@@ -261,7 +264,7 @@ def test_a_target_whose_slices_have_not_arrived_says_so(tmp_path: Path) -> None:
         limited = declared.replace("entity: orders}", f"entity: orders, slices: '{pattern}'}}")
         orders = Target.named(make_workspace(tmp_path, limited), "orders")
         clean = orders.dirtiness(Phase.BUILD, orders.observe(context), context.defaults)
-        assert clean.reasons == (reason,)
+        assert [str(each) for each in clean.reasons] == [reason]
 
 
 def test_slices_that_the_run_would_fail_because_of_their_files_are_told_a2(tmp_path: Path) -> None:
@@ -274,11 +277,11 @@ def test_slices_that_the_run_would_fail_because_of_their_files_are_told_a2(tmp_p
     context.ledger.discover(
         discovered(list_slices(SliceFolder(str(bronze)), context.workspace.lake), application, "orders")
     )
-    assert observed(context).notes == ("these will fail: the slice 2022-12 has 0 bytes",)
+    assert observed(context).notes == (note("these will fail: the slice 2022-12 has 0 bytes"),)
     write(bronze, "2022-13", 1, 2)
     (bronze / "2022-14").unlink()
-    (note,) = observed(context).notes
-    assert note == (
+    (noted,) = observed(context).notes
+    assert str(noted) == (
         "these will fail: the slice 2022-12 has 0 bytes; "
         "the slice 2022-13 has changed since it was discovered; "
         f"the slice 2022-14 is gone from {bronze}"
@@ -289,7 +292,7 @@ def test_a_folder_that_is_still_being_written_is_told_a2(tmp_path: Path) -> None
     context = processed(tmp_path)
     write(tmp_path / "lake/bronze/orders/2022-11/_temporary", "part", 1)
     write(tmp_path / "lake/bronze/orders/2022-11", "part", 1)
-    assert observed(context).notes == ("not complete yet: 2022-11",)
+    assert observed(context).notes == (note("not complete yet: 2022-11"),)
 
 
 def failed(context: Context, name: str, run_id: str = "an earlier one") -> None:
@@ -319,7 +322,7 @@ def test_a_changed_slice_is_told_beside_a_failed_one_a2(tmp_path: Path) -> None:
     found = observed(context)
 
     assert found.hold is not None
-    assert "key 1 occurs twice" in found.hold.message
+    assert "key 1 occurs twice" in found.hold.error.message
     assert str(found.hold.error.remedy).startswith("Correct the slice. Then `lakewright manifest resolve ")
     changed = "orders: the files of 2022-10 have changed since it was processed"
     assert fault_of(found).message == changed
@@ -414,20 +417,23 @@ def test_the_reason_of_a_bad_row_is_not_said_twice() -> None:
 
 
 def test_a_run_says_what_it_has_processed_in_the_past_tense() -> None:
-    reasons = ("2 slices to process: a, b", "tainted by base")
+    tainted = StepReason(Code.TAINTED, {"target": "base"})
+    reasons = (StepReason(Code.PENDING, {"slices": ("a", "b")}), tainted)
     step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, reasons, slices=("a", "b"))
-    assert done_reasons(step, ["a", "b"]) == ("2 slices processed: a, b", "tainted by base")
+    assert done_reasons(step, ["a", "b"]) == (StepReason(Code.PROCESSED, {"slices": ["a", "b"]}), tainted)
     # One that arrived during the run, or that another run has processed meanwhile.
-    assert done_reasons(step, ["a", "b", "c"]) == ("3 slices processed: a, b, c", "tainted by base")
-    assert done_reasons(step, ["b"]) == ("1 slice processed: b", "tainted by base")
+    assert done_reasons(step, ["a", "b", "c"]) == (
+        StepReason(Code.PROCESSED, {"slices": ["a", "b", "c"]}),
+        tainted,
+    )
+    assert done_reasons(step, ["b"]) == (StepReason(Code.PROCESSED, {"slices": ["b"]}), tainted)
 
 
 def test_processed_slices_that_were_removed_from_bronze_are_counted(tmp_path: Path) -> None:
     context = processed(tmp_path)
     (tmp_path / "lake/bronze/orders/2022-1").unlink()
     found = observed(context)
-    (note,) = found.notes
-    assert note == "processed, but no longer in bronze: 2022-1. `lakewright manifest discover`"
+    assert str(*found.notes) == "processed, but no longer in bronze: 2022-1. `lakewright manifest discover`"
     assert (found.warning, found.pending) == (None, ())
 
 
@@ -487,10 +493,11 @@ def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_
     for name, declared in (("waits", AFTER), ("ready", PROJECT)):
         context = make_context(make_workspace(tmp_path, declared.format(policy="hold", late="hold")))
         orders = Target.named(context.workspace, "orders")
-        reasons[name] = orders.dirtiness(Phase.VERIFY, orders.observe(context), context.defaults).reasons
+        found = orders.dirtiness(Phase.VERIFY, orders.observe(context), context.defaults)
+        reasons[name] = [each.code for each in found.reasons]
     assert reasons == {
-        "waits": ("VERIFY always runs", "fails as long as no slice has created the table"),
-        "ready": ("VERIFY always runs",),
+        "waits": [Code.ALWAYS_RUNS, Code.FAILS_WITHOUT_TABLE],
+        "ready": [Code.ALWAYS_RUNS],
     }
 
 
@@ -513,7 +520,7 @@ def test_the_plan_says_that_a_late_slice_is_refused(
     assert found.pending == ("2022-1b",)
     decide = "Choose `place`, `end` or `skip`: `lakewright decide orders/2022-1b place`"
     refused = f"2022-1b is late: the run refuses it. {decide}, then `lakewright apply`."
-    assert (refused in found.notes) == (late == "hold")
+    assert (refused in map(str, found.notes)) == (late == "hold")
 
 
 @pytest.mark.parametrize(
@@ -534,7 +541,9 @@ def test_the_plan_says_what_a_late_slice_does_to_records_that_it_lacks(
     context = make_context(
         make_workspace(tmp_path, declared.format(policy="hold", late="end")), store=store, run_id="later"
     )
-    notes = [note for note in observed(context).notes if "delete" in note and "whose delete" not in note]
+    notes = [
+        note for note in map(str, observed(context).notes) if "delete" in note and "whose delete" not in note
+    ]
     assert len(notes) == (told is not None)
     if told is not None:
         assert notes[0].startswith("2022-1b is late: with ")
@@ -585,7 +594,7 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
         "2022-3 is late: the run refuses it. Choose `place`, `end` or `skip`: "
         "`lakewright decide orders/2022-3 place`, then `lakewright apply`."
     )
-    assert (refused in found.notes) == (late == "hold")
+    assert (refused in map(str, found.notes)) == (late == "hold")
     pending = find_pending(
         EntityWork(context, context.workspace.entity("orders"), "orders").processing,
         context.workspace.entity("orders"),

@@ -18,6 +18,7 @@ from lakewright.lake.delta_log import TableState
 from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code, note
 from lakewright.plan.status import Status
 from lakewright.run.planning import node_of
 from lakewright.schema.canonical import HASH_VERSION
@@ -25,6 +26,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discovery import discovered, list_slices
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.slice_folder import SliceFolder
+from lakewright.spec.reason import Reason
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.entity.observation import new_comments
@@ -105,29 +107,24 @@ def test_observing_finds_new_slices_without_recording_them(context: Context) -> 
 
 
 @pytest.mark.parametrize(
-    ("phase", "found", "verdict", "reason"),
+    ("phase", "found", "verdict", "code"),
     [
-        (Phase.VALIDATE, Observation("x", pending=("a",)), Answer.YES, "VALIDATE always runs"),
-        (Phase.VALIDATE, Observation("x"), Answer.NO, "there is no slice to check"),
-        (Phase.CREATE, Observation("x", exists=Answer.NO), Answer.NO, "first slice creates the table"),
-        (Phase.CREATE, Observation("x", exists=Answer.YES), Answer.NO, "conforms"),
-        (Phase.BUILD, Observation("x", pending=("a", "b")), Answer.YES, "2 slices to process: a, b"),
-        (
-            Phase.BUILD,
-            Observation("x", pending=("a",), notes=("a lacks 1",)),
-            Answer.YES,
-            "1 slice to process",
-        ),
-        (Phase.BUILD, Observation("x", exists=Answer.NO), Answer.NO, "every slice has been processed"),
-        (Phase.DESTROY, Observation("x", exists=Answer.YES), Answer.YES, "exists"),
+        (Phase.VALIDATE, Observation("x", pending=("a",)), Answer.YES, Code.ALWAYS_RUNS),
+        (Phase.VALIDATE, Observation("x"), Answer.NO, Code.NONE_TO_CHECK),
+        (Phase.CREATE, Observation("x", exists=Answer.NO), Answer.NO, Code.MADE_BY_SLICE),
+        (Phase.CREATE, Observation("x", exists=Answer.YES), Answer.NO, Code.CONFORMS),
+        (Phase.BUILD, Observation("x", pending=("a", "b")), Answer.YES, Code.PENDING),
+        (Phase.BUILD, Observation("x", pending=("a",), notes=(note("no 1"),)), Answer.YES, Code.PENDING),
+        (Phase.BUILD, Observation("x", exists=Answer.NO), Answer.NO, Code.ALL_PROCESSED),
+        (Phase.DESTROY, Observation("x", exists=Answer.YES), Answer.YES, Code.PRESENT),
     ],
 )
 def test_an_entity_target_is_dirty_if_there_are_slices_to_process(
-    context: Context, phase: Phase, found: Observation, verdict: Answer, reason: str
+    context: Context, phase: Phase, found: Observation, verdict: Answer, code: Code
 ) -> None:
     dirtiness = Target.named(context.workspace, "orders").dirtiness(phase, found, context.defaults)
     assert dirtiness.verdict is verdict
-    assert reason in dirtiness.reasons[0]
+    assert dirtiness.reasons[0].code is code
 
 
 def test_a_failed_slice_blocks_later_slices(context: Context) -> None:
@@ -153,7 +150,7 @@ def test_a_failed_slice_blocks_later_slices(context: Context) -> None:
     assert (held.pending, held.waiting) == ((), ("2022-10",))
     assert held.hold is not None
     assert not held.hold.is_locked
-    assert "orders/2022-9 failed" in held.hold.message
+    assert "orders/2022-9 failed" in held.hold.error.message
 
 
 def test_damaged_slices_fail_before_anything_is_built(tmp_path: Path, context: Context) -> None:
@@ -163,7 +160,8 @@ def test_damaged_slices_fail_before_anything_is_built(tmp_path: Path, context: C
     checked = orders.execute(context, Phase.VALIDATE)
     assert checked.status is Status.SUCCESS_WITH_ERRORS
     assert checked.metrics == {"slices_ready": 1, "slices_waiting": 0, "slices_failed": 1}
-    assert "the slice 2022-9 can't be read" in checked.reasons[0]
+    assert checked.reasons[0].code is Code.ERROR
+    assert "the slice 2022-9 can't be read" in checked.reasons[0].params["why"]
     assert orders.observe(context).waiting == ("2022-10",)
 
     built = orders.execute(context, Phase.BUILD)
@@ -197,9 +195,9 @@ def test_a_lost_table_of_processed_slices_blocks_its_build_and_is_told(context: 
     lost = orders.observe(context)
     assert (lost.exists, lost.filled, lost.pending) == (Answer.NO, Answer.YES, ())
     assert lost.hold is not None
-    assert "no table exists there" in lost.hold.message
+    assert "no table exists there" in lost.hold.error.message
     defaults = context.defaults
-    assert orders.dirtiness(Phase.CREATE, lost, defaults).reasons[0].startswith("the table is gone")
+    assert orders.dirtiness(Phase.CREATE, lost, defaults).reasons[0].code is Code.TABLE_GONE
     for phase in (Phase.TRUNCATE, Phase.DESTROY):
         assert orders.dirtiness(phase, lost, defaults).is_to_run
     orders.execute(context, Phase.DESTROY)
@@ -213,7 +211,7 @@ def test_a_disabled_entity_is_skipped(context: Context) -> None:
     for phase in Phase:
         outcome = unused.execute(context, phase)
         assert outcome.status is Status.SKIPPED
-        assert outcome.reasons == ("entity 'unused' is disabled",)
+        assert outcome.reasons == (Reason(Code.DISABLED),)
 
 
 def test_slices_processed_under_another_path_are_held_until_the_manifest_is_updated(
@@ -318,7 +316,7 @@ def test_a_plan_rejects_a_table_that_the_entity_cannot_write(
         return
     assert (found.pending, found.waiting) == ((), ("2022-9", "2022-10"))
     assert found.hold is not None
-    assert told in found.hold.message
+    assert told in found.hold.error.message
     assert found.hold.error.remedy
 
 
@@ -339,7 +337,8 @@ def test_a_build_reports_stale_locks_and_no_others(context: Context) -> None:
 
     (told,) = built.metrics["stale_locks"]
     assert (told["item_id"], told["run_id"]) == (found.new[0].item_id, "run-0")
-    assert "its lease expired" in built.reasons[-1]
+    assert built.reasons[-1].code is Code.STALE_LOCK
+    assert "its lease expired" in built.reasons[-1].params["why"]
 
 
 HISTORIC = PROJECT.replace("processtype: merge", "processtype: historic")
@@ -366,7 +365,7 @@ def test_processing_times_that_slices_cannot_have_hold_them_back(
 
     assert (found.pending, found.waiting) == ((), ("2022-9", "2022-10"))
     assert found.hold is not None
-    assert told in found.hold.message
+    assert told in found.hold.error.message
     assert found.hold.error.remedy
 
 

@@ -13,9 +13,11 @@ from lakewright.errors import SpecError
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.run.planning import node_of
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import RunOptions, TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
@@ -158,7 +160,7 @@ def test_a_table_whose_columns_are_unknown_is_not_said_to_be_created(workspace: 
     """Without a schema the first write brings the columns, so CREATE leaves nothing."""
     outcome = Target.named(workspace, "loose").execute(make_context(workspace), Phase.CREATE)
     assert outcome.status is Status.SKIPPED
-    assert outcome.reasons == ("its columns are not known yet: the first write creates it",)
+    assert outcome.reasons == (Reason(Code.MADE_BY_WRITE),)
 
 
 def test_a_target_without_a_mapping_has_no_build_phase(workspace: Workspace) -> None:
@@ -210,33 +212,29 @@ def test_dirtiness_follows_from_policy_and_observation(
 
 
 @pytest.mark.parametrize(
-    ("name", "filled", "reason"),
+    ("name", "filled", "code"),
     [
-        (
-            "strict",
-            Answer.YES,
-            "mode ERROR_IF_EXISTS does not fail, as the build policy leaves it: `buildPolicy",
-        ),
-        ("copied_once", Answer.YES, "mode ERROR_IF_EXISTS does not fail, as the build policy leaves it"),
-        ("stricter", Answer.YES, "the build fails: rows are there (mode ERROR_IF_EXISTS)"),
-        ("stricter", Answer.NO, "build policy ALWAYS"),
-        ("strict", Answer.NO, "is empty"),
+        ("strict", Answer.YES, Code.LEAVES_ROWS),
+        ("copied_once", Answer.YES, Code.LEAVES_ROWS),
+        ("stricter", Answer.YES, Code.FAILS_ON_ROWS),
+        ("stricter", Answer.NO, Code.POLICY),
+        ("strict", Answer.NO, Code.EMPTY),
     ],
 )
 def test_the_mode_that_refuses_rows_says_whether_it_is_asked(
-    workspace: Workspace, name: str, filled: Answer, reason: str
+    workspace: Workspace, name: str, filled: Answer, code: Code
 ) -> None:
     """The build policy decides first; the docs said that the build fails."""
     observation = Observation("gold", exists=Answer.YES, filled=filled)
     found = Target.named(workspace, name).build_dirtiness(observation, TargetDefaults())
-    assert found.reasons[-1].startswith(reason)
+    assert found.reasons[-1].code is code
 
 
 def test_changes_that_never_tolerates_are_named_and_clean(workspace: Workspace) -> None:
     left = Observation("x", exists=Answer.YES, changes=(Tolerated("add column b int"),))
     dirtiness = Target.named(workspace, "build").dirtiness(Phase.CREATE, left, TargetDefaults())
     assert dirtiness.verdict is Answer.NO
-    assert dirtiness.reasons[1] == "add column b int: left unchanged (migrationStrategy NEVER)"
+    assert dirtiness.reasons[1] == Reason(Code.TOLERATED, {"change": "add column b int"})
     missing = Observation("x", exists=Answer.YES, changes=(TableChange("add column b int"),))
     assert Target.named(workspace, "build").dirtiness(Phase.CREATE, missing, TargetDefaults()).is_to_run
 
@@ -259,9 +257,9 @@ def test_a_filled_target_is_built_again_if_its_mode_keeps_rows(workspace: Worksp
         for name in ("append", "update", "loose")
     }
     assert reasons == {
-        "append": ("output mode APPEND adds rows in every build",),
-        "update": ("output mode UPDATE updates rows and adds new ones in every build",),
-        "loose": ("is filled",),
+        "append": (Reason(Code.ADDS_ROWS, {"mode": "APPEND"}),),
+        "update": (Reason(Code.UPDATES_ROWS, {"mode": "UPDATE"}),),
+        "loose": (Reason(Code.FILLED),),
     }
 
 

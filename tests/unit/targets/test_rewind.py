@@ -66,7 +66,7 @@ def test_slices_wait_for_a_rewind_and_are_not_locked(tmp_path: Path) -> None:
     assert (observed.pending, observed.waiting) == ((), ("2022-01-01",))
     assert observed.hold is not None
     assert observed.hold.is_locked
-    assert "the rebuild of orders by" in observed.hold.message
+    assert "the rebuild of orders by" in observed.hold.error.message
     with pytest.raises(LeaseHeld, match="the rebuild of orders by"):
         process_pending(stage.processing, stage.entity)
     assert stage.verdicts() <= {Verdict.READY}
@@ -90,7 +90,9 @@ def test_a_rewind_that_died_before_its_commit_is_dropped_and_said(tmp_path: Path
     stage.context.leases.release(stage.announce())
     observed = Target.named(stage.context.workspace, "orders").observe(stage.context)
     assert observed.pending == ("2022-01-01",)
-    assert any("the rebuild of orders did not end" in note for note in observed.unrecorded)
+    assert [str(each).partition(":")[0] for each in observed.unrecorded] == [
+        "the rebuild of orders did not end"
+    ]
     from lakewright.slices.rewind.settlement import settle_rewind
 
     assert settle_rewind(stage.processing, stage.entity) is False

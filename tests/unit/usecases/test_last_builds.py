@@ -87,7 +87,7 @@ class Builds:
     def step(self, target: str, day: str) -> tuple[Planned, tuple[str, ...]]:
         request = JobRequest("daily", Phase.BUILD, (f"day={day}",), is_alone=True, targets=(target,))
         (step,) = job_run(self.app, request, self.app.store).plan().steps()
-        return step.status, step.reasons
+        return step.status, tuple(map(str, step.reasons))
 
     def build(self, target: str, day: str, state: BuildState = BuildState.DONE) -> RecordedBuild:
         request = JobRequest(

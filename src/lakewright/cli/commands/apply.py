@@ -36,7 +36,6 @@ from lakewright.due.words import (
     looks,
     plan_document,
     plan_parts,
-    reason_text,
     step_words,
 )
 from lakewright.errors import LakewrightError
@@ -82,7 +81,7 @@ def _finding(finding: Finding) -> Line:
         *_choices(finding.choices),
         *(labelled("look", Phrase(each)) for each in looks(finding.reason)),
     )
-    return line(Span(finding.subject.text, "bold"), f": {reason_text(finding.reason)}", below=below)
+    return line(Span(finding.subject.text, "bold"), f": {finding.reason.text}", below=below)
 
 
 def _choices(choices: Iterable[Choice]) -> Iterator[Line]:

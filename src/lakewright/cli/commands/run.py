@@ -30,6 +30,7 @@ from lakewright.manifest.plain_values import document_of
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status, overall
+from lakewright.spec.reason import reasons_text
 from lakewright.spec.words import counted, duration
 
 if TYPE_CHECKING:
@@ -253,18 +254,22 @@ def _exit_code(result: ProcessResult) -> int:
 
 def _processed_document(entity: str, result: ProcessResult) -> dict[str, Any]:
     error = result.faults[0] if result.faults else None
-    named = ("status", "slices", "waits_for", "notes", "unrecorded")
-    return {"entity": entity, **document_of(result, *named, error=error, warning=result.warning)}
+    named, waits_for = (
+        ("status", "slices", "waits_for", "notes", "unrecorded"),
+        reasons_text(result.waits_for) or None,
+    )
+    more = {"error": error, "warning": result.warning, "waits_for": waits_for}
+    return {"entity": entity, **document_of(result, *named, **more)}
 
 
 def _processed_page(entity: str, result: ProcessResult) -> Iterator[Block]:
     slices = [slice_line(one.as_json()) for one in result.slices]
     why = "" if result.slices or result.error is not None else ": no slice is ready"
     yield line(status(result.status.value), " ", Span(entity, "bold"), why, below=slices)
-    for note in (*result.notes, *(() if result.waits_for is None else (result.waits_for,))):
+    for note in (*result.notes, *(each.text for each in result.waits_for)):
         yield line(note)
-    if result.unrecorded_text is not None:
-        yield line(f"{result.unrecorded_text[0].upper()}{result.unrecorded_text[1:]}")
+    if result.unsettled is not None:
+        yield line(result.unsettled.text.capitalized())
     if result.waiting:
         yield line(f"{counted(len(result.waiting), 'slice')} left: {', '.join(result.waiting)}")
 
@@ -345,7 +350,7 @@ def _inside(result: CaseResult) -> Iterator[Line]:
 
 
 def _target(target: TargetResult) -> Line:
-    reasons = Phrase.joined("; ", target.reasons)
+    reasons = reasons_text(target.reasons)
     head = (status(target.status.value), f" {target.phase} {target.name}: ", reasons)
     return line(*head, below=details({}, target.error))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakewright.cli.page import Block, Span, line, table_of
 from lakewright.errors.phrase import Command
 from lakewright.profiling.project_text import slices_reason
-from lakewright.profiling.reason import Code, question_text, reason_text
+from lakewright.profiling.reason import Code, question_text
 from lakewright.spec.words import counted
 from lakewright.usecases.draft_from_dbt import Question
 
@@ -74,7 +74,7 @@ def _cells(profile: EntityProfile) -> dict[str, object]:
         "strategy": profile.strategy,
         "deletes": profile.deletes or "none",
         "format": next(table.kind for found in profile.tables for table in found),
-        "slices": reason_text(slices_reason(profile)),
+        "slices": slices_reason(profile).text,
     }
 
 
@@ -82,7 +82,7 @@ def _skipped(profile: Profile) -> Iterator[Block]:
     """Yield what is left out; of hidden files only the number, since every reader leaves them out."""
     hidden = Counter(each.reason.code for each in profile.skipped)[Code.HIDDEN]
     shown = [each for each in profile.skipped if each.reason.code is not Code.HIDDEN]
-    rows = [line(f"{each.name}: {reason_text(each.reason)}") for each in shown[:_MOST_SKIPPED]]
+    rows = [line(f"{each.name}: {each.reason.text}") for each in shown[:_MOST_SKIPPED]]
     if len(shown) > _MOST_SKIPPED:
         rows.append(line(Span(f"and {len(shown) - _MOST_SKIPPED:,} more", "dim")))
     if hidden:

@@ -28,9 +28,11 @@ from lakewright.errors.fault import BRIEF
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import Run
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+from lakewright.spec.reason import Reason, reasons_text
 from lakewright.spec.words import counted, duration, first_of
 
 SHORT_TREE = 12
@@ -153,7 +155,7 @@ def _reasons(skipped: Sequence[TargetResult]) -> str:
 
 
 def _reason(target: TargetResult) -> str:
-    return Phrase.joined("; ", target.reasons) or "no reason"
+    return reasons_text(target.reasons) or "no reason"
 
 
 def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator[Line]:
@@ -301,9 +303,9 @@ def target_branch(
         is_reported: Whether its error is shown elsewhere.
     """
     metrics, error = target["metrics"], recorded_fault(target["error"]) if target["error"] else None
-    # The message of an error is shown beside it.
-    message = error.message.splitlines() if error else []
-    said = [reason for reason in target["reasons"] if not reason or reason.splitlines()[0] not in message]
+    # An error is shown below.
+    coded = zip(target["reasons"], target["reason_codes"], strict=False)
+    said = [text for text, reason in coded if error is None or reason["code"] != Code.ERROR]
     if is_reported:
         said.append(ERROR_ELSEWHERE)
         error, metrics = None, metrics if any(metrics.values()) else {}
@@ -368,7 +370,7 @@ def plan_page(plan: Plan) -> Iterator[Block]:
         f" up to {plan.phase.value.lower()}, {counted(len(plan.instances), 'instance')}",
     )
     for instance in plan.instances:
-        first_phases: dict[tuple[str, str], Phase] = {}
+        first_phases: dict[tuple[str, Reason], Phase] = {}
         yield _instance(
             instance, (_planned_phase(_reported_once(phase, first_phases)) for phase in instance.phases)
         )
@@ -391,15 +393,16 @@ def removal_page(plan: Plan) -> Iterator[Block]:
                 yield fault_line(step.warning, "warning")
 
 
-def _reported_once(phase: PhasePlan, first_phases: dict[tuple[str, str], Phase]) -> PhasePlan:
+def _reported_once(phase: PhasePlan, first_phases: dict[tuple[str, Reason], Phase]) -> PhasePlan:
     """Return a phase with the phase that showed a long reason of a target before, in the place of the reason.
 
     What can't be observed is the reason in each phase, and its text is long.
     """
 
-    def short(step: Step, reason: str) -> str:
+    def short(step: Step, reason: Reason) -> Reason:
         first = first_phases.setdefault((step.target, reason), phase.phase)
-        return reason if first is phase.phase or len(reason) <= REPEATED else f"as in {first.value}"
+        is_short = first is phase.phase or len(reason.text) <= REPEATED
+        return reason if is_short else Reason(Code.AS_BEFORE, {"phase": first.value})
 
     steps = (replace(step, reasons=tuple(short(step, each) for each in step.reasons)) for step in phase.steps)
     return replace(phase, steps=tuple(steps))
@@ -435,7 +438,7 @@ def _step_details(step: Step) -> Iterator[Line]:
 
 
 def _step_reasons(step: Step) -> str:
-    return Phrase.joined("; ", step.reasons)
+    return reasons_text(step.reasons)
 
 
 def runs_table(runs: Sequence[Run], now: datetime, none: str = "") -> Block:

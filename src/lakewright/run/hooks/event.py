@@ -35,6 +35,7 @@ from lakewright.run.hooks.call import Call
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named, Texts
 from lakewright.spec.models.job import Job
+from lakewright.spec.reason import Reason, reasons_document
 
 Connect = Callable[[str | Connection], Database]
 """Returns the database that a connection, or its name, means."""
@@ -155,7 +156,7 @@ class Event:
     alert: str = ""
     seconds: float | None = None
     error: Fault | None = None
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
     def variables(self) -> dict[str, str]:
@@ -167,7 +168,7 @@ class Event:
         """Return the event as hooks send it, JSON-serializable."""
         return {
             **self.variables(),
-            **document_of(self, "parameters", "at", "reasons", "metrics", "error"),
+            **document_of(self, "parameters", "at", "metrics", "error", **reasons_document(self.reasons)),
             "seconds": None if self.seconds is None else round(self.seconds, 3),
         }
 

@@ -22,6 +22,7 @@ from lakewright.run.hooks.call import Call, HttpCall, ProcessCall
 from lakewright.run.hooks.event import RUNNING, Conditions, Event, Hook, HookContext, matches
 from lakewright.spec.models.base import from_text, upper
 from lakewright.spec.models.job import MetricBoard
+from lakewright.spec.reason import reasons_text
 
 
 class MomentHook(Hook):
@@ -297,5 +298,5 @@ def _line(event: Event, metrics: Mapping[str, object]) -> str:
     if event.error is not None:
         parts.append(event.error.message)
     elif event.reasons:
-        parts.append("; ".join(event.reasons))
+        parts.append(reasons_text(event.reasons))
     return " ".join(part for part in parts if part)

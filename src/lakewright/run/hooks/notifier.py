@@ -151,7 +151,7 @@ class HookNotifier:
             event,
             seconds=result.seconds,
             error=self._shown(result.error),
-            reasons=tuple(map(self._redactor.text, result.reasons)),
+            reasons=tuple(replace(each, params=self._redactor.value(each.params)) for each in result.reasons),
             metrics=self._redactor.value(dict(result.metrics)),
         )
         self._notify(instance, ended)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.documentation.document import Ref
 from lakewright.due.facts import Kind
-from lakewright.due.words import reason_text
 from lakewright.errors import LakewrightError
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.verdict import Verdict
@@ -111,7 +110,7 @@ def _definition(app: App, focus: Ref | None) -> Mapping[str, Any]:
 def _states(app: App, nodes: Iterable[Ref], writers: Mapping[str, str], plan: Plan | None) -> dict[Ref, Tone]:
     standings = {each.name: each for each in read_standings(app, with_last_slices=False).entities}
     steps = [] if plan is None else [each for each in plan.steps if each.subject.kind is Kind.TARGET]
-    stale = {each.subject.name: reason_text(each.reason) for each in reversed(steps)}
+    stale = {each.subject.name: each.reason.text for each in reversed(steps)}
     endings = _endings(app)
     found = {}
     for ref in nodes:

@@ -18,7 +18,6 @@ from lakewright.due.words import (
     choice_words,
     consent_argv,
     looks,
-    reason_text,
     step_words,
 )
 from lakewright.errors.phrase import Command
@@ -54,7 +53,6 @@ def _environment() -> Environment:
         "looks": looks,
         "machine": format_instant,
         "number": number,
-        "reason_text": reason_text,
         "step_words": step_words,
         "url": lambda text: quote(str(text), safe=""),
         "typed_choice": lambda choice: Command(*choice_argv(choice)),

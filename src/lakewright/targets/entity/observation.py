@@ -18,6 +18,7 @@ from lakewright.errors.phrase import Phrase
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
+from lakewright.plan.reason import Code, note
 from lakewright.slices.deviations import late_advice
 from lakewright.slices.discovery import check_unchanged, slice_name
 from lakewright.slices.fold import planned_folds
@@ -28,7 +29,8 @@ from lakewright.slices.processing_time import future_times_fault
 from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import is_late_allowed, planned_time_error, times_error
 from lakewright.slices.validation import preview_next_slice
-from lakewright.spec.words import counted, first_of
+from lakewright.spec.reason import Reason
+from lakewright.spec.words import first_of
 from lakewright.strategies.adoption import adopted_columns
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import narrowed_columns, outdated_rows
@@ -58,7 +60,7 @@ def observe_entity(work: EntityWork) -> Observation:
     holding = (lost, misfit, untimed, held_by) if pending.ready else ()
     if (error := next(filter(None, holding), None)) is not None:
         is_locked = isinstance(error, LeaseHeld)
-        pending, hold = pending.all_waiting(), Hold(error.message, error.as_fault(), is_locked=is_locked)
+        pending, hold = pending.all_waiting(), Hold(error.as_fault(), is_locked=is_locked)
     if work.context.options.wait and hold is not None and hold.is_locked:
         pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
@@ -66,8 +68,9 @@ def observe_entity(work: EntityWork) -> Observation:
     selection, refused = work.selection, _refused_late(work, pending)
     others = None if processed is None else find_other_writers(work.processing, work.entity)
     late = [slice_name(item) for item in pending.others if item.item_id in refused]
-    ended = () if rewind is None or is_rewinding else (_ended_note(rewind),)
-    notes = _notes(work, state, pending, refused, None if hold is not None else misfit)
+    recovered = tuple(map(slice_name, pending.unrecorded))
+    beside = None if is_rewinding else _beside_note(work)
+    notes = (*_notes(work, state, pending, refused, None if hold is not None else misfit), beside)
     return Observation(
         " ".join(filter(None, (str(work.silver_resource), str(selection)))),
         exists=Answer.of(state.exists),
@@ -81,14 +84,14 @@ def observe_entity(work: EntityWork) -> Observation:
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
         others=tuple(name for name in map(slice_name, pending.others) if name not in late),
-        late=_late_note(work, late, "a run") if late else None,
-        recovered=tuple(map(slice_name, pending.unrecorded)),
-        unrecorded=(*ended, *_unrecorded_note(pending)),
+        late=_late_reason(work, late, "a run") if late else None,
+        recovered=recovered,
+        unrecorded=tuple(_recorded_first(recovered, None if is_rewinding else rewind)),
         overtaken=tuple(name for name in map(slice_name, pending.overtaken()) if name not in late),
         waits_for=pending.waits_for,
         hold=hold,
         idle=pending.deviations.idle_reason(selection.takes, str(selection)),
-        notes=tuple(filter(None, (*notes, None if is_rewinding else _beside_note(work)))),
+        notes=tuple(each if isinstance(each, Reason) else note(each) for each in notes if each),
         warning=_warning(pending, hold, others, _future_fault(work, pending, refused))
         if lost is None or hold is not None
         else lost.as_fault(),
@@ -101,7 +104,7 @@ def _notes(
     pending: Pending,
     refused: Set[str],
     misfit: LakewrightError | None,
-) -> Iterator[str | None]:
+) -> Iterator[Reason | str | None]:
     """Yield the effects of the next slices, and what else a user may want to know of them and the table.
 
     Args:
@@ -126,11 +129,12 @@ def _notes(
         yield Phrase(f"the run refuses it: {error.message}. ", error.remedy or "")
     own = [slice_name(item) for item in pending.ready if item.item_id in refused]
     if own:
-        yield _late_note(work, own, "the run")
+        yield _late_reason(work, own, "the run")
     taken = [slice_name(item) for item in pending.ready if item.item_id in pending.late - refused]
     warning = late_slice_warning(entity, processing.strategy_for(entity))
     if taken and warning is not None:
-        yield f"{_are_late(taken)}: {warning}"
+        are = "is" if len(taken) == 1 else "are"
+        yield f"{first_of(taken, _MOST_NAMED)} {are} late: {warning}"
     yield _failing_note(pending)
 
 
@@ -148,13 +152,9 @@ def _refused_late(work: EntityWork, pending: Pending) -> Set[str]:
     return {item.item_id for item in late if not is_late_allowed(work.processing, work.entity, item)}
 
 
-def _late_note(work: EntityWork, names: Sequence[str], by: str) -> str:
-    text = f"{_are_late(names)}: {by} refuses {'it' if len(names) == 1 else 'them'}. "
-    return Phrase(text, late_advice(work.entity, work.processing.strategy_for(work.entity), names[0]))
-
-
-def _are_late(names: Sequence[str]) -> str:
-    return f"{first_of(names, _MOST_NAMED)} {'is' if len(names) == 1 else 'are'} late"
+def _late_reason(work: EntityWork, names: Sequence[str], by: str) -> Reason:
+    advice = late_advice(work.entity, work.processing.strategy_for(work.entity), names[0])
+    return Reason(Code.LATE, {"slices": names, "by": by, "advice": advice})
 
 
 def _failing_note(pending: Pending) -> str | None:
@@ -234,26 +234,20 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
     try:
         pending = find_pending(processing, work.entity, is_recorded=False)
     except LakeMoved as moved:
-        return Pending(), Hold(moved.message, moved.as_fault(), is_locked=False)
+        return Pending(), Hold(moved.as_fault(), is_locked=False)
     error = holding_error(processing, work.entity, pending)
     if error is None:
         return pending, None
     is_locked = pending.held is not None and pending.held.processing is not None
-    return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
+    return pending, Hold(error.as_fault(), is_locked=is_locked)
 
 
-def _ended_note(rewind: Rewind) -> str:
-    """Return that an undo or a rebuild died: the next run ends it."""
-    return f"the {rewind.words} did not end: the run first records what it did, or drops it"
-
-
-def _unrecorded_note(pending: Pending) -> tuple[str, ...]:
-    """Return which slices the run first records, as the manifest lacks them or a rewind of the table."""
-    if not pending.unrecorded:
-        return ()
-    names = first_of([*map(slice_name, pending.unrecorded)], _MOST_NAMED)
-    number = counted(len(pending.unrecorded), "slice")
-    return (f"the manifest lacks what the table's log shows: the run first records {number}: {names}",)
+def _recorded_first(recovered: Sequence[str], rewind: Rewind | None) -> Iterator[Reason]:
+    """Yield what the run first records: a rewind that died, and slices that the manifest lacks."""
+    if rewind is not None:
+        yield Reason(Code.NOT_ENDED, {"what": rewind.words})
+    if recovered:
+        yield Reason(Code.UNRECORDED, {"slices": recovered})
 
 
 def _beside_note(work: EntityWork) -> str | None:

@@ -6,12 +6,12 @@ current version for each key).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from lakewright.due.plan import Code
+from lakewright.due import plan as due
 from lakewright.errors import (
     Fault,
     LakewrightError,
@@ -23,17 +23,19 @@ from lakewright.lake.table import drop_feature, drop_table, set_comments, set_pr
 from lakewright.manifest.lock import FAILED_ITEMS, STALE_LOCKS, Lock
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.verdict import Verdict
+from lakewright.plan.dirtiness import all_processed, change_reason
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code, error_reason, note
 from lakewright.plan.status import Status
-from lakewright.slices.fold import one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.past_versions import adopt_table
 from lakewright.slices.pending_slices import find_pending, requeue_processed
 from lakewright.slices.processing import process_pending
 from lakewright.slices.result import ProcessResult, named_fault
 from lakewright.slices.validation import fail_invalid_slices
-from lakewright.spec.words import counted, first_of
+from lakewright.spec.reason import Reason, reasons_text
+from lakewright.spec.words import first_of
 from lakewright.targets.entity.maintenance import maintain_after_slices
 from lakewright.targets.entity.observation import (
     comment_changes,
@@ -72,7 +74,7 @@ def _validate(work: EntityWork) -> Outcome:
     return Outcome(
         Status.SUCCESS_WITH_ERRORS,
         metrics={**metrics, "slices_failed": len(failed)},
-        reasons=tuple(named_fault(error).message for error in failed),
+        reasons=tuple(error_reason(named_fault(error).message) for error in failed),
         error=_as_one_fault(failed),
     )
 
@@ -88,7 +90,7 @@ def _create(work: EntityWork) -> Outcome:
     """Set the declared properties and comments, or adopt a table that another program wrote."""
     state = work.table_state()
     if not state.exists:
-        return Outcome(Status.SKIPPED, reasons=("the first slice creates the table",))
+        return Outcome(Status.SKIPPED, reasons=(Reason(Code.MADE_BY_SLICE),))
     if work.is_adoptable(state):
         return _adopt(work)
     properties, comments = property_changes(work.entity, state), new_comments(work.entity, state)
@@ -101,17 +103,17 @@ def _create(work: EntityWork) -> Outcome:
             if features:
                 drop_feature(work.lake, work.silver, VECTORS)
             set_comments(work.lake, work.silver, comments)
-    return Outcome(reasons=tuple(change.description for change in changes))
+    return Outcome(reasons=tuple(map(change_reason, changes)))
 
 
 def _adopt(work: EntityWork) -> Outcome:
     processing = work.processing
     pending = find_pending(processing, work.entity)
     if not pending.ready:
-        return Outcome(Status.SKIPPED, reasons=("the table is adopted with the first slice",))
+        return Outcome(Status.SKIPPED, reasons=(Reason(Code.ADOPTED_BY_SLICE),))
     with work.silver_lease():
         counts = adopt_table(processing, work.entity, pending.ready[0])
-    return Outcome(metrics=dict(counts), reasons=("the table was adopted",))
+    return Outcome(metrics=dict(counts), reasons=(Reason(Code.ADOPTED),))
 
 
 def _build(work: EntityWork) -> Outcome:
@@ -132,54 +134,43 @@ def _with_stale_locks(outcome: Outcome, found: Sequence[Lock]) -> Outcome:
     """Return the outcome of BUILD with the stale locks that it found added to metrics and reasons."""
     if not found:
         return outcome
-    reasons = (
-        f"found {lock.item_id} locked by {lock.holder} since {format_instant(lock.processing.since)}: "
-        f"{lock.stale_reason}"
-        for lock in found
-    )
     metrics = {**outcome.metrics, STALE_LOCKS: [lock.as_json() for lock in found]}
-    return replace(outcome, metrics=metrics, reasons=(*outcome.reasons, *reasons))
+    return replace(outcome, metrics=metrics, reasons=(*outcome.reasons, *map(_stale_reason, found)))
+
+
+def _stale_reason(lock: Lock) -> Reason:
+    since, holder = format_instant(lock.processing.since), str(lock.holder)
+    params = {"item": lock.item_id, "holder": holder, "since": since, "why": lock.stale_reason}
+    return Reason(Code.STALE_LOCK, params)
 
 
 def _process(work: EntityWork) -> Outcome:
     result = process_pending(work.processing, work.entity)
-    metrics, notes, error = _metrics(result), _notes(work, result), result.warning
+    metrics, notes, error = _metrics(result), tuple(map(note, result.notes)), result.warning
     if result.errors:
-        reasons = (*_failed_slices(result), *(fault.message for fault in result.faults), *notes)
+        reasons = (*_failed_slices(result), *(error_reason(fault.message) for fault in result.faults), *notes)
         error = _as_one_fault(result.errors).and_also(result.warning)
         return Outcome(result.status, metrics=metrics, reasons=reasons, error=error)
     if result.is_stopped:
-        return Outcome(result.status, metrics=metrics, reasons=("the run was asked to stop", *notes))
-    corrected = result.deviations.noticed(Code.SKIPPED_CHANGED)
-    waits = () if result.waits_for is None else (result.waits_for,)
+        return Outcome(result.status, metrics=metrics, reasons=(Reason(Code.STOPPED), *notes))
+    noticed = map(note, (*result.warnings, *result.deviations.noticed(due.Code.SKIPPED_CHANGED)))
     if result.slices:
         metrics |= _maintain(work)
-        reasons = (*waits, *result.warnings, *notes, *corrected)
+        reasons = (*result.waits_for, *notes, *noticed)
         return Outcome(result.status, metrics=metrics, reasons=reasons, error=error)
-    done = f"every slice{' that it takes' if result.others else ''} has been processed"
     idle = result.deviations.idle_reason(work.selection.takes, str(work.selection))
-    reasons = (*(waits or (idle or done,)), *result.warnings, *corrected)
+    waits = result.waits_for or (idle or all_processed(is_part=bool(result.others)),)
+    reasons = (*waits, *noticed)
     return Outcome(result.status, reasons=reasons, error=error)
 
 
-def _notes(work: EntityWork, result: ProcessResult) -> tuple[str, ...]:
-    """Return which slices were folded, and what only a rebuild mends.
-
-    The report of a run repeats why the plan folds none.
-    """
-    reason = one_by_one_reason(work.processing, work.entity)
-    planned = None if reason is None else one_by_one_text(reason)
-    return tuple(note for note in result.notes if note != planned)
-
-
-def _failed_slices(result: ProcessResult) -> tuple[str, ...]:
-    """Return which slices failed, how many wait for them, and which ends could not be recorded."""
-    unrecorded = () if result.unrecorded_text is None else (result.unrecorded_text,)
-    if not result.failed:
-        return unrecorded
-    count = len(result.waiting)
-    waits = f", and {counted(count, 'slice')} {'waits' if count == 1 else 'wait'}" if count else ""
-    return (f"{', '.join(result.failed)} failed{waits}", *unrecorded)
+def _failed_slices(result: ProcessResult) -> Iterator[Reason]:
+    """Yield which slices failed, how many wait for them, and which ends could not be recorded."""
+    if result.failed:
+        code = Code.FAILED_BEFORE_OTHERS if result.waiting else Code.FAILED
+        yield Reason(code, {"slices": result.failed, "waiting": len(result.waiting)})
+    if result.unsettled is not None:
+        yield result.unsettled
 
 
 def _metrics(result: ProcessResult) -> dict[str, Any]:
@@ -203,7 +194,8 @@ def _no_table_error(work: EntityWork) -> VerificationError:
         cause = f"not processed yet: {first_of(found.pending, _MOST_NAMED)}"
     else:
         said = None if fault is None else fault.message
-        cause = said or found.waits_for or found.idle or "no slice has been processed"
+        waits = found.waits_for or ((found.idle,) if found.idle else ())
+        cause = said or reasons_text(waits) or "no slice has been processed"
     return VerificationError(
         f"{work.label}: there is no table at {work.silver}: {cause}",
         remedy=Phrase(Command("plan"), " shows what is due, and what it waits for."),
@@ -244,8 +236,7 @@ def _forget_slices(work: EntityWork, reason: str) -> Outcome:
     kept = requeue_processed(work.processing, work.entity, reason)
     if not kept:
         return Outcome()
-    named = first_of(kept, _MOST_NAMED)
-    return Outcome(reasons=(f"stay processed, because others have processed them too: {named}",))
+    return Outcome(reasons=(Reason(Code.KEPT, {"slices": kept}),))
 
 
 PHASES: Mapping[Phase, Callable[[EntityWork], Outcome]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 from zoneinfo import ZoneInfo
 
@@ -14,6 +13,7 @@ from lakewright.plan.dirtiness import Dirtiness, entity_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.reason import Code
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
@@ -21,6 +21,7 @@ from lakewright.slices.context import SliceSelection
 from lakewright.slices.processing_time import unknown_members
 from lakewright.spec.models.base import RefersTo
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.reason import Reason
 from lakewright.targets.context import Context, TargetDefaults
 from lakewright.targets.entity.observation import observe_entity
 from lakewright.targets.entity.phases import PHASES
@@ -31,9 +32,6 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-
-_LOST = "the table is gone, although slices are processed into it"
-_NO_TABLE = "fails as long as no slice has created the table"
 
 _READS_BRONZE = frozenset({Phase.VALIDATE, Phase.BUILD, Phase.TRUNCATE, Phase.DESTROY})
 
@@ -133,22 +131,20 @@ class EntityTarget(Target):
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
         if observation.is_disabled:
-            return Dirtiness.no("the entity is disabled")
+            return Dirtiness.no(Reason(Code.DISABLED))
         is_lost = observation.exists is Answer.NO and observation.filled is Answer.YES
         if phase is Phase.CREATE and observation.exists is Answer.NO:
-            return Dirtiness.no(_LOST if is_lost else "the first slice creates the table")
+            return Dirtiness.no(Reason(Code.TABLE_GONE if is_lost else Code.MADE_BY_SLICE))
         if phase is Phase.VALIDATE and observation.error is None and not observation.pending:
-            return Dirtiness.no("there is no slice to check")
+            return Dirtiness.no(Reason(Code.NONE_TO_CHECK))
         if phase.is_cleanup and is_lost:
-            found = Dirtiness.yes(f"{_LOST}; the manifest forgets them")
+            found = Dirtiness.yes(Reason(Code.FORGOTTEN))
         else:
             found = super().dirtiness(phase, observation, defaults)
         if phase is Phase.VERIFY and observation.exists is Answer.NO and not observation.pending:
-            return replace(found, reasons=(*found.reasons, _NO_TABLE))
+            return found.plus(Reason(Code.FAILS_WITHOUT_TABLE))
         if phase.is_cleanup and found.is_to_run and self._selection.is_limited:
-            return replace(
-                found, reasons=(*found.reasons, f"affects all slices: `{self._selection}` limits only BUILD")
-            )
+            return found.plus(Reason(Code.ALL_SLICES, {"limits": str(self._selection)}))
         return found
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
@@ -159,7 +155,7 @@ class EntityTarget(Target):
         """Do the phase's work; a disabled entity is skipped."""
         work = self.work(context)
         if not work.entity.enabled:
-            return Outcome(Status.SKIPPED, reasons=(f"entity {work.entity.name!r} is disabled",))
+            return Outcome(Status.SKIPPED, reasons=(Reason(Code.DISABLED),))
         outcome = PHASES[phase](work)
         context.workspace.invalidate(self.provides(context.workspace, phase))
         return outcome

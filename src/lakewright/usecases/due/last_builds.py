@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.outputs import stale
 from lakewright.due.plan import Code
-from lakewright.due.words import reason_text
 from lakewright.errors import LakewrightError
 from lakewright.lake.history import UNSEEN, TableHistories
 from lakewright.manifest.journal import BUILD
 from lakewright.plan.last_build import NOTHING, LastBuild
+from lakewright.plan.reason import Code as StepCode
 from lakewright.run.builds import (
     BuildState,
     LastBuilds,
@@ -23,6 +23,7 @@ from lakewright.run.builds import (
     marked_builds,
     read_builds,
 )
+from lakewright.spec.reason import Reason
 from lakewright.usecases.due.build_marks import BuildMarks, last_builds
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 FEW = 1000
 """The largest number of builds that are read at once, whatever a run asks for."""
-
-UNSEEN_INPUTS = "its inputs have no versions to compare, so they may have changed"
 
 
 @dataclass
@@ -138,7 +137,7 @@ class RecordedBuilds(LastBuilds):
         reason = stale(self._output(self._marks, job, known, build.definition))
         is_done = recovered.state is BuildState.DONE
         return LastBuild(
-            None if reason is None else reason_text(reason),
+            reason,
             begun=None if build.state is BuildState.DONE else build.append,
             holds_rows=is_done and (reason is None or reason.code is not Code.OUTPUT_GONE),
             is_unsure=build.is_append and not is_done and build.may_have_added,
@@ -151,8 +150,8 @@ class RecordedBuilds(LastBuilds):
         build: RecordedBuild | None,
         parameters: Mapping[str, str],
         definition: BuildDefinition,
-    ) -> str | None:
-        """Return why an instance is not built from what is declared and there now, as text; None if it is."""
+    ) -> Reason | None:
+        """Return why an instance is not built from what is declared and there now; None if it is."""
         if build is None or build.state is BuildState.WITHDRAWN:
             return NOTHING.changed
         own = self.journal.hide_secrets(parameters)
@@ -160,8 +159,9 @@ class RecordedBuilds(LastBuilds):
             return NOTHING.changed
         output = self._output(self._exact, job, self._exact.recovered(build), definition.digest)
         if (reason := stale(output)) is not None:
-            return reason_text(reason)
-        return UNSEEN_INPUTS if output.unseen or UNSEEN in build.inputs.values() else None
+            return reason
+        is_unseen = output.unseen or UNSEEN in build.inputs.values()
+        return Reason(StepCode.UNSEEN_INPUTS) if is_unseen else None
 
     def _shared(
         self, build: RecordedBuild | None, target: str, places: frozenset[Resource]

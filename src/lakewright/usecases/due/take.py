@@ -28,6 +28,7 @@ from lakewright.slices.discovery import item_id, list_bronze
 from lakewright.slices.other_runs import processing_jobs, run_taking
 from lakewright.slices.pending_slices import find_pending
 from lakewright.spec.grants import Grant
+from lakewright.spec.reason import reasons_text
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.build_marks import part_of
 from lakewright.usecases.due.job_runs import want_builds
@@ -294,7 +295,7 @@ class _Taker:
         for instance in result.instances:
             for each in (target for phase in instance.phases for target in phase.targets):
                 if each.is_undone or each.status.is_failure:
-                    fault = each.error or Fault(f"{each.name}: {'; '.join(each.reasons)}", code=UNDONE)
+                    fault = each.error or Fault(f"{each.name}: {reasons_text(each.reasons)}", code=UNDONE)
                     own = Subject(each.name, part_of(instance.parameters), Kind.TARGET)
                     found.setdefault(Subject(entities[each.name]) if each.name in entities else own, fault)
         return found
