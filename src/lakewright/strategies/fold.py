@@ -237,8 +237,8 @@ def _last_states(fold: Fold, labelled: DataFrame) -> DataFrame:
     whole = [label for label, names in actions.items() if PATCH not in names]
     record = f"partition by {key}"
     place = place_of(fold.load)
-    found = labelled.drop(*place).selectExpr(
-        "*",
+    found = labelled.selectExpr(
+        *(name_sql(name) for name in labelled.columns if name not in place),
         *(f"max({name}) over ({record}) as {name}" for name in place),
         f"min({NUMBER}) over ({record}) as {_FIRST}",
         f"max(if({one_of_sql(LABEL, whole)}, {NUMBER}, null)) over ({record}) as {_WHOLE}",
