@@ -49,7 +49,7 @@ class Look:
             files = group.slices[at].files
             for file in files[:_FILES_A_SLICE]:
                 try:
-                    table = read_table(file, place.system)
+                    table = read_table(file, place.system).with_values(group.folder_values(file.name))
                     found.append(replace(table, is_whole=table.is_whole and len(files) <= _FILES_A_SLICE))
                 except NotData as error:
                     skipped.append(Skipped(file.name, error.reason))
@@ -196,7 +196,7 @@ def profile_entity(look: Look) -> EntityProfile:
     tables = [table for found in look.tables for table in found]
     types = _types(tables)
     known = {name: guess.type for name, guess in types.items()}
-    key = guess_key(look.group.name, tables, known)
+    key = guess_key(look.group.name, look.tables, known)
     overlap = overlap_of(look.tables, look.pairs, key.columns)
     is_snapshot, why_load = _load(look, overlap)
     strategy, why_strategy = _strategy(look.group, key, is_snapshot)
@@ -239,6 +239,8 @@ def _type(name: str, tables: Sequence[Table]) -> TypeGuess:
     if given and not all(isinstance(value, str) for value in values):
         return TypeGuess(TEXT, Reason.of(Code.MIXED, example=str(next(iter(values)))))
     found = type_of_texts({str(value) for value in values})
+    if tables[0].kind == "json" and found.reason.code is Code.LONG_NUMBER:
+        return TypeGuess(TEXT, Reason(Code.KIND))  # the reader finds a decimal for a number of JSON
     # A text of digits in JSON is a text: only times have no form of their own there.
     is_kept = not given or found.type in (DATE, TIMESTAMP)
     return found if is_kept else TypeGuess(TEXT, Reason(Code.KIND))

@@ -86,8 +86,10 @@ def slices_reason(profile: EntityProfile) -> Reason:
 def _columns(profile: EntityProfile) -> Iterator[str]:
     has_types = any(map(profile.is_declared, profile.types))
     if has_types:
-        why = reason_text(Reason.of(Code.ALL_FIT, files=profile.looked_at))
-        yield _commented("columns:", why)
+        files, looked_at = profile.group.files, profile.looked_at
+        is_sample = looked_at < files
+        code = Code.SAMPLE_FITS if is_sample else Code.ALL_FIT
+        yield _commented("columns:", reason_text(Reason.of(code, files=looked_at, all=files)))
     yield from (f"  {line}" if has_types else line for line in _column_lines(profile))
 
 

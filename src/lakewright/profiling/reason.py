@@ -41,6 +41,7 @@ class Code(StrEnum):
 
     # Types
     ALL_FIT = "all_fit"
+    SAMPLE_FITS = "sample_fits"
     FORM_OF_DATES = "form_of_dates"
     LEADING_ZERO = "leading_zero"
     MIXED = "mixed"
@@ -113,6 +114,7 @@ _REASONS: Mapping[Code, str] = {
     Code.UNDATED: "{slices}, not dated by their names",
     Code.AS_WRITTEN: "as the beginning of {files} shows",
     Code.ALL_FIT: "all values in {files} fit",
+    Code.SAMPLE_FITS: "all values in {files} of {all} fit; the others were not looked at",
     Code.FORM_OF_DATES: "all values are written so",
     Code.LEADING_ZERO: "text: {example} would lose its leading zeros",
     Code.MIXED: "text: most are numbers, but not {example}",
@@ -122,8 +124,8 @@ _REASONS: Mapping[Code, str] = {
     Code.NO_VALUES: "text: no file has a value",
     Code.NESTED: "nested: {type}",
     Code.UNIQUE: "unique and never null in the {rows} of {files}",
-    Code.SEVERAL_VERSIONS: "a file has several rows of one {column}, which {order} tells apart",
-    Code.NO_KEY: "no column, and no few columns together, are unique and never null in each file",
+    Code.SEVERAL_VERSIONS: "a slice has several rows of one {column}, which {order} tells apart",
+    Code.NO_KEY: "no column, and no few columns together, are unique and never null in each slice",
     Code.NOT_LOOKED_INTO: "no values were looked into",
     Code.SNAPSHOT: "each slice is the whole source: {share} of the keys come again in the next",
     Code.INCREMENT: "each slice has only what is new: {share} of the keys come again in the next",
