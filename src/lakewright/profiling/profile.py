@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -237,7 +238,8 @@ def _type(name: str, tables: Sequence[Table]) -> TypeGuess:
         return TypeGuess(own, Reason(Code.KIND))
     values = {value for table in tables for value in table.values(name)} - {None}
     if given and not all(isinstance(value, str) for value in values):
-        return TypeGuess(TEXT, Reason.of(Code.MIXED, example=str(next(iter(values)))))
+        others = sorted((each for each in values if isinstance(each, str)), key=len)
+        return TypeGuess(TEXT, Reason.of(Code.MIXED, example=json.dumps(next(iter(others or values)))))
     found = type_of_texts({str(value) for value in values})
     if tables[0].kind == "json" and found.reason.code is Code.LONG_NUMBER:
         return TypeGuess(TEXT, Reason(Code.KIND))  # the reader finds a decimal for a number of JSON

@@ -310,6 +310,7 @@ def test_texts_of_digits_in_json_stay_texts_beside_numbers_of_any_length(tmp_pat
         "no": "kind",
         "mixed": "mixed",
     }
+    assert entity.types["mixed"].reason.given["example"] in [f'"{n}"' for n in range(1, 10)]
 
 
 def test_a_list_of_records_in_a_line_is_read(tmp_path: Path) -> None:
