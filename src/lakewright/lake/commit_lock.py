@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lakewright.errors import LeaseHeld
 from lakewright.lake.paths import local_path
+from lakewright.lake.storage_errors import writing
 from lakewright.spec.models.places import Address
 
 PATIENCE = 600.0
@@ -47,6 +48,7 @@ def commit_lock(address: Address, holder: str, *, patience: float | None = None)
 
     Raises:
         LeaseHeld: Another process held the lock for all of `patience`.
+        StorageUnavailable: The disk is full or read-only, or this user may not write there.
     """
     path = None if address.location is None else local_path(address.location)
     if path is None:
@@ -55,18 +57,20 @@ def commit_lock(address: Address, holder: str, *, patience: float | None = None)
     from filelock import FileLock, Timeout
 
     file = lock_file(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
     # A file system without flock is an error: a soft lock would outlive its holder's death.
     lock = FileLock(file, fallback_to_soft=False)
-    while not lock.is_locked:
-        try:
-            lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=PAUSE)
-        except Timeout:
-            other = _read(file)
-            if patience is not None or other != holder:
-                raise _held(address, other) from None
+    with writing(f"the lock {file}"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        while not lock.is_locked:
+            try:
+                lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=PAUSE)
+            except Timeout:
+                other = _read(file)
+                if patience is not None or other != holder:
+                    raise _held(address, other) from None
     try:
-        file.write_text(holder, "utf-8")
+        with writing(f"the lock {file}"):
+            file.write_text(holder, "utf-8")
         yield
     finally:
         with suppress(OSError):  # a file that stays does no harm

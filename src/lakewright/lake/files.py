@@ -282,6 +282,9 @@ class LocalFiles(Files):
         try:
             staged.write_bytes(content)
             staged.replace(file)
+        except OSError as error:
+            error.filename = error.filename or str(file)  # a full disk names no file
+            raise
         finally:
             staged.unlink(missing_ok=True)
 

@@ -43,6 +43,15 @@ def reading(what: str) -> Iterator[None]:
         raise storage_error(error, f"{what} can't be read") from error
 
 
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """Raise `StorageUnavailable` for an error of the operating system in the `with` block."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, f"{what} can't be written") from error
+
+
 @dataclass(frozen=True, slots=True)
 class StoreFault:
     """Why an object store could not be used, in words, and what to do."""

@@ -29,6 +29,9 @@ _ANY = "\x01"
 """Stands for a number or an id until the pattern is known."""
 _MARK = re.compile(rf"\{{\w+\}}|{_ANY}")
 
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What the name of a folder says for null."""
+
 _GENERAL = frozenset(
     ("", "part", "data", "export", "file", "chunk", "batch", "dump", "output", "extract", "snapshot")
 )
@@ -90,6 +93,13 @@ class Group:
         Names with such dates do not sort by time.
         """
         return next((each.name for each in self.slices if _OTHER_DATE.search(each.name)), None)
+
+    def folder_values(self, file: str) -> dict[str, str | None]:
+        """Return the columns that the folders of a file give it: those in the slice, such as `plant=007`."""
+        steps, parts = self.place.split("/"), file.split("/")
+        inside = next((n for n, step in enumerate(reversed(steps)) if "{" in step), 1)
+        pairs = (part.partition("=") for part in parts[len(parts) - inside : -1] if "=" in part)
+        return {name: None if value == _NULL else value for name, _, value in pairs}
 
     @property
     def files(self) -> int:

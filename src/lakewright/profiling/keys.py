@@ -80,22 +80,23 @@ class _Column:
         return self.rank < 2
 
 
-def guess_key(entity: str, tables: Sequence[Table], types: Mapping[str, Type]) -> KeyGuess:
-    """Return the shortest key that is unique and never null in each file.
+def guess_key(entity: str, slices: Sequence[Sequence[Table]], types: Mapping[str, Type]) -> KeyGuess:
+    """Return the shortest key that is unique and never null in each slice.
 
     Columns whose names are those of keys count more than others, and numbers and times that measure
     something are none.
 
     Args:
         entity: The name of the entity: `order_id` is the key of `orders`.
-        tables: The files that were looked at.
+        slices: The files that were looked at, by slice; there is at least one.
         types: The types of their columns.
     """
-    kind = tables[0].kind
-    tables = [table for table in tables if table.has_values and table.rows]
+    kind = next(table.kind for found in slices for table in found)
+    slices = [[table for table in found if table.has_values and table.rows] for found in slices]
+    tables = [table for found in slices for table in found]
     if not tables:
         return KeyGuess((), Reason.of(Code.NOT_LOOKED_INTO, kind=kind), is_sure=False)
-    columns = sorted(_columns(entity, tables, types), key=lambda each: each.rank)[:_MOST_COLUMNS]
+    columns = sorted(_columns(entity, slices, types), key=lambda each: each.rank)[:_MOST_COLUMNS]
     files, rows = len(tables), sum(len(table.rows) for table in tables)
     for candidate in _candidates(columns):
         if not _is_unique(candidate):
@@ -112,14 +113,17 @@ def guess_key(entity: str, tables: Sequence[Table], types: Mapping[str, Type]) -
     return KeyGuess((), Reason.of(Code.NO_KEY, files=files, rows=rows), is_sure=False)
 
 
-def _columns(entity: str, tables: Sequence[Table], types: Mapping[str, Type]) -> Iterator[_Column]:
+def _columns(entity: str, slices: Sequence[Sequence[Table]], types: Mapping[str, Type]) -> Iterator[_Column]:
+    tables = [table for found in slices for table in found]
     common = [name for name in tables[0].columns if all(name in table.places for table in tables)]
     for place, name in enumerate(common):
         kind = class_of(types[name]) if name in types else "text"
-        values = tuple(table.values(name) for table in tables)
+        values = tuple(tuple(each for table in found for each in table.values(name)) for found in slices)
         if kind not in _PARTS or any(None in each for each in values):
             continue
-        if any(isinstance(value, str) and len(value) > _LONGEST for value in values[0][:_FIRST_ROWS]):
+        if any(
+            isinstance(value, str) and len(value) > _LONGEST for value in tables[0].values(name)[:_FIRST_ROWS]
+        ):
             continue
         words = [word.lower() for word in _WORDS.findall(name)]
         is_change = bool(_CHANGES.intersection(words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -49,7 +50,7 @@ class Look:
             files = group.slices[at].files
             for file in files[:_FILES_A_SLICE]:
                 try:
-                    table = read_table(file, place.system)
+                    table = read_table(file, place.system).with_values(group.folder_values(file.name))
                     found.append(replace(table, is_whole=table.is_whole and len(files) <= _FILES_A_SLICE))
                 except NotData as error:
                     skipped.append(Skipped(file.name, error.reason))
@@ -196,7 +197,7 @@ def profile_entity(look: Look) -> EntityProfile:
     tables = [table for found in look.tables for table in found]
     types = _types(tables)
     known = {name: guess.type for name, guess in types.items()}
-    key = guess_key(look.group.name, tables, known)
+    key = guess_key(look.group.name, look.tables, known)
     overlap = overlap_of(look.tables, look.pairs, key.columns)
     is_snapshot, why_load = _load(look, overlap)
     strategy, why_strategy = _strategy(look.group, key, is_snapshot)
@@ -237,8 +238,11 @@ def _type(name: str, tables: Sequence[Table]) -> TypeGuess:
         return TypeGuess(own, Reason(Code.KIND))
     values = {value for table in tables for value in table.values(name)} - {None}
     if given and not all(isinstance(value, str) for value in values):
-        return TypeGuess(TEXT, Reason.of(Code.MIXED, example=str(next(iter(values)))))
+        others = sorted((each for each in values if isinstance(each, str)), key=len)
+        return TypeGuess(TEXT, Reason.of(Code.MIXED, example=json.dumps(next(iter(others or values)))))
     found = type_of_texts({str(value) for value in values})
+    if tables[0].kind == "json" and found.reason.code is Code.LONG_NUMBER:
+        return TypeGuess(TEXT, Reason(Code.KIND))  # the reader finds a decimal for a number of JSON
     # A text of digits in JSON is a text: only times have no form of their own there.
     is_kept = not given or found.type in (DATE, TIMESTAMP)
     return found if is_kept else TypeGuess(TEXT, Reason(Code.KIND))

@@ -86,8 +86,10 @@ def slices_reason(profile: EntityProfile) -> Reason:
 def _columns(profile: EntityProfile) -> Iterator[str]:
     has_types = any(map(profile.is_declared, profile.types))
     if has_types:
-        why = Reason.of(Code.ALL_FIT, files=profile.looked_at).text
-        yield _commented("columns:", why)
+        files, looked_at = profile.group.files, profile.looked_at
+        is_sample = looked_at < files
+        code = Code.SAMPLE_FITS if is_sample else Code.ALL_FIT
+        yield _commented("columns:", Reason.of(code, files=looked_at, all=files).text)
     yield from (f"  {line}" if has_types else line for line in _column_lines(profile))
 
 
@@ -138,6 +140,10 @@ def _flow(value: Any) -> str:
     return scalar_text(str(value))
 
 
+_BASIC = 0xFFFF
+"""The last character that an escape of four digits can name."""
+
+
 def scalar_text(text: str) -> str:
     r"""Return a text as YAML reads it.
 
@@ -146,4 +152,9 @@ def scalar_text(text: str) -> str:
         ('customers', '"on"', '"a, b"', '"\\t"')
     """
     is_plain = _PLAIN.fullmatch(text) and text.lower() not in _RESERVED and not _NUMBER.fullmatch(text)
-    return text if is_plain else json.dumps(text, ensure_ascii=False)
+    if is_plain:
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    # YAML takes no control characters but as escapes; JSON escapes the first 32 alone.
+    escaped = (each if each.isprintable() or ord(each) > _BASIC else f"\\u{ord(each):04x}" for each in quoted)
+    return "".join(escaped)

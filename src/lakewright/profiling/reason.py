@@ -42,6 +42,7 @@ class Code(ReasonCode):
 
     # Types
     ALL_FIT = "all_fit", "all values in {files:file} fit"
+    SAMPLE_FITS = "sample_fits", "all values in {files:file} of {all} fit; the others were not looked at"
     FORM_OF_DATES = "form_of_dates", "all values are written so"
     LEADING_ZERO = "leading_zero", "text: {example} would lose its leading zeros"
     MIXED = "mixed", "text: most are numbers, but not {example}"
@@ -57,9 +58,9 @@ class Code(ReasonCode):
     UNSURE_KEY = "unsure_key", ""
     SEVERAL_VERSIONS = (
         "several_versions",
-        "a file has several rows of one {column}, which {order} tells apart",
+        "a slice has several rows of one {column}, which {order} tells apart",
     )
-    NO_KEY = "no_key", "no column, and no few columns together, are unique and never null in each file"
+    NO_KEY = "no_key", "no column, and no few columns together, are unique and never null in each slice"
     SNAPSHOT = "snapshot", "each slice is the whole source: {share:%} of the keys come again in the next"
     INCREMENT = "increment", "each slice has only what is new: {share:%} of the keys come again in the next"
     OVERLAP = (

@@ -14,7 +14,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -188,6 +188,14 @@ class Table:
         """The columns with their positions; of several with one name, that of the first."""
         return {name: place for place, name in reversed(list(enumerate(self.columns)))}
 
+    def with_values(self, values: Mapping[str, str | None]) -> Table:
+        """Return the table with columns that have one value each; those that it has itself stay."""
+        added = {name: value for name, value in values.items() if name not in self.places}
+        if not added:
+            return self
+        rows = tuple((*row, *added.values()) for row in self.rows)
+        return replace(self, columns=(*self.columns, *added), rows=rows)
+
     def values(self, name: str) -> tuple[Hashable, ...]:
         """Return the values of a column; none if there is no such column."""
         place = self.places.get(name)
@@ -359,7 +367,7 @@ def _json(text: str, form: dict[str, Any], *, is_whole: bool) -> Table:
     return Table(
         "json",
         columns,
-        types={} if look is None else _types_of_look(look),
+        types=_texts_among(records) if look is None else _types_of_look(look),
         rows=tuple(tuple(_plain(record.get(name)) for name in columns) for record in records[:MOST_ROWS]),
         form=form,
         is_whole=is_whole and len(records) <= MOST_ROWS,
@@ -377,6 +385,11 @@ def _is_json(text: str, *, is_whole: bool) -> bool:
 def _types_of_look(look: Look) -> dict[str, Type]:
     columns = json_columns(look.kind, lambda _: None, is_exact=look.is_exact)
     return {column.name: column.inferred for column in columns}
+
+
+def _texts_among(records: Sequence[Mapping[str, Any]]) -> dict[str, Type]:
+    """Return the columns that have texts: those of digits are no numbers in JSON."""
+    return {name: TEXT for record in records for name, value in record.items() if isinstance(value, str)}
 
 
 def _plain(value: Any) -> Hashable:

@@ -44,11 +44,14 @@ from lakewright.relations.relation import (
     left_out,
     undeclared_columns,
 )
+from lakewright.schema.conversion import convert
 from lakewright.schema.fits import fits
-from lakewright.schema.types import Chars, Decimal, Scalar, Type
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import MOST_DIGITS, TEXT, Chars, Decimal, Scalar, Type
 from lakewright.spark.engine import counted
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, from_text
 from lakewright.spec.models.fields import Field
+from lakewright.transform.steps import with_columns
 from lakewright.workspace.query import QueryText
 from lakewright.workspace.sql_tables import database_tables
 
@@ -102,8 +105,28 @@ class InDatabase(Relation):
         return frozenset(self.resource(workspace, table) for table in tables)
 
     def loaded(self, workspace: Workspace, **option: str) -> DataFrame:
-        """Return the rows of a table (`dbtable`) or a query (`query`)."""
-        return workspace.spark.read.format("jdbc").options(**self.options(workspace), **option).load()
+        """Return the rows of a table (`dbtable`) or a query (`query`).
+
+        Numbers may have more digits than Spark's longest decimal, to which its reader rounds them. They are
+        read as texts, and one that does not fit fails the query.
+        """
+        options = {**self.options(workspace), **option}
+        frame = workspace.spark.read.format("jdbc").options(**options).load()
+        fields = fields_of(frame.schema)
+        rounded = [each.name for each in fields if each.type != TEXT and _is_exact(each.type)]
+        if not rounded or any(name.lower() == "customschema" for name in options):
+            return frame
+        texts = ", ".join(f"{name_sql(name)} STRING" for name in rounded)
+        exact = workspace.spark.read.format("jdbc").options(**options, customSchema=texts).load()
+        declared = (each for each in self.declared(workspace) or () if _is_exact(each.type))
+        types = {each.name.lower(): each.type for each in (*fields, *declared)}
+        made = {n: convert(name_sql(n), TEXT, types[n.lower()], column=n).strict for n in rounded}
+        return with_columns(exact, made)
+
+
+def _is_exact(kind: Type) -> bool:
+    """Return whether a type is a text, or the decimal to which Spark may have rounded."""
+    return kind == TEXT or (isinstance(kind, Decimal) and kind.precision == MOST_DIGITS)
 
 
 class JdbcQueryRelation(QueryText, InDatabase):

@@ -37,6 +37,10 @@ _PARAMETERS = re.compile(
 """Parameters in messages: a server of Spark Connect sends those of the outermost error only."""
 
 
+_WITHOUT_REASON = ("TASK_WRITE_FAILED",)
+"""Conditions that only name the place where something failed; a cause of theirs says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """One error in a chain of causes.
@@ -98,8 +102,9 @@ def innermost(causes: Sequence[Cause], *conditions: str) -> Cause | None:
 
 
 def said_of(causes: Sequence[Cause]) -> str:
-    """Return what the innermost cause with a condition says, or else the innermost one."""
-    return next((each for each in reversed(causes) if each.condition), causes[-1]).said
+    """Return what the innermost cause with a condition says that says why, or else the innermost one."""
+    telling = (each for each in reversed(causes) if each.condition and not each.has(*_WITHOUT_REASON))
+    return next(telling, causes[-1]).said
 
 
 def raised_text(causes: Sequence[Cause]) -> str:

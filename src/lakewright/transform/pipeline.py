@@ -164,7 +164,8 @@ def prepare(
     if puts_aside:
         faults = [*_null_keys(entity, system, source), *typed.faults()]
         keys = (*source.keys, *((system.key,) if source.has_own_key else ()))
-        parts = (unparsed, bad_rows(frame, faults, keys, {name: name for name in delivered}))
+        record = dict(zip(delivered, delivered, strict=True)) | _supplied(delivered, entity, system)
+        parts = (unparsed, bad_rows(frame, faults, keys, record))
         found = [each for each in parts if each is not None]
         bad = reduce(lambda one, other: one.unionByName(other), found) if found else None
         frame = without_bad_rows(frame, faults)
@@ -347,12 +348,18 @@ def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, Type])
 
 def _with_supplied(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
     """Rename the columns that are declared to be the deleted flag or the primary key."""
-    for column in entity.columns:
-        name = steps.find_name(system.suppliable, column.silver)
-        present = steps.find_name(frame.columns, column.source)
-        if name is not None and present is not None:
-            frame = frame.withColumnRenamed(present, name)
+    for present, name in _supplied(frame.columns, entity, system).items():
+        frame = frame.withColumnRenamed(present, name)
     return frame
+
+
+def _supplied(columns: list[str], entity: Entity, system: SystemColumns) -> dict[str, str]:
+    """Return the system columns that columns are declared to be, by the names in the source."""
+    pairs = (
+        (steps.find_name(columns, column.source), steps.find_name(system.suppliable, column.silver))
+        for column in entity.columns
+    )
+    return {present: name for present, name in pairs if present is not None and name is not None}
 
 
 def _unknown(names: Mapping[str, str], hashed: Collection[str] | None) -> list[str]:

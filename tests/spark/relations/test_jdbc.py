@@ -25,6 +25,7 @@ from lakewright.errors import (
     SpecError,
     TargetError,
 )
+from lakewright.lake.spark_errors import translated_failures
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.plan.reason import Code
@@ -124,6 +125,12 @@ relations:
     database: SCHEMA
     view: v
     sql: SELECT '50%' AS "share", "id" FROM SCHEMA."Sales"
+  longest: {kind: jdbcQuery, connection: shop, sql: "SELECT CAST('NUMBER' AS numeric(50,10)) AS n, 1 AS id"}
+  as_text:
+    kind: jdbcQuery
+    connection: shop
+    sql: SELECT CAST('NUMBER' AS numeric(50,10)) AS n
+    schema: {fields: {name: n, type: string}}
   closed: {kind: jdbcTable, connection: closed, table: t}
 """
 ROWS = (
@@ -307,6 +314,19 @@ def test_a_table_without_schema_is_created_with_the_columns_of_its_first_rows(wo
     done = relation.write(workspace, wider, partition={}, mode=OutputMode.UPDATE)
     assert done.left_out == ("note",)
     assert rows(relation.read(workspace), "id", "name", "price") == [("1", "a", "1.50"), ("2", "b", None)]
+
+
+def test_numbers_longer_than_any_decimal_are_not_rounded(
+    project: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Spark reads numeric(50,10) as decimal(38,0), and rounds."""
+    made = make_workspace(tmp_path, project.replace("NUMBER", "2.5"), sessions=same(spark))
+    assert rows(made.relation("as_text").read(made), "n") == [("2.5000000000",)]
+    failing = pytest.raises(TargetError, match=r"column 'n': the value '2\.5000000000' doesn't fit")
+    with failing, translated_failures("while it was read"):
+        made.relation("longest").read(made).collect()
+    made = make_workspace(tmp_path, project.replace("NUMBER", "12345678901234567890"), sessions=same(spark))
+    assert rows(made.relation("longest").read(made), "n", "id") == [("12345678901234567890", "1")]
 
 
 def test_a_view_of_a_database_is_replaced_when_its_query_changes(workspace: Workspace) -> None:

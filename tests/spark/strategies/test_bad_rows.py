@@ -181,6 +181,22 @@ def test_the_key_of_a_bad_row_has_the_digits_of_its_type(lake: SmallLake) -> Non
     assert row["key"] == {"id": str(number)}
 
 
+def test_the_record_of_a_bad_row_says_whether_it_is_a_delete(lake: SmallLake) -> None:
+    things = entity(
+        columns=[
+            {"name": "id", "fieldroles": ["businesskey"]},
+            {"name": "n", "datatype": "integer"},
+            {"name": "gone", "newname": "dlf_deleted"},
+        ],
+        settings={"on_bad_rows": "quarantine"},
+    )
+
+    lake.load(things, "s1", [{"id": 1, "n": "x", "gone": True}, {"id": 2, "n": "1", "gone": False}])
+
+    (row,) = aside(lake, things, "s1")
+    assert json.loads(row["record"]) == {"id": 1, "n": "x", "gone": True}
+
+
 def test_encodings_and_signs_of_csv(lake: SmallLake) -> None:
     """A6: bytes that do not decode fail the slice, with `quarantine` too; signs can be set."""
     plain = entity(name="plain", settings={"format": "csv"})

@@ -316,6 +316,11 @@ def test_bad_rows_of_a_fold_are_put_aside_for_each_slice(lake: SmallLake) -> Non
     assert [found.parent.name for found in folder.rglob("rows.json")] == [names[1]]
     assert any("1 bad row was put aside" in warning for warning in lake.warnings)
 
+    put_days(lake, things, [both, one, both, one], 11)
+    result = lake.process(things, processing_time=BY_DAY)
+    assert (result.error, lake.version(things)) == (None, 1)  # one commit to a table that is there already
+    assert lake.rows(things, "id", "dlf_deleted") == [(1, False), (2, True)]
+
 
 def test_odd_shapes_of_json_are_put_aside_in_a_fold_too(lake: SmallLake) -> None:
     """A12: the columns of the first slice of a fold count for the next ones, as those of a table do."""

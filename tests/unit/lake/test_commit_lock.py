@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from threading import Event, Timer
 
 import pytest
 
-from lakewright.errors import LeaseHeld
+from lakewright.errors import LeaseHeld, StorageUnavailable
 from lakewright.lake.commit_lock import commit_lock, lock_file
 from lakewright.spec.models.places import Address
 
@@ -45,6 +46,16 @@ def test_another_process_waits_and_then_names_the_holder(tmp_path: Path) -> None
     with commit_lock(table, "me"):
         assert lock_file(tmp_path / "silver" / "t").read_text() == "me"
     assert not list((tmp_path / "silver").iterdir()), "nothing stays beside the table"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "silver").write_text("no folder")
+    where = re.escape(str(tmp_path / "silver"))
+    with (
+        pytest.raises(StorageUnavailable, match=where),
+        commit_lock(Address(location=f"{tmp_path}/silver/t"), "me"),
+    ):
+        pytest.fail("it can't be held")
 
 
 def test_workers_of_one_process_wait_for_each_other_as_long_as_a_commit_takes_e12(

@@ -177,6 +177,24 @@ def test_keys(case: str, tmp_path: Path) -> None:
     assert (key.columns, str(key.reason.code)) == (columns, code)
 
 
+def test_a_key_is_unique_in_all_files_of_a_slice(tmp_path: Path) -> None:
+    files = {
+        f"2024-05-0{day}/plant={plant}/a.csv": csv("id,name", (f"{n},n{n}{plant}" for n in ROWS))
+        for day in (1, 2)
+        for plant in ("007", "008")
+    }
+    entity = only(write(tmp_path, files))
+    assert entity.key.columns == ("id", "plant")
+    assert entity.types["plant"].reason.code == "leading_zero"
+    assert entity.deletes == "snapshot"
+
+
+def test_files_that_were_not_looked_at_are_said(tmp_path: Path) -> None:
+    files = {f"a/2024-05-{day:02}.csv": csv("id,zip", ["1,50100"]) for day in range(1, 10)}
+    text = project_text("p", profile(write(tmp_path, files)), tmp_path)
+    assert "all values in 5 files of 9 fit" in text
+
+
 def test_versions_of_a_record_in_one_slice_are_ordered(tmp_path: Path) -> None:
     settings = only(write(tmp_path, {"people.csv": KEYS["versions of a record"][0]})).settings
     assert (settings["order_by"], settings["duplicates"]) == ("updated_at", "latest")
@@ -286,6 +304,18 @@ def test_mixed_kinds_in_json_stay_text(tmp_path: Path) -> None:
         "zip": "string",
     }
     assert entity.types["x"].reason.code == "mixed"
+
+
+def test_texts_of_digits_in_json_stay_texts_beside_numbers_of_any_length(tmp_path: Path) -> None:
+    records = [{"id": n, "big": 10**25 + n, "no": str(n), "mixed": str(n) if n else n} for n in ROWS]
+    entity = only(write(tmp_path, {"a.json": json_lines(records)}))
+    assert {name: str(guess.reason.code) for name, guess in entity.types.items()} == {
+        "id": "all_fit",
+        "big": "kind",
+        "no": "kind",
+        "mixed": "mixed",
+    }
+    assert entity.types["mixed"].reason.params["example"] in [f'"{n}"' for n in range(1, 10)]
 
 
 def test_a_list_of_records_in_a_line_is_read(tmp_path: Path) -> None:

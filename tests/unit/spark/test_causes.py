@@ -35,6 +35,11 @@ def test_a_server_gives_the_outermost_condition_and_the_others_are_in_its_stack_
     )
 
 
+def test_a_condition_that_only_says_where_gives_way_to_why() -> None:
+    stack = STACK.replace("[FAILED_READ_FILE.NO_HINT]", "[TASK_WRITE_FAILED]")
+    assert said_of(causes_of(RuntimeError(stack))) == "Unexpected end of input stream"
+
+
 def test_a_text_of_py4j_names_the_call_before_the_error() -> None:
     (cause,) = causes_of(
         RuntimeError("An error occurred while calling o1.save.\n: java.sql.SQLException: no table\n\tat a.B")

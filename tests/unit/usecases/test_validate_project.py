@@ -10,6 +10,7 @@ from tests.projects import make_project
 
 from lakewright.usecases.declared_nodes import offline_lake
 from lakewright.usecases.validate_project import find_cycles, find_notification_faults
+from lakewright.usecases.validation.definitions import evaluate_project
 
 MODEL = """
 relations:
@@ -46,6 +47,17 @@ def test_a_cycle_that_only_resources_make_is_found_without_planning(
         assert fault.location.file == "module.yml"
         assert {"to_a", "to_b"} <= set(fault.message.partition("cycle: ")[2].split(" -> "))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["module.yml", "project.yml"]
+
+
+@pytest.mark.parametrize(("targets", "left_out"), [("to_a, to_b, wrong", []), ("to_a, wrong", ["to_b"])])
+def test_a_target_that_no_job_has_is_warned_of(tmp_path: Path, targets: str, left_out: list[str]) -> None:
+    text = MODEL.replace("SOURCE", "rows").replace("to_a, to_b, wrong", targets)
+    project = make_project(tmp_path, text)
+
+    found = evaluate_project(project, offline_lake(project)).warnings
+
+    places = [project.located("target", name) for name in left_out]
+    assert [each.location for each in found if "no job has it" in each.message] == places
 
 
 TOLD = """

@@ -6,7 +6,7 @@ A parameter without a default gets a value of its type. What fails only because 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,7 +86,20 @@ def evaluate_project(project: Project, lake: Lake) -> Evaluation:
             if (category, name) not in seen:
                 rest.visit(category, name)
     _report_entries(project, rest.scope, evaluation)
+    if project.jobs:
+        evaluation.report(_targets_of_no_job(project, seen), is_error=False)
     return evaluation
+
+
+def _targets_of_no_job(project: Project, seen: Container[tuple[str, str]]) -> Iterator[Fault]:
+    """Yield a warning for each target that no run has; the slices of an entity are processed without one."""
+    for name, definition in project.definitions("target").items():
+        if ("target", name) not in seen and definition.kind != "entity":
+            yield Fault(
+                f"target {name!r}: no job has it, so that nothing builds it",
+                project.located("target", name),
+                "Add it to the `targets` of a job, or remove it.",
+            )
 
 
 def _evaluate_job(project: Project, job: Job, lake: Lake, evaluation: Evaluation) -> set[tuple[str, str]]:
