@@ -231,6 +231,7 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     assert times == ["2024-05-01T04:00:00.000000Z"] + ["2024-05-01T04:00:00.123456Z"] * 5
 
 
+@pytest.mark.nightly  # rare values
 def test_landing_takes_columns_without_values_and_warns_of_numbers_that_json_lacks(
     folder: Path, users: SparkSession
 ) -> None:
@@ -249,6 +250,7 @@ def test_landing_takes_columns_without_values_and_warns_of_numbers_that_json_lac
 ODD_DAYS = ((27, 10), (31, 3))
 
 
+@pytest.mark.nightly  # rare values
 def test_landing_refuses_times_that_the_lake_s_zone_has_twice_or_not_at_all(
     folder: Path, users: SparkSession
 ) -> None:

@@ -177,6 +177,7 @@ def test_a_column_is_not_of_numbers_on_one_day_and_of_times_on_another(
     assert len(lake.rows(things)) == 1
 
 
+@pytest.mark.nightly  # test_reading_places.py reads them
 def test_values_of_folders_are_their_texts(lake: SmallLake) -> None:
     """Case 6."""
     declared = [{"name": "line", "datatype": "string"}, {"name": "lot", "datatype": "string"}]
@@ -240,6 +241,7 @@ def test_empty_objects_nulls_and_absent_fields_are_the_same(lake: SmallLake) -> 
     assert [row[0] for row in found] == ['{"x":1}']
 
 
+@pytest.mark.nightly  # test_reading_places.py refuses it
 def test_the_name_of_folders_of_null_is_no_value_of_a_partition(lake: SmallLake) -> None:
     """Case 10."""
     columns = [KEY, {"name": "region", "fieldroles": ["partition"]}]
@@ -251,6 +253,7 @@ def test_the_name_of_folders_of_null_is_no_value_of_a_partition(lake: SmallLake)
     assert lake.rows(things, "id", "region") == [(1, "north")]
 
 
+@pytest.mark.nightly  # test_reading_parquet.py reads and refuses such parts
 def test_parts_of_other_types_are_rows_in_a_wider_one_or_an_error(lake: SmallLake) -> None:
     """Case 11."""
     things = entity()
@@ -286,6 +289,7 @@ def test_parts_of_other_types_are_rows_in_a_wider_one_or_an_error(lake: SmallLak
     assert "p2" in error.message
 
 
+@pytest.mark.nightly  # test_reading_parquet.py reads and refuses such types
 def test_types_that_spark_lacks_are_texts_or_refused_by_name(lake: SmallLake) -> None:
     """Case 12."""
     things = entity()
@@ -303,6 +307,7 @@ def test_types_that_spark_lacks_are_texts_or_refused_by_name(lake: SmallLake) ->
         assert error.remedy
 
 
+@pytest.mark.nightly  # test_reading_places.py reads and refuses them
 @pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-1"])
 def test_compressed_files_are_read_or_named_as_what_they_are(lake: SmallLake, encoding: str) -> None:
     """Case 13."""
@@ -329,6 +334,7 @@ def test_compressed_files_are_read_or_named_as_what_they_are(lake: SmallLake, en
     assert lake.rows(things, "id", "v") == [("1", "a")]
 
 
+@pytest.mark.nightly  # test_reading_csv.py shows it
 def test_what_cannot_be_seen_in_a_header_is_shown(lake: SmallLake) -> None:
     """Case 14."""
     for name, header, shown in (
@@ -349,6 +355,7 @@ def test_what_cannot_be_seen_in_a_header_is_shown(lake: SmallLake) -> None:
         assert "Unicode form" in error.message
 
 
+@pytest.mark.nightly  # test_reading_parquet.py reads such ids
 def test_ids_as_doubles_are_the_texts_of_whole_numbers(lake: SmallLake) -> None:
     """Case 15."""
     ids: list[Any] = [pa.array([12345678], pa.int64()), ["12345678"], pa.array([12345678.0], pa.float64())]

@@ -212,6 +212,7 @@ def test_what_is_nested_too_deeply_is_a_bad_record(read: Read, levels: int) -> N
         read('{"a": ' * levels + "1" + "}" * levels)
 
 
+@pytest.mark.nightly  # a large number
 @pytest.mark.parametrize("columns", [500, pytest.param(2_000, marks=pytest.mark.nightly)])
 def test_records_of_many_columns_are_read(read: Read, columns: int) -> None:
     text = "\n".join(
@@ -220,6 +221,7 @@ def test_records_of_many_columns_are_read(read: Read, columns: int) -> None:
     check(read(text), text)
 
 
+@pytest.mark.nightly  # a large number
 def test_more_columns_than_a_table_can_have_are_an_error(read: Read) -> None:
     with pytest.raises(SliceError, match="20000 columns"):
         read(json.dumps({f"c{number}": number for number in range(20_000)}))

@@ -202,7 +202,13 @@ def test_many_files_are_listed_once(lake: SmallLake) -> None:
     assert frame.select("plant").distinct().count() == 40
 
 
-@pytest.mark.parametrize("strategy", ["full", "historic", pytest.param("merge", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "historic",
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ("full", "merge")),
+    ],
+)
 def test_tables_may_be_partitioned_by_the_folders_of_slices(lake: SmallLake, strategy: str) -> None:
     columns = [KEY, {"name": "plant", "fieldroles": ["partition", "businesskey"]}]
     settings = {} if strategy == "full" else {"delete_missing": True, "delete_scope": "full"}

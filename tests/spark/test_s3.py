@@ -255,6 +255,7 @@ def expiring(store: Store) -> Iterator[tuple[str, Callable[[], int]]]:
             proxy.kill()
 
 
+@pytest.mark.nightly  # one is released while the store is away
 def test_a_slice_is_released_if_credentials_expire_in_the_middle(
     tmp_path: Path, store: Store, bucket: str, spark: SparkSession
 ) -> None:
@@ -372,6 +373,7 @@ class LogStore:
         return results
 
 
+@pytest.mark.nightly  # the first test reads slices in S3
 def test_an_entity_of_a_lake_here_reads_a_folder_a_day_in_s3(
     tmp_path: Path, store: Store, bucket: str, spark: SparkSession
 ) -> None:

@@ -35,6 +35,7 @@ def test_python_plans_applies_and_decides(tmp_path: Path, spark: SparkSession) -
     assert project.rows() == {1: 30, 2: 20}
 
 
+@pytest.mark.nightly  # unit/due/test_gold.py loses manifests too
 def test_what_was_built_before_the_manifest_was_lost_may_be_unknown(
     tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -160,6 +160,7 @@ def test_no_row_gets_into_the_partition_of_null_by_its_text(workspace: Workspace
     assert rows(relation.read(workspace), "id", "code") == [("1", "a")]
 
 
+@pytest.mark.nightly  # a rare name
 def test_no_row_gets_into_a_partition_whose_text_ends_with_a_space(workspace: Workspace) -> None:
     """Hive's catalog finds `code=a` in place of `code=a `, and then refuses each new partition."""
     relation = stored(workspace, "coded")
@@ -259,6 +260,7 @@ def test_a_view_is_replaced_when_its_query_differs(workspace: Workspace) -> None
         view(workspace, "unmapped").create(workspace)
 
 
+@pytest.mark.nightly  # the test above makes a view anew
 def test_a_view_is_made_anew_after_a_column_of_its_table_is_gone(workspace: Workspace) -> None:
     """Spark names no column of such a view, and can't read it: CREATE failed again and again."""
     spark, star = workspace.spark, view(workspace, "star")
@@ -323,6 +325,7 @@ def test_an_external_table_is_destroyed_with_its_files(workspace: Workspace, tmp
         assert not file.exists()
 
 
+@pytest.mark.nightly  # test_short_form.py has such tables of slices
 def test_a_delta_table_of_the_catalog_lies_where_it_is_declared(workspace: Workspace, tmp_path: Path) -> None:
     """E8: `table` and `location` together; a table that is there already is taken as it is."""
     placed = stored(workspace, "placed")
@@ -338,6 +341,7 @@ def test_a_delta_table_of_the_catalog_lies_where_it_is_declared(workspace: Works
     assert not (tmp_path / "placed").exists()
 
 
+@pytest.mark.nightly  # one line of Spark's
 def test_any_data_source_can_be_written_and_read(workspace: Workspace) -> None:
     generic = stored(workspace, "generic")
     frame = workspace.spark.sql("SELECT '5' AS id, 'x' AS other")

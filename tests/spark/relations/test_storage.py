@@ -200,6 +200,7 @@ def test_a_table_without_schema_takes_that_of_its_rows(
     assert rows(relation.read(workspace)) == [("y",)]
 
 
+@pytest.mark.nightly  # test_rows_become_the_declared_columns
 def test_columns_that_the_schema_does_not_declare_are_not_read(
     workspace: Workspace, write: Callable[..., int]
 ) -> None:
@@ -214,6 +215,7 @@ def test_columns_that_the_schema_does_not_declare_are_not_read(
     ]
 
 
+@pytest.mark.nightly  # modes are tested above; this saves a query
 def test_what_replaces_nothing_is_added(
     workspace: Workspace, write: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

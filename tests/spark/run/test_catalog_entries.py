@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.spark.run.shops import make_shop
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ jobs:
 """
 
 
+@pytest.mark.nightly  # damage; test_rebuild.py rebuilds from nothing
 def test_a_silver_table_of_the_catalog_whose_folder_is_gone_is_made_again_as_named(
     tmp_path: Path, spark: SparkSession
 ) -> None:

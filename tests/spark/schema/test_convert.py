@@ -256,7 +256,13 @@ def test_the_sql_agrees_with_a_plain_converter(strict_spark: SparkSession) -> No
 _COUNTED = ["string", "int", "bigint", "decimal(38,18)", "double"]
 
 
-@pytest.mark.parametrize("unit", Unit)
+BY_DAY = {Unit.SECONDS, Unit.EXCEL}
+"""The other units differ from the first one by a factor."""
+
+
+@pytest.mark.parametrize(
+    "unit", [unit if unit in BY_DAY else pytest.param(unit, marks=pytest.mark.nightly) for unit in Unit]
+)
 def test_numbers_stand_for_times_in_the_declared_unit(strict_spark: SparkSession, unit: Unit) -> None:
     _compared(strict_spark, ValueRules(unit=unit), 2, _COUNTED, ["date", "timestamp", "timestamp_ntz"])
 

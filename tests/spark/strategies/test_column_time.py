@@ -137,6 +137,7 @@ def test_a_slice_without_a_time_that_is_later_is_refused_before_anything_is_writ
         assert shop.json("apply", "--allow", "backdated")["left"]["steps"] == []
 
 
+@pytest.mark.nightly  # test_crash.py has runs that died, with times of slices
 def test_slices_of_runs_that_died_get_the_time_that_is_in_them(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

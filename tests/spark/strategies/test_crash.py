@@ -417,6 +417,7 @@ def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved
     assert lake.version(things) == 1
 
 
+@pytest.mark.nightly  # due/test_histories.py loses manifests
 def test_what_is_in_the_table_is_not_applied_again_after_the_manifest_is_lost(lake: SmallLake) -> None:
     """Rows, metrics and watermarks are as if nothing had happened."""
     things = entity("historic", watermark=[{"column_name": "id", "expression": "${last_value}"}])

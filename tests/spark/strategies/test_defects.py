@@ -222,6 +222,7 @@ def test_d12_a_delete_closes_a_version_and_opens_none(lake: SmallLake) -> None:
     ]
 
 
+@pytest.mark.nightly  # test_column_time.py refuses one
 def test_d13_a_processing_time_that_goes_back_is_refused_before_anything_is_locked(lake: SmallLake) -> None:
     """ "Processing Time Override", "Caution"."""
     crm = entity("historic")
@@ -291,6 +292,7 @@ def test_d14_an_empty_slice_does_not_empty_a_table(lake: SmallLake) -> None:
     assert lake.rows(allowed) == []
 
 
+@pytest.mark.nightly  # a rare slice; test_d14 has an empty one later
 @pytest.mark.parametrize("strategy", ["historic", MERGE_AT_NIGHT, FULL_AT_NIGHT])
 def test_an_empty_first_slice_makes_an_empty_table(lake: SmallLake, strategy: str) -> None:
     schema = [("id", pa.int64()), ("v", pa.string())]
@@ -325,6 +327,7 @@ def test_d15_delete_inference_looks_only_into_the_window(
     assert [key for key, deleted in lake.rows(orders, "id", "dlf_deleted") if deleted] == flagged
 
 
+@pytest.mark.nightly  # test_model.py compares watermarks after each slice
 def test_d16_watermarks_are_typed_and_never_go_back(lake: SmallLake) -> None:
     from datetime import UTC, datetime
 

@@ -193,6 +193,7 @@ def test_a_bad_value_does_not_change_how_others_are_read(lake: SmallLake, strate
     assert json.loads(row["record"])["n"] == 1.5
 
 
+@pytest.mark.nightly  # the test above has bad values beside others
 def test_a_text_that_fits_is_read_as_before_beside_a_bad_value(lake: SmallLake) -> None:
     """Slices whose numbers are partly texts keep the hashes of texts, which they have without the bad row."""
     settings = {**JSON, "on_bad_rows": "quarantine", "fold": False}

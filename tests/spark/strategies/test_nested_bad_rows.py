@@ -46,6 +46,7 @@ def reason(column: str, value: str, kind: str) -> str:
     return f"column '{column}': the value '{value}' doesn't fit the type {kind}"
 
 
+@pytest.mark.nightly  # test_json_values.py has one that is not nested
 def test_a_bad_value_inside_json_does_not_change_how_others_are_read(lake: SmallLake) -> None:
     """ "Common Processing Pipeline", Compute source hash: a row that is put aside changes no other record."""
     columns = [

@@ -78,6 +78,7 @@ def test_slices_may_lack_optional_columns(lake: SmallLake, strategy: str) -> Non
         assert found.error is None
 
 
+@pytest.mark.nightly  # the test above has JSON without the columns
 def test_full_and_csv_and_quarantine_and_drift_that_fails(lake: SmallLake) -> None:
     """A header without the column is one with nulls; drift is told of other columns only."""
     text = {"name": "text", "expression": "coalesce(price, 'none')"}
@@ -163,6 +164,7 @@ def test_other_columns_must_be_there(lake: SmallLake) -> None:
     assert "which `watermark` of the entity names" in str(lake.process(marked).error)
 
 
+@pytest.mark.nightly  # a rare combination
 @pytest.mark.parametrize("on_bad_rows", [pytest.param("fail", marks=pytest.mark.nightly), "quarantine"])
 def test_a_rebuild_tells_whose_type_a_value_does_not_fit(lake: SmallLake, on_bad_rows: str) -> None:
     """The table that users see may have another type than the one that the slices give it anew."""
@@ -180,6 +182,7 @@ def test_a_rebuild_tells_whose_type_a_value_does_not_fit(lake: SmallLake, on_bad
         assert f"no bad row fits {whose}. Correct the slice" in str(raised.value.remedy)
 
 
+@pytest.mark.nightly  # a rare combination
 def test_past_versions_keep_an_optional_column_that_the_first_slice_lacks(lake: SmallLake) -> None:
     """`rewind.md`, "history_from": the columns are those of the first slice, and the optional ones."""
     past = lake.root / "past"

@@ -78,6 +78,7 @@ def test_kinds_that_mix_are_texts_and_what_is_absent_inside_is_no_drift(lake: Sm
     ]
 
 
+@pytest.mark.nightly  # test_reading_json.py reads files without records
 def test_a_slice_of_json_without_rows_is_an_empty_slice(lake: SmallLake) -> None:
     """It lacked the columns of the key, and the remedy was to remove these from the declaration."""
     typeless = {"name": "id", "fieldroles": ["businesskey"]}
