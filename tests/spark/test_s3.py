@@ -255,7 +255,6 @@ def expiring(store: Store) -> Iterator[tuple[str, Callable[[], int]]]:
             proxy.kill()
 
 
-@pytest.mark.nightly  # one is released while the store is away
 def test_a_slice_is_released_if_credentials_expire_in_the_middle(
     tmp_path: Path, store: Store, bucket: str, spark: SparkSession
 ) -> None:

@@ -505,7 +505,6 @@ def test_commands_run_where_their_condition_holds(postgres_server: str, schema: 
     workspace.lake.stop()
 
 
-@pytest.mark.nightly  # a race that is rare
 def test_tables_of_one_schema_are_created_side_by_side(postgres_server: str, tmp_path: Path) -> None:
     """E2: CREATE SCHEMA IF NOT EXISTS of two transactions at once fails in PostgreSQL."""
     url = make_url(postgres_server)

@@ -52,7 +52,6 @@ def twice_delivered(lake: SmallLake, *ids: int) -> Entity:
     return things
 
 
-@pytest.mark.nightly  # due/test_histories.py corrects slices
 def test_a_slice_that_was_delivered_again_is_applied_as_it_was_processed_last(lake: SmallLake) -> None:
     """The first delivery is gone from bronze, and the table does not show it any more."""
     things = twice_delivered(lake, 2, 3)
