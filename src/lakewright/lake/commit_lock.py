@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lakewright.errors import LeaseHeld
 from lakewright.lake.paths import local_path
-from lakewright.lake.storage_errors import writing
+from lakewright.lake.storage_errors import accessing
 from lakewright.spec.models.places import Address
 
 PATIENCE = 600.0
@@ -59,7 +59,7 @@ def commit_lock(address: Address, holder: str, *, patience: float | None = None)
     file = lock_file(path)
     # A file system without flock is an error: a soft lock would outlive its holder's death.
     lock = FileLock(file, fallback_to_soft=False)
-    with writing(f"the lock {file}"):
+    with accessing(f"the lock {file} can't be written"):
         file.parent.mkdir(parents=True, exist_ok=True)
         while not lock.is_locked:
             try:
@@ -69,7 +69,7 @@ def commit_lock(address: Address, holder: str, *, patience: float | None = None)
                 if patience is not None or other != holder:
                     raise _held(address, other) from None
     try:
-        with writing(f"the lock {file}"):
+        with accessing(f"the lock {file} can't be written"):
             file.write_text(holder, "utf-8")
         yield
     finally:

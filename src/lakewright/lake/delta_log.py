@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lakewright.errors import TargetError
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
-from lakewright.lake.storage_errors import damaged_commits, damaged_log_error, file_in_place_error, reading
+from lakewright.lake.storage_errors import accessing, damaged_commits, damaged_log_error, file_in_place_error
 from lakewright.schema.shape import plain_type
 from lakewright.spark.launch import environment_set
 from lakewright.spec.models.fields import Field
@@ -57,7 +57,7 @@ class LocalLog:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        with reading(f"the table {self.path}"):
+        with accessing(f"the table {self.path} can't be read"):
             if not (self.path / "_delta_log").is_dir():
                 self.check_place()
                 return None

@@ -35,21 +35,12 @@ def storage_error(error: OSError, what: str) -> StorageUnavailable:
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Raise `StorageUnavailable` for an error of the operating system in the `with` block."""
+def accessing(what: str) -> Iterator[None]:
+    """Raise the `storage_error` of an error of the operating system in the `with` block."""
     try:
         yield
     except OSError as error:
-        raise storage_error(error, f"{what} can't be read") from error
-
-
-@contextmanager
-def writing(what: str) -> Iterator[None]:
-    """Raise `StorageUnavailable` for an error of the operating system in the `with` block."""
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(error, f"{what} can't be written") from error
+        raise storage_error(error, what) from error
 
 
 @dataclass(frozen=True, slots=True)

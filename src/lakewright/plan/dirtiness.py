@@ -50,6 +50,11 @@ class Dirtiness:
         """Whether the target runs. It also runs if its verdict is unknown."""
         return self.verdict is not Answer.NO
 
+    @classmethod
+    def unobserved(cls, error: str) -> Dirtiness:
+        """Return that it is unknown, because of an error."""
+        return cls.unknown(Reason(Code.UNOBSERVED, {"why": error}))
+
     def plus(self, reason: Reason) -> Dirtiness:
         """Return the same verdict with another reason."""
         return replace(self, reasons=(*self.reasons, reason))
@@ -82,7 +87,7 @@ def create_dirtiness(observation: Observation) -> Dirtiness:
 
 def _absent(observation: Observation) -> Dirtiness:
     if observation.error is not None:
-        return Dirtiness.unknown(Reason(Code.UNOBSERVED, {"why": observation.error}))
+        return Dirtiness.unobserved(observation.error)
     if observation.exists is Answer.NO:
         return Dirtiness.yes(Reason(Code.ABSENT))
     if observation.exists is Answer.UNKNOWN:
@@ -134,7 +139,7 @@ def _empty(observation: Observation) -> Dirtiness:
 def entity_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether an entity has slices to process. The planner handles locked and failed ones."""
     if observation.error is not None:
-        return Dirtiness.unknown(Reason(Code.UNOBSERVED, {"why": observation.error}))
+        return Dirtiness.unobserved(observation.error)
     waits = observation.waits_for
     unrecorded = observation.unrecorded
     if not observation.pending and unrecorded:

@@ -113,20 +113,22 @@ class InDatabase(Relation):
         options = {**self.options(workspace), **option}
         frame = workspace.spark.read.format("jdbc").options(**options).load()
         fields = fields_of(frame.schema)
-        rounded = [each.name for each in fields if each.type != TEXT and _is_exact(each.type)]
+        rounded = [each.name for each in fields if _may_be_rounded(each.type)]
         if not rounded or any(name.lower() == "customschema" for name in options):
             return frame
         texts = ", ".join(f"{name_sql(name)} STRING" for name in rounded)
         exact = workspace.spark.read.format("jdbc").options(**options, customSchema=texts).load()
-        declared = (each for each in self.declared(workspace) or () if _is_exact(each.type))
-        types = {each.name.lower(): each.type for each in (*fields, *declared)}
+        fitting = (
+            each for each in self.declared(workspace) or () if each.type == TEXT or _may_be_rounded(each.type)
+        )
+        types = {each.name.lower(): each.type for each in (*fields, *fitting)}
         made = {n: convert(name_sql(n), TEXT, types[n.lower()], column=n).strict for n in rounded}
         return with_columns(exact, made)
 
 
-def _is_exact(kind: Type) -> bool:
-    """Return whether a type is a text, or the decimal to which Spark may have rounded."""
-    return kind == TEXT or (isinstance(kind, Decimal) and kind.precision == MOST_DIGITS)
+def _may_be_rounded(kind: Type) -> bool:
+    """Return whether a type is the longest decimal, to which Spark's reader rounds."""
+    return isinstance(kind, Decimal) and kind.precision == MOST_DIGITS
 
 
 class JdbcQueryRelation(QueryText, InDatabase):

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 AS_DECLARED = "as declared"
 """Stands for what an entity declares now."""
 
-MOST_NAMED = 5
-
 _CLOSED = (Verdict.PROCESSED, Verdict.SKIPPED)
 
 

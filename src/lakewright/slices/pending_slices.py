@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 
-MOST_NAMED = 5
-
 COMPARED = 8
 """Bytes of a slice that is compared with its table which are as much work as a byte of one that is loaded.
 

@@ -28,12 +28,11 @@ DUMP_SECONDS = 300
 """Seconds that a JVM may take to write an archive."""
 
 
-def make_archive(java: Java) -> bool:
+def make_archive(java: Java, archive: Path) -> bool:
     """Write the classes that a JVM loads for the usual work to the archive; return whether that succeeded.
 
     If it fails, a file next to the archive marks the failure, so that `python -m` doesn't try again.
     """
-    archive = archive_path(java, os.environ)
     archive.parent.mkdir(parents=True, exist_ok=True)
     part = archive.with_name(f".{archive.name}.{os.getpid()}")
     options = shlex.join([f"-XX:ArchiveClassesAtExit={part}", QUIET])
@@ -121,7 +120,7 @@ def main() -> int:
         if archive.exists() or _failure_mark(archive).exists():
             return 0
         print("creating the archive of the JVM's classes, once (about half a minute)", file=sys.stderr)
-        if not make_archive(java):
+        if not make_archive(java, archive):
             print("the archive could not be created; sessions start without it", file=sys.stderr)
     except NotInstalled as error:
         print(f"{error}\n{error.remedy}", file=sys.stderr)

@@ -122,7 +122,7 @@ class JdbcCommandTarget(Target):
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the phase's condition holds; without a condition the target always runs."""
         if observation.error is not None:
-            return Dirtiness.unknown(Reason(Code.UNOBSERVED, {"why": observation.error}))
+            return Dirtiness.unobserved(observation.error)
         conditions = observation.conditions if isinstance(observation, ConditionObservation) else {}
         return conditions.get(phase, Dirtiness.yes(Reason(Code.NO_CONDITION)))
 

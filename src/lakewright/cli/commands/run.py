@@ -254,11 +254,8 @@ def _exit_code(result: ProcessResult) -> int:
 
 def _processed_document(entity: str, result: ProcessResult) -> dict[str, Any]:
     error = result.faults[0] if result.faults else None
-    named, waits_for = (
-        ("status", "slices", "waits_for", "notes", "unrecorded"),
-        reasons_text(result.waits_for) or None,
-    )
-    more = {"error": error, "warning": result.warning, "waits_for": waits_for}
+    named = ("status", "slices", "waits_for", "notes", "unrecorded")
+    more = {"error": error, "warning": result.warning, "waits_for": reasons_text(result.waits_for) or None}
     return {"entity": entity, **document_of(result, *named, **more)}
 
 
